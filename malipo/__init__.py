@@ -1,0 +1,1 @@
+"""malipo: mobile-money payments for Tanzania, on PostgreSQL alone."""

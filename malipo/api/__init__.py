@@ -1,0 +1,1 @@
+"""The HTTP door: routes, fields, statuses. The work is done behind it."""

@@ -1,0 +1,123 @@
+"""The application: finds the route, lets the caller in, and sees to it that every answer has its shape.
+
+Whatever happens inside, the caller gets one JSON answer with a request id, and the log gets one line.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from malipo import ids, log
+from malipo.api import caller
+from malipo.api.errors import answer_to
+from malipo.api.routes import ROUTES, ByKey, Open
+from malipo.errors import Unavailable
+from malipo.limits.window import Standing
+from malipo.merchants.admit import RateLimited
+from malipo.service import Service
+
+_EXCHANGE = "malipo.exchange"
+
+
+class App:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        # One entry for each path, so that a wrong method is told all the right ones.
+        by_path: dict[str, dict[str, Open | ByKey]] = defaultdict(dict)
+        for route in ROUTES:
+            by_path[route.path][route.method] = route
+        self._router = Router(
+            [Route(path, self._endpoint(methods), methods=list(methods)) for path, methods in by_path.items()],
+            redirect_slashes=False,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http"
+        exchange = _Exchange(scope, send, ids.mint("req_", self._service.clock()))
+        log.request_id.set(exchange.id)
+        # With an app in the scope the framework raises its own refusals instead of writing them as text.
+        scope.update({"app": self, _EXCHANGE: exchange})
+        try:
+            await self._router(scope, receive, exchange.send)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            await exchange.answer_to(error, receive)
+        except BaseException:
+            # We are being stopped with this request under way.
+            await exchange.answer_to(Unavailable(), receive)
+            raise
+        finally:
+            exchange.note()
+
+    def _endpoint(self, methods: Mapping[str, Open | ByKey]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await self._serve(methods["GET" if request.method == "HEAD" else request.method], request)
+
+        return endpoint
+
+    async def _serve(self, route: Open | ByKey, request: Request) -> Response:
+        exchange: _Exchange = request.scope[_EXCHANGE]
+        exchange.route = route.path
+        if isinstance(route, Open):
+            return await route.handler(self._service, request)
+        try:
+            admitted = await caller.admit(self._service, request, route.rate_class)
+        except RateLimited as refusal:
+            exchange.standing = refusal.standing
+            raise
+        exchange.standing = admitted.standing
+        exchange.caller = {"merchant": admitted.merchant_id, "key": admitted.key_id}
+        caller.require(admitted, route.permission)
+        return await route.handler(self._service, admitted, request)
+
+
+class _Exchange:
+    """One request and its answer, as the log and the headers tell of it."""
+
+    def __init__(self, scope: Scope, send: Send, id_: str) -> None:
+        self.id = id_
+        self.route: str | None = None
+        self.standing: Standing | None = None
+        self.caller: dict[str, str] = {}
+        self._scope = scope
+        self._send = send
+        self._status: int | None = None
+        self._began = time.perf_counter()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            message["headers"].extend(self._headers())
+        await self._send(message)
+
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        headers = [(b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
+        if self.standing is not None:
+            headers += [
+                (b"ratelimit-limit", b"%d" % self.standing.limit),
+                (b"ratelimit-remaining", b"%d" % self.standing.remaining),
+                (b"ratelimit-reset", b"%d" % self.standing.reset_seconds),
+            ]
+        return headers
+
+    async def answer_to(self, error: BaseException, receive: Receive) -> None:
+        answer = answer_to(error)
+        if self._status is None:
+            await answer(self._scope, receive, self.send)
+
+    def note(self) -> None:
+        """The line in the log. A path that no route knows is not repeated: it could be anything, a key included."""
+        log.info(
+            "request",
+            method=self._scope["method"],
+            route=self.route,
+            status=self._status,
+            ms=round((time.perf_counter() - self._began) * 1000, 1),
+            **self.caller,
+        )

@@ -1,0 +1,59 @@
+"""Who asks: the key they hold up, and the address they come from."""
+
+import ipaddress
+from collections.abc import Sequence
+
+from starlette.requests import Request
+
+from malipo.errors import Forbidden, Unauthorized
+from malipo.limits.window import RateClass
+from malipo.merchants.admit import Admitted, Knock
+from malipo.merchants.keys import Address, Permission, hash_of
+from malipo.service import Service
+from malipo.settings import Network
+
+
+async def admit(service: Service, request: Request, rate_class: RateClass) -> Admitted:
+    """Let the caller in, or raise why not: key, merchant, address, rate limit, in this order."""
+    key = request.headers.get("x-api-key")
+    if not key:
+        raise Unauthorized("The API key is missing or not valid.")
+    address = address_of(request, service.settings.trusted_proxies)
+    return await service.admit(Knock(hash_of(key.encode("latin-1")), address, rate_class))
+
+
+def require(caller: Admitted, permission: Permission) -> None:
+    if permission not in caller.permissions:
+        raise Forbidden(f"This API key lacks the permission {permission}.", code="permission_missing")
+
+
+def address_of(request: Request, trusted: Sequence[Network]) -> Address:
+    """Where a request comes from. What proxies say counts only as far as the proxies are ours.
+
+    `X-Forwarded-For` grows to the right: the rightmost address that is not a proxy of ours is the caller.
+    """
+    peer = _parsed(request.client.host if request.client else "") or ipaddress.IPv4Address(0)
+    if not _is_ours(peer, trusted):
+        return peer
+    named = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
+    for text in reversed(named):
+        address = _parsed(text.strip())
+        if address is None:
+            break
+        peer = address
+        if not _is_ours(address, trusted):
+            break
+    return peer
+
+
+def _is_ours(address: Address, trusted: Sequence[Network]) -> bool:
+    return any(address in network for network in trusted)
+
+
+def _parsed(text: str) -> Address | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address

@@ -1,0 +1,77 @@
+"""Meanings become HTTP here, and only here. Every error has one shape: `{error, details?}`.
+
+The machine-readable code goes into the header `X-Error-Code`.
+"""
+
+from http import HTTPStatus
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from malipo import log
+from malipo.db import ConnectionLost, Contention
+from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal, Unauthorized, Unavailable
+from malipo.merchants.admit import RateLimited
+
+
+class TooLarge(Refusal):
+    code = "body_too_large"
+
+
+class TooSlow(Refusal):
+    code = "body_too_slow"
+
+
+STATUSES: dict[type[Refusal], HTTPStatus] = {
+    Invalid: HTTPStatus.BAD_REQUEST,
+    Unauthorized: HTTPStatus.UNAUTHORIZED,
+    Forbidden: HTTPStatus.FORBIDDEN,
+    Missing: HTTPStatus.NOT_FOUND,
+    TooSlow: HTTPStatus.REQUEST_TIMEOUT,
+    Conflict: HTTPStatus.CONFLICT,
+    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+}
+
+# What the framework says by status alone.
+_FRAMEWORK = {
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address does not take this method."),
+}
+
+
+def answer_to(error: BaseException) -> Response:
+    """The answer to anything that can go wrong."""
+    if isinstance(error, Refusal):
+        return _refused(error)
+    if isinstance(error, HTTPException):
+        code, message = _FRAMEWORK.get(error.status_code, ("bad_request", "The request could not be read."))
+        return response(error.status_code, code, message, headers=dict(error.headers or {}))
+    if isinstance(error, ConnectionLost | Contention):
+        error = Unavailable()
+    if isinstance(error, Unavailable):
+        headers = {"Retry-After": str(error.retry_after_seconds)}
+        return response(HTTPStatus.SERVICE_UNAVAILABLE, error.code, error.message, headers=headers)
+    log.error("request.broke", error)
+    return response(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "Something went wrong on our side.")
+
+
+def _refused(refusal: Refusal) -> Response:
+    status = next(STATUSES[kind] for kind in type(refusal).__mro__ if kind in STATUSES)
+    headers = {}
+    if isinstance(refusal, RateLimited):
+        headers["Retry-After"] = str(refusal.standing.reset_seconds)
+    return response(status, refusal.code, refusal.message, details=refusal.details, headers=headers)
+
+
+def response(
+    status: int, code: str, message: str, *, details: object = None, headers: dict[str, str] | None = None
+) -> Response:
+    body = {"error": message} if details is None else {"error": message, "details": details}
+    return Response(
+        msgspec.json.encode(body),
+        status,
+        headers={"X-Error-Code": code} | (headers or {}),
+        media_type="application/json",
+    )

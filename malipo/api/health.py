@@ -1,0 +1,37 @@
+"""/healthz and /readyz: for whoever decides whether to restart us, and whether to send us work."""
+
+import asyncio
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo.api.errors import response
+from malipo.api.shapes import success
+from malipo.db import ConnectionLost
+from malipo.db.migrate import pending
+from malipo.service import Service
+
+_READY_SECONDS = 2
+
+
+async def healthz(service: Service, request: Request) -> Response:
+    """The process lives."""
+    return success({"status": "alive"})
+
+
+async def readyz(service: Service, request: Request) -> Response:
+    """It can take payments."""
+    reason = await _what_is_missing(service)
+    if reason is None:
+        return success({"status": "ready"})
+    return response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", reason, headers={"Retry-After": "5"})
+
+
+async def _what_is_missing(service: Service) -> str | None:
+    try:
+        async with asyncio.timeout(_READY_SECONDS):
+            missing = await pending(service.database)
+    except (ConnectionLost, TimeoutError):
+        return "The database does not answer."
+    return f"The database waits for {missing} migrations." if missing else None

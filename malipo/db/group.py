@@ -1,0 +1,166 @@
+"""Group commit: callers who arrive together share one transaction.
+
+There is no timer. While one commit is under way newcomers wait; when it ends, all who wait ride in the next. A
+lone caller never waits for company, and a crowd pays for one flush to disk between them.
+
+An act may run more than once for the same riders, so it must be safe to repeat: ids are minted before the
+first try, and money moves only for rows that an insert or update returned. `again` tells the act that an
+earlier try may have been committed without our hearing of it.
+"""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from malipo import log
+from malipo.db import ConnectionLost, Contention, Database, Tx
+from malipo.errors import OutcomeUnknown, Unavailable
+
+Ask = TypeVar("Ask", contravariant=True)
+Answer = TypeVar("Answer", covariant=True)
+_Ask = TypeVar("_Ask")
+_Answer = TypeVar("_Answer")
+
+
+class Act(Protocol[Ask, Answer]):
+    """What is done for many at once: one answer for each ask, in the same order."""
+
+    def __call__(self, tx: Tx, asks: Sequence[Ask], /, *, again: bool) -> Awaitable[Sequence[Answer]]: ...
+
+
+@dataclass(eq=False)
+class _Rider(Generic[_Ask, _Answer]):
+    ask: _Ask
+    answer: asyncio.Future[_Answer]
+    arrived: float
+    in_doubt: bool = field(default=False)
+
+    @property
+    def has_left(self) -> bool:
+        return self.answer.done()
+
+    def give(self, answer: _Answer) -> None:
+        if not self.has_left:
+            self.answer.set_result(answer)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.has_left:
+            self.answer.set_exception(error)
+
+
+class Group(Generic[_Ask, _Answer]):
+    """One act and its queue. `lanes` is how many transactions may be under way at once."""
+
+    def __init__(
+        self,
+        database: Database,
+        act: Act[_Ask, _Answer],
+        *,
+        patience_seconds: float,
+        lanes: int = 1,
+        most: int = 256,
+        observe: Callable[[int, float], None] | None = None,
+    ) -> None:
+        self._database = database
+        self._act = act
+        self._patience = patience_seconds
+        self._idle = lanes
+        self._most = most
+        self._observe = observe
+        self._waiting: deque[_Rider[_Ask, _Answer]] = deque()
+        self._drains: set[asyncio.Task[None]] = set()
+
+    @property
+    def depth(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    async def __call__(self, ask: _Ask) -> _Answer:
+        loop = asyncio.get_running_loop()
+        rider = _Rider[_Ask, _Answer](ask, loop.create_future(), loop.time())
+        self._waiting.append(rider)
+        if self._idle:
+            self._idle -= 1
+            # A task of its own: a caller who is cancelled must not take the others' commit along.
+            drain = loop.create_task(self._drain())
+            self._drains.add(drain)
+            drain.add_done_callback(self._drains.discard)
+        return await rider.answer
+
+    async def finish(self) -> None:
+        """Wait until everybody who asked has been answered."""
+        while self._drains:
+            await asyncio.wait(set(self._drains))
+
+    async def _drain(self) -> None:
+        try:
+            while riders := self._board():
+                try:
+                    await self._carry(riders)
+                except BaseException as error:
+                    for rider in riders:
+                        rider.fail(error)
+                    if not isinstance(error, Exception):
+                        raise
+        finally:
+            self._idle += 1
+
+    def _board(self) -> list[_Rider[_Ask, _Answer]]:
+        riders: list[_Rider[_Ask, _Answer]] = []
+        while self._waiting and len(riders) < self._most:
+            rider = self._waiting.popleft()
+            if not rider.has_left:
+                riders.append(rider)
+        return riders
+
+    async def _carry(self, riders: list[_Rider[_Ask, _Answer]]) -> None:
+        """Commit for these riders, however often the database goes away, until their patience ends."""
+        loop = asyncio.get_running_loop()
+        deadline = riders[0].arrived + self._patience
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                answers = await self._commit(riders, seconds=max(deadline - loop.time(), 1.0))
+            except (ConnectionLost, Contention) as error:
+                if isinstance(error, ConnectionLost) and error.in_doubt:
+                    for rider in riders:
+                        rider.in_doubt = True
+                pause = random.uniform(0.02, 0.1) * min(tries, 5)  # noqa: S311
+                if loop.time() + pause > deadline:
+                    return self._give_up(riders, error)
+                await asyncio.sleep(pause)
+            except Exception as error:
+                if len(riders) == 1:
+                    return riders[0].fail(error)
+                # One bad rider must not take the others down: let each commit alone.
+                log.warning("group.split", riders=len(riders), reason=type(error).__name__)
+                for rider in riders:
+                    await self._carry([rider])
+                return None
+            else:
+                for rider, answer in zip(riders, answers, strict=True):
+                    rider.give(answer)
+                return None
+
+    async def _commit(self, riders: list[_Rider[_Ask, _Answer]], *, seconds: float) -> Sequence[_Answer]:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        again = any(rider.in_doubt for rider in riders)
+        try:
+            async with asyncio.timeout(seconds), self._database.begin() as tx:
+                answers = await self._act(tx, [rider.ask for rider in riders], again=again)
+        except TimeoutError:
+            # The server hangs, perhaps inside COMMIT.
+            raise ConnectionLost("the database did not answer in time", in_doubt=True) from None
+        if self._observe is not None:
+            self._observe(len(riders), loop.time() - began)
+        return answers
+
+    def _give_up(self, riders: list[_Rider[_Ask, _Answer]], error: Exception) -> None:
+        log.error("group.gave_up", riders=len(riders), reason=str(error))
+        for rider in riders:
+            rider.fail(OutcomeUnknown() if rider.in_doubt else Unavailable())

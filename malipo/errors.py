@@ -1,0 +1,74 @@
+"""What can be wrong with a request, as values that rooms return or raise.
+
+    Refusal                 we will not do it, and nothing has changed
+    ├── Invalid             a field is wrong; every wrong field is named at once
+    ├── Missing             there is no such thing, or it belongs to another merchant
+    ├── Conflict            it contradicts what already happened
+    ├── Unauthorized        we do not know who asks
+    └── Forbidden           we know who asks, and they may not
+    Unavailable             we cannot do it now; nothing has changed
+    OutcomeUnknown          we do not know whether it was done; ask again with the same key
+
+Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
+in `api/errors.py`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+Details = Mapping[str, Sequence[str]]
+
+
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, and only sometimes raised.
+    """Says no in words for the merchant's developer, with a code for their program."""
+
+    code = "refused"
+
+    def __init__(self, message: str, *, code: str | None = None, details: Details | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        if code is not None:
+            self.code = code
+
+
+class Invalid(Refusal):
+    code = "validation_failed"
+
+
+class Missing(Refusal):
+    code = "not_found"
+
+
+class Conflict(Refusal):
+    code = "conflict"
+
+
+class Unauthorized(Refusal):
+    code = "invalid_api_key"
+
+
+class Forbidden(Refusal):
+    code = "forbidden"
+
+
+class Unavailable(Exception):  # noqa: N818
+    """Nothing was done. Try again after `retry_after_seconds`."""
+
+    code = "unavailable"
+    retry_after_seconds = 5
+
+    def __init__(self, message: str = "The service is temporarily unavailable. Nothing was done; try again.") -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class OutcomeUnknown(Unavailable):
+    """The database went away while it was deciding: it may have been done."""
+
+    code = "outcome_unknown"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The outcome of this request is not known yet. Send it again with the same Idempotency-Key, "
+            "or look for it in the list of transactions, before you start a new one."
+        )

@@ -1,0 +1,1 @@
+"""The book: where every shilling is, and how it came there."""

@@ -1,0 +1,84 @@
+"""Accounts, and moves between them. Pure: nothing here reads or writes.
+
+A move takes an amount from one account and gives it to another, so all balances always sum to zero. A positive
+balance is money the house owes (a wallet) or has earned (fees); a negative one is money the house holds
+somewhere else (a network's float, the bank).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Account(StrEnum):
+    WALLET = "wallet"  # what a merchant may spend
+    IN_FLIGHT = "in_flight"  # a merchant's money in payouts that have not ended
+    FLOAT = "float"  # what a network holds for us, one for each channel
+    BANK = "bank"  # what operators brought in and took out
+    FEES = "fees"  # what the house has earned
+    SUSPENSE = "suspense"  # what an operator must look at
+
+
+class Step(StrEnum):
+    """When in the life of its cause a move happens. Each step of a cause happens at most once."""
+
+    OPEN = "open"
+    END = "end"
+    CONTRADICTION = "contradiction"
+    BOOKING = "booking"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    source: Account
+    target: Account
+    amount: int
+    channel: str | None = None  # which float, when one of the two is a float
+
+    def __post_init__(self) -> None:
+        assert self.amount > 0, "a move of nothing is no move"
+        assert self.source is not self.target, "a move goes somewhere"
+        assert (self.channel is not None) == (Account.FLOAT in (self.source, self.target))
+
+    def change_of(self, account: Account) -> int:
+        """What this move does to an account's balance."""
+        if account is self.target:
+            return self.amount
+        return -self.amount if account is self.source else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """The moves of one step of one cause."""
+
+    merchant_id: str
+    cause_id: str
+    step: Step
+    moves: Sequence[Move]
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """A merchant's two stored balances, and how many lines its statement has."""
+
+    merchant_id: str
+    available: int
+    in_flight: int
+    lines: int
+
+    def can_bear(self, moves: Iterable[Move]) -> bool:
+        """Whether neither balance would fall below zero."""
+        after = self.after(moves)
+        return after.available >= 0 and after.in_flight >= 0
+
+    def after(self, moves: Iterable[Move]) -> "Wallet":
+        wallet = self
+        for move in moves:
+            change = move.change_of(Account.WALLET)
+            wallet = replace(
+                wallet,
+                available=wallet.available + change,
+                in_flight=wallet.in_flight + move.change_of(Account.IN_FLIGHT),
+                lines=wallet.lines + (change != 0),
+            )
+        return wallet

@@ -1,0 +1,117 @@
+"""The ledger's SQL: wallets are locked, moves are written, balances follow."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from malipo.db import Conn, Tx
+from malipo.ledger.entry import Account, Move, Posting, Wallet
+
+
+async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
+    """The wallets of these merchants, held until the commit. Always taken in the order of their ids."""
+    wanted = sorted(set(merchant_ids))
+    if not wanted:
+        return {}
+    rows = await tx.fetch(
+        """
+        SELECT merchant_id, available, in_flight, lines FROM wallets
+        WHERE merchant_id = ANY($1) ORDER BY merchant_id FOR UPDATE
+        """,
+        wanted,
+    )
+    return {row["merchant_id"]: Wallet(*row.values()) for row in rows}
+
+
+async def post(tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], *, now: datetime) -> None:
+    """Write moves and what they leave in the wallets, which the caller has locked."""
+    touched: dict[str, Wallet] = {}
+    rows: list[tuple[object, ...]] = []
+    for posting in postings:
+        wallet = touched.get(posting.merchant_id) or wallets[posting.merchant_id]
+        for line, move in enumerate(posting.moves, start=1):
+            wallet = wallet.after([move])
+            rows.append(_row(posting, line, move, wallet))
+        touched[posting.merchant_id] = wallet
+    if not rows:
+        return
+    await tx.execute(
+        """
+        INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount,
+                           wallet_line, wallet_after, at)
+        SELECT *, $11 FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::text[],
+                                  $7::text[], $8::bigint[], $9::bigint[], $10::bigint[])
+        """,
+        *map(list, zip(*rows, strict=True)),
+        now,
+    )
+    await tx.execute(
+        """
+        UPDATE wallets SET available = new.available, in_flight = new.in_flight, lines = new.lines,
+                           updated_at = greatest(wallets.updated_at, $5)
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+             AS new (merchant_id, available, in_flight, lines)
+        WHERE wallets.merchant_id = new.merchant_id
+        """,
+        list(touched),
+        [wallet.available for wallet in touched.values()],
+        [wallet.in_flight for wallet in touched.values()],
+        [wallet.lines for wallet in touched.values()],
+        now,
+    )
+
+
+def _row(posting: Posting, line: int, move: Move, after: Wallet) -> tuple[object, ...]:
+    in_statement = move.change_of(Account.WALLET) != 0
+    return (
+        posting.merchant_id,
+        posting.cause_id,
+        posting.step,
+        line,
+        move.source,
+        move.target,
+        move.channel,
+        move.amount,
+        after.lines if in_statement else None,
+        after.available if in_statement else None,
+    )
+
+
+async def open_wallet(tx: Tx, merchant_id: str, *, now: datetime) -> None:
+    await tx.execute("INSERT INTO wallets (merchant_id, updated_at) VALUES ($1, $2)", merchant_id, now)
+
+
+async def get(connection: Conn, merchant_id: str) -> tuple[Wallet, datetime]:
+    row = await connection.fetchrow(
+        "SELECT merchant_id, available, in_flight, lines, updated_at FROM wallets WHERE merchant_id = $1",
+        merchant_id,
+    )
+    assert row is not None, "a merchant has a wallet from the first"
+    return Wallet(row["merchant_id"], row["available"], row["in_flight"], row["lines"]), row["updated_at"]
+
+
+async def insert_booking(
+    tx: Tx, *, booking_id: str, merchant_id: str, kind: str, reference: str, amount: int, now: datetime
+) -> bool:
+    """Whether this reference was new."""
+    done = await tx.execute(
+        """
+        INSERT INTO bookings (id, merchant_id, kind, reference, amount, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (kind, reference) DO NOTHING
+        """,
+        booking_id,
+        merchant_id,
+        kind,
+        reference,
+        amount,
+        now,
+    )
+    return done == "INSERT 0 1"
+
+
+async def get_booking(connection: Conn, kind: str, reference: str) -> tuple[str, int]:
+    """Whose wallet a reference was booked to, and how much."""
+    row = await connection.fetchrow(
+        "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND reference = $2", kind, reference
+    )
+    assert row is not None
+    return row["merchant_id"], row["amount"]

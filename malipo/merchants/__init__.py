@@ -1,0 +1,1 @@
+"""Who the merchants are, and who may speak for them."""

@@ -1,0 +1,86 @@
+"""API keys: what they look like, what they may do, and when they are good. Pure.
+
+A key is shown once, when it is made. What we keep is its hash: a key is 160 random bits, so a plain SHA-256
+cannot be guessed backwards, and checking it costs nothing.
+"""
+
+import hashlib
+import ipaddress
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class Permission(StrEnum):
+    PAYMENTS_READ = "payments.read"
+    PAYMENTS_CREATE = "payments.create"
+    WALLET_READ = "wallet.read"
+    EVENTS_READ = "events.read"
+
+
+class Environment(StrEnum):
+    """A word in the key's prefix. Both run live: real money moves."""
+
+    LIVE = "live"
+    TEST = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key at the only moment when its text is known."""
+
+    id: str
+    merchant_id: str
+    name: str
+    text: str
+    prefix: str
+    environment: Environment
+    permissions: tuple[Permission, ...]
+    created_at: datetime
+    expires_at: datetime | None = None
+    ip_allowlist: tuple[AddressRange, ...] = ()
+
+    @property
+    def last4(self) -> str:
+        return self.text[-4:]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownKey:
+    """What we remember of a key, and of the merchant it speaks for."""
+
+    id: str
+    merchant_id: str
+    merchant_is_active: bool
+    permissions: frozenset[str]
+    ip_allowlist: Sequence[AddressRange]
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+    def is_good(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+    def may_come_from(self, address: Address) -> bool:
+        return not self.ip_allowlist or any(address in allowed for allowed in self.ip_allowlist)
+
+    def has_stale_use(self, now: datetime) -> bool:
+        """Whether its last use should be noted anew. To the minute: more often would cost every request a write."""
+        return self.last_used_at is None or now - self.last_used_at >= timedelta(minutes=1)
+
+
+def text_of(prefix: str) -> str:
+    return prefix + secrets.token_hex(20)
+
+
+def prefix_of(brand: str, environment: Environment) -> str:
+    return f"{brand}_{environment}_"
+
+
+def hash_of(text: bytes) -> bytes:
+    return hashlib.sha256(text).digest()

@@ -1,0 +1,1 @@
+"""The mobile-money networks: which there are, and how each is spoken to."""

@@ -1,0 +1,1 @@
+"""Facts to tell the merchant, written in the commit that made them true."""

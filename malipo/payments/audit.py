@@ -1,0 +1,73 @@
+"""Holds every transaction against the moves and events its status calls for. It reads, and never mends.
+
+The expectations are written out in SQL, independent of `effects.py`, so that a mistake there is found here.
+"""
+
+from malipo.db import Conn
+from malipo.ledger.audit import Finding
+
+# What each transaction must have moved, as (step, line, source, target, amount).
+_EXPECTED_MOVES = """
+    SELECT merchant_id, id, 'open' AS step, 1 AS line, 'wallet' AS source, 'in_flight' AS target, amount + fee AS amount
+    FROM transactions WHERE type = 'DISBURSEMENT'
+    UNION ALL
+    SELECT merchant_id, id, 'end', 1, 'in_flight', 'wallet', amount + fee
+    FROM transactions WHERE type = 'DISBURSEMENT' AND status IN ('FAILED', 'CANCELLED')
+    UNION ALL
+    SELECT merchant_id, id, 'end', 1, 'in_flight', 'float', amount
+    FROM transactions WHERE type = 'DISBURSEMENT' AND status = 'COMPLETED'
+    UNION ALL
+    SELECT merchant_id, id, 'end', 2, 'in_flight', 'fees', fee
+    FROM transactions WHERE type = 'DISBURSEMENT' AND status = 'COMPLETED' AND fee > 0
+    UNION ALL
+    SELECT merchant_id, id, 'end', 1, 'float', 'wallet', amount - fee
+    FROM transactions WHERE type = 'COLLECTION' AND status = 'COMPLETED'
+    UNION ALL
+    SELECT merchant_id, id, 'end', 2, 'float', 'fees', fee
+    FROM transactions WHERE type = 'COLLECTION' AND status = 'COMPLETED' AND fee > 0
+"""
+
+
+async def check(connection: Conn) -> list[Finding]:
+    return [*await _wrong_moves(connection), *await _wrong_channels(connection), *await _lost_keys(connection)]
+
+
+async def _wrong_moves(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        f"""
+        WITH expected AS ({_EXPECTED_MOVES}),
+             found AS (SELECT merchant_id, cause_id AS id, step, line, source, target, amount
+                       FROM moves WHERE step IN ('open', 'end'))
+        SELECT coalesce(e.id, f.id) AS id, coalesce(e.step, f.step) AS step, coalesce(e.line, f.line) AS line,
+               e.amount AS computed, f.amount AS stored
+        FROM expected e FULL JOIN found f USING (merchant_id, id, step, line)
+        WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
+        ORDER BY 1, 2, 3 LIMIT 100
+        """
+    )
+    return [
+        Finding("move", f"{row['id']} {row['step']} line {row['line']}", row["stored"], row["computed"]) for row in rows
+    ]
+
+
+async def _wrong_channels(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        """
+        SELECT m.cause_id, m.amount
+        FROM moves m JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+        WHERE m.channel <> t.channel ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("move on another channel's float", row["cause_id"], row["amount"], None) for row in rows]
+
+
+async def _lost_keys(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        """
+        SELECT k.transaction_id
+        FROM idempotency_keys k
+        LEFT JOIN transactions t ON t.merchant_id = k.merchant_id AND t.id = k.transaction_id
+        WHERE t.id IS NULL ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("idempotency key without its transaction", row["transaction_id"], None, None) for row in rows]

@@ -1,0 +1,56 @@
+"""Takes payments back, as long as no network has heard of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.errors import Conflict, Missing, Refusal
+from malipo.payments import record
+from malipo.payments.record import Change, Outcome
+from malipo.payments.store import transactions
+from malipo.payments.transaction import Cause, Status, Transaction
+
+
+class NotCancellable(Conflict):
+    code = "not_cancellable"
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(f"Only a PENDING transaction can be cancelled; this one is {status}.")
+
+
+class NoSuchTransaction(Missing):
+    code = "transaction_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no transaction with this id or reference.")
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    merchant_id: str
+    id_or_reference: str
+
+
+class Cancel:
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def __call__(
+        self, tx: Tx, cancellations: Sequence[Cancellation], /, *, again: bool
+    ) -> list[Transaction | Refusal]:
+        ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
+        changes = [
+            Change(merchant_id=each.merchant_id, transaction_id=id_ or "", cause=Cause.WITHDRAWN)
+            for each, id_ in zip(cancellations, ids, strict=True)
+        ]
+        return [_answer(outcome) for outcome in await record.advance(tx, changes, now=self._clock())]
+
+
+def _answer(outcome: Outcome | None) -> Transaction | Refusal:
+    if outcome is None:
+        return NoSuchTransaction()
+    # Cancelling what is already cancelled is no error: the merchant has what they want.
+    if outcome.transaction.status is Status.CANCELLED:
+        return outcome.transaction
+    return NotCancellable(outcome.transaction.status)

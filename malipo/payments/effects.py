@@ -1,0 +1,63 @@
+"""What reaching a status does to the money, and what is told about it. Pure.
+
+The moves of a transaction depend on nothing but itself and the status it reaches, so they can be read here, and
+checked afterwards against what was written (`payments/audit.py`).
+"""
+
+from collections.abc import Callable
+
+from malipo.ledger.entry import Account, Move, Posting, Step
+from malipo.payments.transaction import Status, Transaction, Type
+
+
+def _take(transaction: Transaction) -> list[Move]:
+    return [Move(Account.WALLET, Account.IN_FLIGHT, transaction.amount + transaction.fee)]
+
+
+def _give_back(transaction: Transaction) -> list[Move]:
+    return [Move(Account.IN_FLIGHT, Account.WALLET, transaction.amount + transaction.fee)]
+
+
+def _pay_out(transaction: Transaction) -> list[Move]:
+    paid = Move(Account.IN_FLIGHT, Account.FLOAT, transaction.amount, transaction.channel)
+    return [paid, Move(Account.IN_FLIGHT, Account.FEES, transaction.fee)] if transaction.fee else [paid]
+
+
+def _pay_in(transaction: Transaction) -> list[Move]:
+    received = Move(Account.FLOAT, Account.WALLET, transaction.net_amount, transaction.channel)
+    if not transaction.fee:
+        return [received]
+    return [received, Move(Account.FLOAT, Account.FEES, transaction.fee, transaction.channel)]
+
+
+MOVES: dict[tuple[Type, Status], Callable[[Transaction], list[Move]]] = {
+    (Type.DISBURSEMENT, Status.PENDING): _take,  # wallet → in flight
+    (Type.DISBURSEMENT, Status.COMPLETED): _pay_out,  # in flight → the channel's float, and fees
+    (Type.DISBURSEMENT, Status.FAILED): _give_back,  # in flight → wallet
+    (Type.DISBURSEMENT, Status.CANCELLED): _give_back,
+    (Type.COLLECTION, Status.COMPLETED): _pay_in,  # the channel's float → wallet, and fees
+}
+
+EVENTS: dict[tuple[Type, Status], str] = {
+    (Type.COLLECTION, Status.PENDING): "payment.pending",
+    (Type.COLLECTION, Status.COMPLETED): "payment.completed",
+    (Type.COLLECTION, Status.FAILED): "payment.failed",
+    (Type.COLLECTION, Status.CANCELLED): "payment.cancelled",
+    (Type.DISBURSEMENT, Status.COMPLETED): "payout.completed",
+    (Type.DISBURSEMENT, Status.FAILED): "payout.failed",
+    (Type.DISBURSEMENT, Status.CANCELLED): "payout.cancelled",
+}
+
+
+def posting_of(transaction: Transaction) -> Posting | None:
+    """The moves of a transaction that has just reached its status."""
+    moves = MOVES.get((transaction.type, transaction.status))
+    if moves is None:
+        return None
+    step = Step.END if transaction.status.is_final else Step.OPEN
+    return Posting(transaction.merchant_id, transaction.id, step, moves(transaction))
+
+
+def event_of(transaction: Transaction) -> str | None:
+    """The event that tells of it."""
+    return EVENTS.get((transaction.type, transaction.status))

@@ -1,0 +1,37 @@
+"""Idempotency keys: the same request sent twice is one payment. Pure.
+
+A key belongs to a merchant and a route. With it we keep a fingerprint of the request: the known fields as they
+were sent, after defaults, so that neither the order of fields nor an unknown one makes a difference.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from malipo.errors import Conflict
+
+HEADER = "Idempotency-Key"
+
+_KEY = re.compile(r"[!-~]{1,255}")
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
+class KeyReused(Conflict):
+    code = "idempotency_key_reused"
+
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key was already used for a request with other parameters.")
+
+
+def problem_with(key: str) -> str | None:
+    """What is wrong with a key, in words; None if nothing is."""
+    if _KEY.fullmatch(key):
+        return None
+    return f"{HEADER} must be 1 to 255 visible ASCII characters, without spaces."
+
+
+def fingerprint(known_fields: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(_encode(known_fields)).digest()

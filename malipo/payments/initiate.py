@@ -1,0 +1,152 @@
+"""Takes payments in: many at once, each decided in the order of arrival.
+
+A request brings its ids with it, minted before the first try, so that a second try after a lost connection
+finds its own traces instead of paying twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from malipo import money
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.errors import Invalid, Refusal
+from malipo.ledger import store as ledger
+from malipo.ledger.entry import Wallet
+from malipo.payments import record
+from malipo.payments.effects import posting_of
+from malipo.payments.fees import Band, fee_of
+from malipo.payments.idempotency import KeyReused
+from malipo.payments.store import claims, tariffs, transactions
+from malipo.payments.store.claims import Claim, ClaimKey
+from malipo.payments.transaction import Transaction, Type
+
+
+class InsufficientBalance(Invalid):
+    code = "insufficient_balance"
+
+    def __init__(self, needed: int, available: int) -> None:
+        message = f"This payout needs {money.display(needed)} and the wallet holds {money.display(available)}."
+        super().__init__("The wallet balance is not sufficient.", details={"amount": [message]})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a merchant asks for. If its fields are wrong there is no draft, and `problem` says why."""
+
+    merchant_id: str
+    type: Type
+    draft: Transaction | None
+    problem: Invalid | None
+    key: str | None
+    fingerprint: bytes
+
+    @property
+    def claim_key(self) -> ClaimKey | None:
+        return (self.merchant_id, self.type, self.key) if self.key is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Initiated:
+    transaction: Transaction
+    is_replay: bool = False
+
+
+Answer = Initiated | Refusal
+
+
+class Initiate:
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def __call__(self, tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
+        claimed, used = await self._claim(tx, orders)
+        open_drafts = [order.draft for order in orders if order.draft is not None and order.claim_key not in used]
+        bands = await tariffs.find(tx, {draft.merchant_id for draft in open_drafts})
+        wallets = await ledger.lock(tx, {draft.merchant_id for draft in open_drafts if draft.type is Type.DISBURSEMENT})
+        # Asked after the locks: whoever wrote these rows before us has ended by now.
+        written = await transactions.find_written(tx, open_drafts) if again else {}
+        decision = _Decision(dict(wallets), used, bands, written)
+        answers = [decision.on(order) for order in orders]
+        await self._keep_claims(tx, claimed, decision.claims)
+        await record.open_all(tx, decision.created, wallets, now=self._clock())
+        return answers
+
+    @staticmethod
+    async def _claim(
+        tx: Tx, orders: Sequence[Order]
+    ) -> tuple[dict[ClaimKey, Claim], dict[ClaimKey, tuple[Claim, Transaction]]]:
+        """Which keys are ours from now on, and which were used before, with what they made.
+
+        Another process that uses the same key waits here until we commit.
+        """
+        wanted: dict[ClaimKey, Claim] = {}
+        for order in orders:
+            if order.claim_key is not None and order.draft is not None:
+                wanted.setdefault(order.claim_key, Claim(order.fingerprint, order.draft.id))
+        won = await claims.insert(tx, wanted) if wanted else set()
+        rest = {order.claim_key for order in orders if order.claim_key is not None} - won
+        used = await claims.find(tx, rest) if rest else {}
+        return {key: wanted[key] for key in won}, used
+
+    @staticmethod
+    async def _keep_claims(tx: Tx, claimed: Mapping[ClaimKey, Claim], kept: Mapping[ClaimKey, Claim]) -> None:
+        """A refused request does not use its key up; a later one of the same batch may have taken it over."""
+        dropped = [key for key in claimed if key not in kept]
+        if dropped:
+            await claims.delete(tx, dropped)
+        changed = {key: claim for key, claim in kept.items() if claimed.get(key) != claim}
+        if changed:
+            await claims.update(tx, changed)
+
+
+class _Decision:
+    """Decides orders one after the other, each against what the ones before it have left."""
+
+    def __init__(
+        self,
+        wallets: dict[str, Wallet],
+        used: Mapping[ClaimKey, tuple[Claim, Transaction]],
+        bands: Mapping[tuple[str, Type, str], Sequence[Band]],
+        written: Mapping[str, Transaction],
+    ) -> None:
+        self._wallets = wallets
+        self._used = dict(used)
+        self._bands = bands
+        self._written = written
+        self.created: list[Transaction] = []
+        self.claims: dict[ClaimKey, Claim] = {}
+
+    def on(self, order: Order) -> Answer:
+        key = order.claim_key
+        if key is not None and key in self._used:
+            return self._replay(order, *self._used[key])
+        if order.draft is None:
+            assert order.problem is not None
+            return order.problem
+        answer = self._open(order.draft)
+        if key is not None and isinstance(answer, Initiated):
+            self.claims[key] = Claim(order.fingerprint, order.draft.id)
+            self._used[key] = (self.claims[key], answer.transaction)
+        return answer
+
+    @staticmethod
+    def _replay(order: Order, claim: Claim, transaction: Transaction) -> Answer:
+        if order.draft is not None and order.draft.id == transaction.id:
+            return Initiated(transaction)  # Our own, from a try whose answer was lost.
+        if order.fingerprint != claim.fingerprint:
+            return KeyReused()
+        return Initiated(transaction, is_replay=True)
+
+    def _open(self, draft: Transaction) -> Answer:
+        if draft.id in self._written:
+            return Initiated(self._written[draft.id])
+        bands = self._bands.get((draft.merchant_id, draft.type, draft.channel), ())
+        transaction = replace(draft, fee=fee_of(draft.amount, bands))
+        if posting := posting_of(transaction):
+            wallet = self._wallets[draft.merchant_id]
+            if not wallet.can_bear(posting.moves):
+                return InsufficientBalance(transaction.amount + transaction.fee, wallet.available)
+            self._wallets[draft.merchant_id] = wallet.after(posting.moves)
+        self.created.append(transaction)
+        return Initiated(transaction)

@@ -1,0 +1,108 @@
+"""The only writer of a status. None can be written without its money and its event: all three are one commit.
+
+Whoever calls holds the locks or takes them here, always in this order: idempotency keys, transactions, wallets,
+each sorted by id. So no two commits wait for each other.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import msgspec
+
+from malipo import ids
+from malipo.db import Tx
+from malipo.ledger import store as ledger
+from malipo.ledger.entry import Posting, Wallet
+from malipo.outbox import store as outbox
+from malipo.outbox.store import Fact
+from malipo.payments import shown
+from malipo.payments.effects import event_of, posting_of
+from malipo.payments.store import transactions
+from malipo.payments.transaction import Cause, Status, Transaction, next_status
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that happened to a transaction, with what was learned about it."""
+
+    merchant_id: str
+    transaction_id: str
+    cause: Cause
+    provider_reference: str | None = None
+    failure_code: str | None = None
+    failure_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The transaction as it is now, and whether this change moved it there."""
+
+    transaction: Transaction
+    has_moved: bool
+
+
+async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
+    """Write new transactions. One that is already there was written by an earlier try, with its money."""
+    new = await transactions.insert(tx, opened)
+    await _tell_and_move(tx, [each for each in opened if each.id in new], wallets, now=now)
+
+
+async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
+    """Let changes happen in their order. One that leads nowhere moves nothing; None stands for no such payment."""
+    found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
+    expected = {key: transaction.status for key, transaction in found.items()}
+    reached: list[Transaction] = []
+    outcomes: list[Outcome | None] = []
+    for change in changes:
+        key = (change.merchant_id, change.transaction_id)
+        before = found.get(key)
+        after = _after(before, change, now) if before is not None else None
+        if after is not None:
+            found[key] = after
+            reached.append(after)
+        outcomes.append(Outcome(found[key], after is not None) if before is not None else None)
+    if reached:
+        latest = {(each.merchant_id, each.id): each for each in reached}
+        written = await transactions.update(tx, [(expected[key], each) for key, each in latest.items()])
+        assert written == {each.id for each in reached}, "a locked row changed under us"
+        wallets = await ledger.lock(tx, {each.merchant_id for each in reached if posting_of(each)})
+        await _tell_and_move(tx, reached, wallets, now=now)
+    return outcomes
+
+
+def _after(before: Transaction, change: Change, now: datetime) -> Transaction | None:
+    status = next_status(before.type, before.status, change.cause)
+    if status is None:
+        return None
+    # Clocks of a fleet differ a little; a status time is never before the one before it.
+    moment = max(now, before.processing_at or before.created_at)
+    return replace(
+        before,
+        status=status,
+        processing_at=moment if status is Status.PROCESSING else before.processing_at,
+        ended_at=moment if status.is_final else None,
+        provider_reference=change.provider_reference or before.provider_reference,
+        failure_code=change.failure_code if status is Status.FAILED else None,
+        failure_reason=change.failure_reason if status is Status.FAILED else None,
+    )
+
+
+async def _tell_and_move(
+    tx: Tx, reached: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime
+) -> None:
+    postings: list[Posting] = [posting for each in reached if (posting := posting_of(each))]
+    await ledger.post(tx, wallets, postings, now=now)
+    facts = [
+        Fact(ids.mint("evt_", now), each.merchant_id, each.id, event, body_of(event, each))
+        for each in reached
+        if (event := event_of(each))
+    ]
+    await outbox.insert(tx, facts, now=now)
+
+
+def body_of(event: str, transaction: Transaction) -> str:
+    """What every receiver of this event gets, byte for byte."""
+    return _encode({"event": event, "transaction": shown.in_event(transaction)}).decode()

@@ -1,0 +1,1 @@
+"""The payments' SQL, one file a table."""

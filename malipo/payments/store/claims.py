@@ -1,0 +1,78 @@
+"""Idempotency keys, kept for ever in the commit of the transaction they made."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from malipo.db import Tx
+from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.transaction import Transaction, Type
+
+ClaimKey = tuple[str, Type, str]  # a merchant's id, the route, the idempotency key
+
+
+class Claim(NamedTuple):
+    """What an idempotency key was used for."""
+
+    fingerprint: bytes
+    transaction_id: str
+
+
+async def insert(tx: Tx, claims: Mapping[ClaimKey, Claim]) -> set[ClaimKey]:
+    """Those of these idempotency keys that nobody had used. Whoever is using one just now is waited for."""
+    ordered = sorted(claims.items())
+    rows = await tx.fetch(
+        """
+        INSERT INTO idempotency_keys (merchant_id, route, key, fingerprint, transaction_id)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[])
+        ON CONFLICT DO NOTHING
+        RETURNING merchant_id, route, key
+        """,
+        *_columns_of(ordered),
+    )
+    return {(row["merchant_id"], Type(row["route"]), row["key"]) for row in rows}
+
+
+async def find(tx: Tx, keys: Collection[ClaimKey]) -> dict[ClaimKey, tuple[Claim, Transaction]]:
+    """What these idempotency keys were used for, and what they made."""
+    rows = await tx.fetch(
+        f"""
+        SELECT k.route, k.key, k.fingerprint, {COLUMNS}
+        FROM idempotency_keys k
+        JOIN transactions t ON t.merchant_id = k.merchant_id AND t.id = k.transaction_id
+        WHERE (k.merchant_id, k.route, k.key) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
+        """,
+        *map(list, zip(*keys, strict=True)),
+    )
+    return {
+        (row["merchant_id"], Type(row["route"]), row["key"]): (
+            Claim(row["fingerprint"], row["id"]),
+            transaction_of(row),
+        )
+        for row in rows
+    }
+
+
+async def update(tx: Tx, claims: Mapping[ClaimKey, Claim]) -> None:
+    await tx.execute(
+        """
+        UPDATE idempotency_keys k SET fingerprint = new.fingerprint, transaction_id = new.transaction_id
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[])
+             AS new (merchant_id, route, key, fingerprint, transaction_id)
+        WHERE k.merchant_id = new.merchant_id AND k.route = new.route AND k.key = new.key
+        """,
+        *_columns_of(list(claims.items())),
+    )
+
+
+async def delete(tx: Tx, keys: Collection[ClaimKey]) -> None:
+    await tx.execute(
+        """
+        DELETE FROM idempotency_keys
+        WHERE (merchant_id, route, key) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
+        """,
+        *map(list, zip(*keys, strict=True)),
+    )
+
+
+def _columns_of(claims: Sequence[tuple[ClaimKey, Claim]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*((*key, *claim) for key, claim in claims), strict=True)]

@@ -1,0 +1,155 @@
+"""Transactions. Only `record.py` may call what writes here."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from malipo.db import Conn, Row, Tx
+from malipo.networks.contract import Channel
+from malipo.payments.transaction import Status, Transaction, Type
+
+Key = tuple[str, str]  # a merchant's id and a transaction's
+
+COLUMNS = """
+    t.merchant_id, t.id, t.reference, t.network_key, t.type, t.channel, t.status, t.amount, t.fee, t.phone, t.name,
+    t.description, t.metadata, t.created_at, t.provider_reference, t.failure_code, t.failure_reason,
+    t.processing_at, t.ended_at
+"""
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def transaction_of(row: Row) -> Transaction:
+    fields = {name: value for name, value in row.items() if name in Transaction.__dataclass_fields__}
+    fields["type"] = Type(fields["type"])
+    fields["channel"] = Channel(fields["channel"])
+    fields["status"] = Status(fields["status"])
+    fields["metadata"] = _decode(fields["metadata"])
+    return Transaction(**fields)
+
+
+async def insert(tx: Tx, transactions: Sequence[Transaction]) -> set[str]:
+    """The ids that were not there before."""
+    if not transactions:
+        return set()
+    rows = await tx.fetch(
+        """
+        INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone,
+                                  name, description, metadata, created_at)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+                             $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::json[],
+                             $14::timestamptz[])
+        ON CONFLICT (merchant_id, id) DO NOTHING
+        RETURNING id
+        """,
+        [each.merchant_id for each in transactions],
+        [each.id for each in transactions],
+        [each.reference for each in transactions],
+        [each.network_key for each in transactions],
+        [each.type for each in transactions],
+        [each.channel for each in transactions],
+        [each.status for each in transactions],
+        [each.amount for each in transactions],
+        [each.fee for each in transactions],
+        [each.phone for each in transactions],
+        [each.name for each in transactions],
+        [each.description for each in transactions],
+        [_encode(each.metadata).decode() for each in transactions],
+        [each.created_at for each in transactions],
+    )
+    return {row["id"] for row in rows}
+
+
+async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
+    """These transactions, held until the commit. Always taken in the order of their keys."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {COLUMNS} FROM transactions t
+        WHERE (t.merchant_id, t.id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        ORDER BY t.merchant_id, t.id FOR UPDATE
+        """,
+        [merchant_id for merchant_id, _ in keys],
+        [id_ for _, id_ in keys],
+    )
+    return {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
+
+
+async def update(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> set[str]:
+    """Write each transaction if its status is still the one that was expected; the ids of those that were."""
+    rows = await tx.fetch(
+        """
+        UPDATE transactions t
+        SET status = new.status, provider_reference = new.provider_reference, failure_code = new.failure_code,
+            failure_reason = new.failure_reason, processing_at = new.processing_at, ended_at = new.ended_at
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+                    $8::timestamptz[], $9::timestamptz[])
+             AS new (merchant_id, id, expected, status, provider_reference, failure_code, failure_reason,
+                     processing_at, ended_at)
+        WHERE t.merchant_id = new.merchant_id AND t.id = new.id AND t.status = new.expected
+        RETURNING t.id
+        """,
+        [each.merchant_id for _, each in steps],
+        [each.id for _, each in steps],
+        [expected for expected, _ in steps],
+        [each.status for _, each in steps],
+        [each.provider_reference for _, each in steps],
+        [each.failure_code for _, each in steps],
+        [each.failure_reason for _, each in steps],
+        [each.processing_at for _, each in steps],
+        [each.ended_at for _, each in steps],
+    )
+    return {row["id"] for row in rows}
+
+
+async def find_written(tx: Tx, drafts: Sequence[Transaction]) -> dict[str, Transaction]:
+    """Those of these transactions that an earlier try has written."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {COLUMNS} FROM transactions t
+        WHERE (t.merchant_id, t.id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        [draft.merchant_id for draft in drafts],
+        [draft.id for draft in drafts],
+    )
+    return {row["id"]: transaction_of(row) for row in rows}
+
+
+async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Transaction | None:
+    column = _column_of(id_or_reference)
+    row = await connection.fetchrow(
+        f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.{column} = $2",
+        merchant_id,
+        id_or_reference,
+    )
+    return None if row is None else transaction_of(row)
+
+
+async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, Status]:
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, id, status FROM transactions
+        WHERE (merchant_id, id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        [merchant_id for merchant_id, _ in keys],
+        [id_ for _, id_ in keys],
+    )
+    return {(row["merchant_id"], row["id"]): Status(row["status"]) for row in rows}
+
+
+async def find_ids(tx: Tx, wanted: Sequence[Key]) -> list[str | None]:
+    """The id of each transaction that is meant by its id or its reference."""
+    rows = await tx.fetch(
+        """
+        SELECT t.merchant_id, t.reference, t.id FROM transactions t
+        WHERE (t.merchant_id, t.reference) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        [merchant_id for merchant_id, _ in wanted],
+        [reference for _, reference in wanted],
+    )
+    by_reference = {(row["merchant_id"], row["reference"]): row["id"] for row in rows}
+    return [name if _column_of(name) == "id" else by_reference.get((merchant_id, name)) for merchant_id, name in wanted]
+
+
+def _column_of(id_or_reference: str) -> str:
+    return "id" if id_or_reference.startswith("txn_") else "reference"

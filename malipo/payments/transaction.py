@@ -1,0 +1,108 @@
+"""A transaction, its statuses, and the only ways from one to the next. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from malipo.networks.contract import Channel
+
+
+class Type(StrEnum):
+    COLLECTION = "COLLECTION"
+    DISBURSEMENT = "DISBURSEMENT"
+
+
+class Status(StrEnum):
+    PENDING = "PENDING"
+    PROCESSING = "PROCESSING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_final(self) -> bool:
+        return self in (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
+
+
+class Cause(StrEnum):
+    """What can happen to a transaction."""
+
+    SUBMITTED = "submitted"  # we are about to tell the network
+    WITHDRAWN = "withdrawn"  # the merchant took it back in time
+    LAPSED = "lapsed"  # no network could take it in time, and nothing was sent
+    CONFIRMED = "confirmed"  # the network says that the money moved
+    REFUSED = "refused"  # the network says that it did not, and never will
+
+
+TRANSITIONS = {
+    (Status.PENDING, Cause.SUBMITTED): Status.PROCESSING,
+    (Status.PENDING, Cause.WITHDRAWN): Status.CANCELLED,
+    (Status.PENDING, Cause.LAPSED): Status.FAILED,
+    (Status.PROCESSING, Cause.CONFIRMED): Status.COMPLETED,
+    (Status.PROCESSING, Cause.REFUSED): Status.FAILED,
+}
+
+# Only a collection lapses: a payout waits for its network, and can be cancelled meanwhile.
+NEVER = {(Type.DISBURSEMENT, Cause.LAPSED)}
+
+
+def next_status(type_: Type, status: Status, cause: Cause) -> Status | None:
+    """Where a cause leads from here; None if it leads nowhere."""
+    if (type_, cause) in NEVER:
+        return None
+    return TRANSITIONS.get((status, cause))
+
+
+class FailureCode(StrEnum):
+    """Our own words for why a payment failed, the same for every network."""
+
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    INSUFFICIENT_FUNDS = "insufficient_funds"
+    INVALID_RECIPIENT = "invalid_recipient"
+    LIMIT_EXCEEDED = "limit_exceeded"
+    NOT_RECEIVED = "not_received"
+    CHANNEL_UNAVAILABLE = "channel_unavailable"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    merchant_id: str
+    id: str
+    reference: str
+    network_key: str
+    type: Type
+    channel: Channel
+    status: Status
+    amount: int
+    fee: int
+    phone: str
+    name: str
+    description: str
+    metadata: Mapping[str, Any]
+    created_at: datetime
+    provider_reference: str | None = None
+    failure_code: str | None = None
+    failure_reason: str | None = None
+    processing_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    @property
+    def net_amount(self) -> int:
+        """What the receiving side gets. A payout's fee is taken on top, a collection's out of the amount."""
+        return self.amount if self.type is Type.DISBURSEMENT else self.amount - self.fee
+
+    @property
+    def completed_at(self) -> datetime | None:
+        return self.ended_at if self.status is Status.COMPLETED else None
+
+    def status_log(self) -> Iterator[tuple[Status, datetime]]:
+        """Every status reached, in order. Each is reached at most once, so three times are enough to tell."""
+        yield Status.PENDING, self.created_at
+        if self.processing_at is not None:
+            yield Status.PROCESSING, self.processing_at
+        if self.ended_at is not None:
+            yield self.status, self.ended_at

@@ -1,0 +1,20 @@
+"""Tanzanian mobile numbers in international format: `+255`, then 6 or 7, then eight digits."""
+
+import re
+
+_MOBILE = re.compile(r"\+255[67][0-9]{8}")
+_IN_TEXT = re.compile(r"\+?255[67][0-9]{8}(?![0-9])")
+
+
+def is_valid(phone: str) -> bool:
+    return _MOBILE.fullmatch(phone) is not None
+
+
+def mask(phone: str) -> str:
+    """Enough to recognise a number one knows, too little to call it: `+2557*****123`."""
+    return f"{phone[:-8]}*****{phone[-3:]}"
+
+
+def mask_all(text: str) -> str:
+    """The text with every mobile number in it masked, with or without its plus."""
+    return _IN_TEXT.sub(lambda found: mask(found[0]), text)

@@ -1,0 +1,118 @@
+"""The parts, assembled once: what every door hands its work to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from malipo import clock as clocks
+from malipo import ids
+from malipo.clock import Clock
+from malipo.db import Conn, Database, DataError
+from malipo.db.group import Act, Group
+from malipo.errors import Refusal
+from malipo.limits.window import RateClass
+from malipo.merchants.admit import Admit, Admitted, Knock
+from malipo.networks.contract import Channel
+from malipo.payments.cancel import Cancel, Cancellation
+from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.record import Change, Outcome
+from malipo.payments.settle import Settle
+from malipo.payments.transaction import Transaction
+from malipo.payments.watch import Watch
+from malipo.settings import Settings
+
+Granted = TypeVar("Granted", Admitted, Initiated, Transaction)
+Found = TypeVar("Found")
+
+# A key that is only looked up, or a page that is only read, is not worth ten seconds of anybody's time.
+_READING_PATIENCE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Service:
+    settings: Settings
+    clock: Clock
+    database: Database
+    watch: Watch
+    _admit: Group[Knock, Admitted | Refusal]
+    _initiate: Group[Order, Initiated | Refusal]
+    _cancel: Group[Cancellation, Transaction | Refusal]
+    _settle: Group[Change, Outcome | None]
+
+    @classmethod
+    def assemble(cls, settings: Settings, database: Database, *, clock: Clock = clocks.now) -> Service:
+        patience = settings.database_patience_seconds
+
+        def group(act: Act[Any, Any], patience_seconds: float = patience) -> Group[Any, Any]:
+            return Group(database, act, patience_seconds=patience_seconds)
+
+        limits = {
+            RateClass.CREATE: settings.rate_limit_create,
+            RateClass.LIST: settings.rate_limit_list,
+            RateClass.OTHER: settings.rate_limit_other,
+        }
+        return cls(
+            settings=settings,
+            clock=clock,
+            database=database,
+            watch=Watch(database),
+            _admit=group(Admit(limits=limits, clock=clock), min(patience, _READING_PATIENCE_SECONDS)),
+            _initiate=group(Initiate(clock=clock)),
+            _cancel=group(Cancel(clock=clock)),
+            _settle=group(Settle(clock=clock)),
+        )
+
+    @property
+    def max_amounts(self) -> Mapping[Channel, int]:
+        return {
+            Channel.MPESA: self.settings.max_amount_mpesa,
+            Channel.TIGO_PESA: self.settings.max_amount_tigo_pesa,
+            Channel.AIRTEL_MONEY: self.settings.max_amount_airtel_money,
+            Channel.HALOPESA: self.settings.max_amount_halopesa,
+        }
+
+    async def admit(self, knock: Knock) -> Admitted:
+        return _granted(await self._admit(knock))
+
+    async def initiate(self, order: Order) -> Initiated:
+        try:
+            return _granted(await self._initiate(order))
+        except DataError as error:
+            if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
+                raise
+            # Two references met. Nothing was written, so another one may be drawn.
+            assert order.draft is not None
+            suffix = ids.suffix(order.draft.created_at)
+            draft = replace(order.draft, reference=self.reference_of(suffix), network_key=suffix)
+            return _granted(await self._initiate(replace(order, draft=draft)))
+
+    async def cancel(self, cancellation: Cancellation) -> Transaction:
+        return _granted(await self._cancel(cancellation))
+
+    async def settle(self, change: Change) -> Outcome | None:
+        return await self._settle(change)
+
+    async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
+        return await self.database.ask(query, patience_seconds=_READING_PATIENCE_SECONDS)
+
+    async def read_snapshot(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
+        """A read of several statements that must agree with each other."""
+        return await self.database.ask(query, patience_seconds=_READING_PATIENCE_SECONDS, is_snapshot=True)
+
+    def reference_of(self, suffix: str) -> str:
+        return f"{self.settings.reference_prefix}-{suffix}"
+
+    async def finish(self) -> None:
+        """Answer everybody who has asked."""
+        self.watch.release()
+        await asyncio.gather(*(each.finish() for each in (self._admit, self._initiate, self._cancel, self._settle)))
+
+
+def _granted(answer: Granted | Refusal) -> Granted:
+    """Inside a batch a refusal is an answer like any other; at the door it is raised."""
+    if isinstance(answer, Refusal):
+        raise answer
+    return answer
