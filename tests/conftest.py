@@ -1,0 +1,247 @@
+"""What tests stand on: a real PostgreSQL, a fresh migrated database for each test, and the real service over HTTP."""
+
+import asyncio
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+import asyncpg
+import pytest
+
+from malipo import clock
+from malipo.db import Database
+from malipo.db.embedded import server
+from malipo.db.migrate import migrate
+from malipo.ledger.book import Kind, book
+from malipo.merchants import onboard
+from malipo.merchants.keys import Environment, Permission
+from malipo.service import Service
+from malipo.settings import Settings
+
+NO_LIMITS = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0}
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL that lives as long as the tests."""
+    with server(tmp_path_factory.mktemp("postgres")) as url:
+        yield url
+
+
+def named(url: str, database: str) -> str:
+    """The same server, another database."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"/{database}"))
+
+
+async def _create(url: str, name: str, *, template: str = "template1") -> str:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    finally:
+        await connection.close()
+    return named(url, name)
+
+
+@pytest.fixture(scope="session")
+def template(postgres: str) -> str:
+    """A migrated database that every test gets a copy of."""
+
+    async def make() -> None:
+        database = Database(await _create(postgres, "template"), size=4)
+        await database.open()
+        await migrate(database)
+        await database.close()
+
+    asyncio.run(make())
+    return "template"
+
+
+@pytest.fixture
+async def database_url(postgres: str, template: str) -> str:
+    return await _create(postgres, f"test_{secrets.token_hex(6)}", template=template)
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """Opened wide, so that races are raced."""
+    database = Database(database_url, size=20)
+    await database.open()
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(**NO_LIMITS)
+
+
+@pytest.fixture
+async def service(database: Database, settings: Settings) -> AsyncIterator[Service]:
+    service = Service.assemble(settings, database)
+    yield service
+    await service.finish()
+
+
+@dataclass(frozen=True)
+class Merchant:
+    id: str
+    key: str
+
+
+async def make_merchant(
+    database: Database, *, wallet: int = 0, permissions: tuple[Permission, ...] = tuple(Permission), name: str = "Duka"
+) -> Merchant:
+    now = clock.now()
+    async with database.begin() as tx:
+        merchant_id = await onboard.create_merchant(tx, name, now=now)
+        if wallet:
+            await book(tx, Kind.TOP_UP, merchant_id, wallet, reference=secrets.token_hex(8), now=now)
+        key = await onboard.create_key(
+            tx,
+            merchant_id,
+            name="test",
+            permissions=permissions,
+            environment=Environment.LIVE,
+            brand="mlp",
+            now=now,
+        )
+    return Merchant(merchant_id, key.text)
+
+
+@pytest.fixture
+async def merchant(database: Database) -> Merchant:
+    """A merchant with TZS 1,000,000."""
+    return await make_merchant(database, wallet=1_000_000)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Running:
+    """A malipo process of our own."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+    def stop(self, *, seconds: float = 20) -> int:
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(10)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Starts `malipo COMMAND` with these settings and nothing else in its environment; stops it after the test."""
+    started: list[Running] = []
+
+    def start_one(*command: str, **settings: Any) -> Running:
+        port = settings.pop("port", None) or free_port()
+        log = tmp_path / f"malipo-{len(started)}.log"
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "MALIPO_PORT": str(port),
+            "MALIPO_DATA_DIR": str(tmp_path / "var"),
+            **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
+        }
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "malipo", *command], env=environment, stdout=output, stderr=output, cwd=tmp_path
+            )
+        started.append(Running(process, f"http://127.0.0.1:{port}", log))
+        return started[-1]
+
+    yield start_one
+    for each in started:
+        each.stop()
+
+
+async def until_ready(running: Running, *, seconds: float = 30) -> Running:
+    """Return when it can take payments."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    async with aiohttp.ClientSession() as http:
+        while True:
+            try:
+                async with http.get(f"{running.url}/readyz") as answer:
+                    if answer.status == 200:
+                        return running
+            except aiohttp.ClientError:
+                pass
+            assert running.process.poll() is None, running.log.read_text()
+            assert asyncio.get_running_loop().time() < deadline, running.log.read_text()
+            await asyncio.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Any
+    headers: Any
+
+    @property
+    def code(self) -> str | None:
+        value: str | None = self.headers.get("X-Error-Code")
+        return value
+
+
+class Client:
+    """A merchant's program, speaking to a running malipo."""
+
+    def __init__(self, http: aiohttp.ClientSession, url: str, key: str | None) -> None:
+        self._http = http
+        self.url = url
+        self.key = key
+
+    def as_(self, key: str | None) -> "Client":
+        return Client(self._http, self.url, key)
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: dict[str, str] | None = None,
+        raw: bytes | None = None,
+    ) -> Answer:
+        sent = dict(headers or {})
+        if self.key is not None:
+            sent.setdefault("x-api-key", self.key)
+        extra: dict[str, Any] = {"data": raw} if raw is not None else {"json": body} if body is not None else {}
+        async with self._http.request(method, self.url + path, headers=sent, **extra) as answer:
+            return Answer(answer.status, await answer.json() if method != "HEAD" else None, answer.headers)
+
+
+@pytest.fixture
+async def api(start: Callable[..., Running], database_url: str, merchant: Merchant) -> AsyncIterator[Client]:
+    """The real service over HTTP, without rate limits, called by the merchant."""
+    running = await until_ready(start("api", database_url=database_url, **NO_LIMITS))
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        yield Client(http, running.url, merchant.key)
+
+
+COLLECTION = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001", "buyerName": "Asha"}
+PAYOUT = {"amount": 1000, "channel": "AIRTEL_MONEY", "recipientPhone": "+255684000001", "recipientName": "Juma"}
