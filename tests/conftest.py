@@ -26,7 +26,7 @@ from malipo.merchants.keys import Environment, Permission
 from malipo.service import Service
 from malipo.settings import Settings
 
-NO_LIMITS = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0}
+NO_LIMITS: dict[str, Any] = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0}
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ _LEAVE_SECONDS = 40.0
 # What the server may say to a newcomer.
 _CONTENT = "00000"
 _NO_SUCH_DATABASE = "3D000"
-_NOT_NOW = "57P03"
+_NOT_NOW = ("57P01", "57P02", "57P03")
 _FULL = "53300"
 _SILENT = ""
 
@@ -150,26 +150,24 @@ class _Share:
     def _see_to_it(self) -> None:
         """Return when the server answers and has our database; start it if nobody guards one."""
         said_from = self._log().stat().st_size
-        has_started = False
         deadline = time.monotonic() + _START_SECONDS
         while True:
             if self._guardian() is None:
-                if has_started:
-                    raise EmbeddedError(_last_words(self._log(), said_from))
-                self._start_guardian()
-                has_started = True
+                if refusal := _refusal(self._log(), said_from):
+                    raise EmbeddedError(refusal)
+                self._start_guardian()  # The first, or another if somebody has killed it.
             status = self._status()
             answer = self._ask("malipo") if status == "ready" else _SILENT
             if answer == _NO_SUCH_DATABASE:
                 answer = self._ask("postgres", "CREATE DATABASE malipo")
             if answer in (_CONTENT, _FULL):
                 return
-            if answer not in (_NOT_NOW, _SILENT):
+            if answer not in (*_NOT_NOW, _SILENT):
                 raise EmbeddedError(f"The PostgreSQL in {self.folder} refuses us with SQLSTATE {answer}.")
             if status == "starting":  # It recovers from a crash, and that may take as long as it takes.
                 deadline = time.monotonic() + _START_SECONDS
             if time.monotonic() > deadline:
-                raise EmbeddedError(_last_words(self._log(), said_from))
+                raise EmbeddedError(f"{guardian.FAILED} in time; {_end_of(self._log(), said_from)}")
             time.sleep(0.01)
 
     def _status(self) -> str:
@@ -190,11 +188,12 @@ class _Share:
         binaries = _binaries(self.folder / "data", self._binaries)
         program = (sys.executable, "-I", "-S", guardian.__file__, "guard", str(self.folder), str(binaries))
         environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+        said_from = self._log().stat().st_size
         said = os.open(self._log(), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
             # It returns at once: the guardian is its child. A session of its own keeps the terminal's Ctrl-C away,
             # so that the service can finish its work with the database still there.
-            subprocess.run(  # noqa: S603
+            done = subprocess.run(  # noqa: S603
                 program,
                 stdin=subprocess.DEVNULL,
                 stdout=said,
@@ -208,6 +207,8 @@ class _Share:
             raise EmbeddedError(f"The guardian of {self.folder} does not start.") from error
         finally:
             os.close(said)
+        if done.returncode > 0:
+            raise EmbeddedError(f"The guardian of {self.folder} does not start; {_end_of(self._log(), said_from)}")
 
     def _ask(self, database: str, statement: str = "") -> str:
         """A few bytes of PostgreSQL's own protocol: what it says to us, as an SQLSTATE."""
@@ -298,14 +299,24 @@ def _try_lock(lock: int, kind: int) -> bool:
     return True
 
 
-def _last_words(path: Path, since: int) -> str:
+def _refusal(path: Path, since: int) -> str | None:
+    """What a guardian that gave up has said last, or why PostgreSQL made it give up."""
+    for line in _lines(path, since):
+        if guardian.REFUSES in line:
+            reason = line.partition(guardian.REFUSES)[2]
+            return f"{reason}; {_end_of(path, since)}" if reason == guardian.FAILED else reason
+    return None
+
+
+def _end_of(path: Path, since: int) -> str:
+    lines = [line for line in _lines(path, since) if guardian.REFUSES not in line]
+    return f"the end of {path} says: " + (" | ".join(lines[-5:]) or "nothing.")
+
+
+def _lines(path: Path, since: int) -> list[str]:
     with path.open("rb") as file:
         file.seek(since if since <= path.stat().st_size else 0)
-        lines = file.read().decode(errors="replace").splitlines()
-    for line in reversed(lines):
-        if guardian.REFUSES in line:
-            return line.partition(guardian.REFUSES)[2]
-    return f"PostgreSQL did not start; the end of {path} says: " + (" | ".join(lines[-5:]) or "nothing.")
+        return file.read().decode(errors="replace").splitlines()
 
 
 def _binaries(data: Path, given: Path | None) -> Path:

@@ -29,7 +29,9 @@ import threading
 import time
 from typing import NoReturn
 
+# What stands in the log before a sentence for the operator. A guardian that goes without one was killed.
 REFUSES = "guardian refuses: "
+FAILED = "PostgreSQL did not start"
 LOCKS = ("start.lock", "users.lock", "guardian.lock", "server.lock")
 SOCKET = "socket/.s.PGSQL.5432"
 
@@ -78,7 +80,7 @@ def guard(folder: str, binaries: str) -> None:
     try:
         _become_owner(folder)
         Guardian(folder, binaries).guard()
-    except OSError as error:
+    except Exception as error:
         refuse(f"PostgreSQL could not be started in {folder}: {error}.")
 
 
@@ -106,7 +108,7 @@ class Guardian:
             if not self._has_ended_by_itself(postgres):
                 return
             if is_first and postgres.returncode > 0:
-                sys.exit(1)  # It has said in the log why it cannot start; trying again would not help.
+                refuse(FAILED)  # It has said in the log why; trying again would not help.
             say(f"PostgreSQL ended with {postgres.returncode}; starting it again.")
             is_first = False
             pause = 0.1 if time.monotonic() - started > 10 else min(pause * 2, 5.0)
@@ -147,7 +149,7 @@ class Guardian:
         shutil.rmtree("data.new", ignore_errors=True)
         options = ("--username=malipo", "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=trust")
         if self._launch("initdb", "-D", f"{self._folder}/data.new", *options, lock=lock).wait() != 0:
-            sys.exit(1)
+            refuse(FAILED)
         lines = [f"{name} = '{value}'\n" for name, value in (_SETTINGS | _ALWAYS).items()]
         _write("data.new/postgresql.conf", "a", "".join(["\n# Written by malipo.\n", *lines]))
         _write("data.new/pg_hba.conf", "w", _WHO_MAY_CONNECT)
@@ -341,7 +343,7 @@ def say(text: str, *, how: str = "guardian: ") -> None:
 
 
 def refuse(reason: str) -> NoReturn:
-    """End with a sentence for the operator, which embedded.py finds in the log by its beginning."""
+    """End with a sentence for the operator, which embedded.py finds in the log."""
     say(reason, how=REFUSES)
     sys.exit(1)
 

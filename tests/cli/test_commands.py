@@ -1,0 +1,94 @@
+"""The malipo command, run as a person runs it."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from malipo.cli import parser
+
+
+def malipo(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "malipo", *arguments],
+        env={"PATH": os.environ["PATH"], **{f"MALIPO_{name.upper()}": value for name, value in settings.items()}},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_a_merchant_and_a_key_are_made_on_an_embedded_database_that_ends_with_the_command(tmp_path: Path) -> None:
+    where = {"data_dir": str(tmp_path / "var")}
+
+    created = malipo("merchant", "create", "Duka la Mama", "--json", **where)
+    assert (created.returncode, created.stderr) == (0, "")
+    assert json.loads(created.stdout)["id"].startswith("mer_")
+
+    key = malipo("key", "create", "Duka la Mama", "--environment", "test", "--permissions", "payments.read", **where)
+    assert key.returncode == 0
+    assert key.stdout.startswith("mlp_test_")
+    assert "only time" in key.stdout
+
+    check = malipo("ledger", "check", **where)
+    assert check.returncode == 0
+    assert "clean" in check.stdout
+    assert not (tmp_path / "var/postgres/data/postmaster.pid").exists()
+
+
+async def test_the_key_itself_is_stored_nowhere(database_url: str) -> None:
+    merchant = json.loads(malipo("merchant", "create", "Duka", "--json", database_url=database_url).stdout)
+    key = json.loads(malipo("key", "create", merchant["id"], "--json", database_url=database_url).stdout)
+
+    connection = await asyncpg.connect(database_url)
+    stored = str([tuple(row) for row in await connection.fetch("SELECT * FROM api_keys")])
+    await connection.close()
+    assert key["last4"] in stored
+    assert key["key"] not in stored
+    assert key["key"][len(key["prefix"]) :] not in stored
+
+
+MISTAKES = [
+    ([], {}, "COMMAND"),
+    (["frobnicate"], {}, "frobnicate"),
+    (["serve"], {"prot": "1"}, "MALIPO_PROT"),
+    (["serve"], {"port": "none"}, "MALIPO_PORT"),
+    (["key", "create", "Nobody"], {}, "no merchant 'Nobody'"),
+    (["key", "create", "Duka", "--permissions", "payments.steal"], {}, "payments.steal"),
+    (["merchant", "create", ""], {}, "1 to 100"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "settings", "told"), MISTAKES)
+async def test_a_mistake_is_one_clear_sentence_and_exit_code_2(
+    arguments: list[str], settings: dict[str, str], told: str, database_url: str
+) -> None:
+    done = malipo(*arguments, database_url=database_url, **settings)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert told in done.stderr
+
+
+def test_a_database_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> None:
+    done = malipo("ledger", "check", database_url=f"postgresql://malipo@/malipo?host={tmp_path}")
+    assert done.returncode == 1
+    assert done.stderr.startswith("malipo: The database does not answer")
+    assert done.stderr.count("\n") == 1
+
+
+async def test_a_port_that_is_taken_is_one_clear_sentence(database_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = malipo("serve", database_url=database_url, port=str(port))
+    assert done.returncode == 1
+    assert f"port {port}" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_every_command_explains_itself() -> None:
+    assert "demo" in parser().format_help()

@@ -1,0 +1,48 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from malipo.ledger.entry import Account, Move, Wallet
+
+ACCOUNTS = [account for account in Account if account is not Account.FLOAT]
+MOVES = st.builds(
+    lambda pair, amount: Move(pair[0], pair[1], amount),
+    st.permutations(ACCOUNTS).map(lambda shuffled: shuffled[:2]),
+    st.integers(min_value=1, max_value=10**12),
+)
+
+
+@given(st.lists(MOVES))
+def test_whatever_moves_the_sum_of_all_accounts_stays_zero(moves: list[Move]) -> None:
+    assert sum(move.change_of(account) for move in moves for account in Account) == 0
+
+
+@given(st.lists(MOVES))
+def test_a_wallet_counts_a_line_for_every_move_that_touches_it(moves: list[Move]) -> None:
+    wallet = Wallet("mer_1", 0, 0, 0).after(moves)
+    assert wallet.lines == sum(Account.WALLET in (move.source, move.target) for move in moves)
+    assert wallet.available == sum(move.change_of(Account.WALLET) for move in moves)
+    assert wallet.in_flight == sum(move.change_of(Account.IN_FLIGHT) for move in moves)
+
+
+def test_a_wallet_can_bear_its_last_shilling_and_not_one_more() -> None:
+    wallet = Wallet("mer_1", available=1000, in_flight=0, lines=1)
+    assert wallet.can_bear([Move(Account.WALLET, Account.IN_FLIGHT, 1000)])
+    assert not wallet.can_bear([Move(Account.WALLET, Account.IN_FLIGHT, 1001)])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "amount", "channel"),
+    [
+        (Account.WALLET, Account.FEES, 0, None),
+        (Account.WALLET, Account.FEES, -1, None),
+        (Account.WALLET, Account.WALLET, 1, None),
+        (Account.WALLET, Account.FLOAT, 1, None),
+        (Account.WALLET, Account.FEES, 1, "MPESA"),
+    ],
+)
+def test_a_move_that_makes_no_sense_cannot_be_made(
+    source: Account, target: Account, amount: int, channel: str | None
+) -> None:
+    with pytest.raises(AssertionError):
+        Move(source, target, amount, channel)

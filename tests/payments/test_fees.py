@@ -1,0 +1,32 @@
+import pytest
+
+from malipo.payments.fees import Band, fee_of
+
+TWO_BANDS = [Band(500, fixed=50), Band(10_000, fixed=100, basis_points=150, least=300, most=2_000)]
+
+
+@pytest.mark.parametrize(
+    ("amount", "fee"),
+    [
+        (499, 0),  # below every band
+        (500, 50),
+        (9_999, 50),
+        (10_000, 300),  # 100 + 150 is less than the least
+        (13_333, 300),  # 100 + 199.995, rounded half up to 200, is exactly the least
+        (13_367, 301),  # 200.505 is 201
+        (50_000, 850),
+        (1_000_000, 2_000),  # 15,100 is more than the most
+    ],
+)
+def test_an_amount_pays_the_fee_of_its_band(amount: int, fee: int) -> None:
+    assert fee_of(amount, TWO_BANDS) == fee
+    assert fee_of(amount, reversed(TWO_BANDS)) == fee
+
+
+@pytest.mark.parametrize(("amount", "fee"), [(4_999, 0), (5_000, 1), (14_999, 1), (15_000, 2)])
+def test_a_share_is_rounded_half_up_to_a_whole_shilling(amount: int, fee: int) -> None:
+    assert fee_of(amount, [Band(0, basis_points=1)]) == fee
+
+
+def test_without_a_tariff_there_is_no_fee() -> None:
+    assert fee_of(1_000_000, []) == 0

@@ -1,0 +1,92 @@
+"""The docs say what is true: settings, errors, events, routes and commands are held against the code."""
+
+import re
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from malipo.api.routes import ROUTES, ByKey
+from malipo.cli import parser
+from malipo.payments.effects import EVENTS
+from malipo.settings import Settings, read, variable
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+CODE = re.compile(r'(?:code = |code=|"code": |wrong\(\s*[\w".{}]+,\s*|response\(\s*[\w.]+,\s*|: \()f?"([a-z_{}]+)"')
+
+
+def table(page: str, columns: int) -> list[list[str]]:
+    """The rows of a page's tables of so many columns, without code marks."""
+    rows = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in (DOCS / page).read_text().splitlines()
+        if line.startswith("|") and not line.startswith("|---")
+    ]
+    return [[cell.replace("`", "") for cell in row] for row in rows if len(row) == columns]
+
+
+def test_every_setting_is_documented_with_its_default_and_an_example_that_works() -> None:
+    documented = {row[0]: row for row in table("settings.md", 4) if row[0].startswith("MALIPO_")}
+    assert set(documented) == {variable(each.name) for each in fields(Settings)}
+    defaults = Settings()
+    for name, default, example, _ in documented.values():
+        field = name.removeprefix("MALIPO_").lower()
+        assert getattr(read({name: example}), field) != getattr(defaults, field), f"the example of {name}"
+        if default != "none":
+            assert getattr(read({name: default}), field) == getattr(defaults, field), f"the default of {name}"
+        else:
+            assert not getattr(defaults, field)
+
+
+def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
+    documented = [row[1] for row in table("errors.md", 3) if row[0].isdigit()]
+    assert len(documented) == len(set(documented))
+    used = set()
+    for file in (ROOT / "malipo").rglob("*.py"):
+        if "cli" not in file.parts and file.name != "book.py" and file.name != "onboard.py":
+            used |= set(CODE.findall(file.read_text()))
+    # Meanings that are always narrowed before anybody sees them, and codes that are made of a field's name.
+    used -= {"refused", "conflict", "forbidden", "{name}_invalid"}
+    used |= {f"{name}_invalid" for name in ("channel", "status", "type", "page", "limit", "wait")}
+    assert set(documented) == used
+
+
+def test_every_event_is_documented_and_no_other() -> None:
+    documented = {row[0] for row in table("api.md", 2) if re.fullmatch(r"[a-z]+\.[a-z]+", row[0])}
+    assert documented == set(EVENTS.values())
+
+
+def test_every_route_is_documented_with_its_permission_and_no_other() -> None:
+    documented = {row[0]: row[1] for row in table("api.md", 3) if row[0].startswith(("GET", "POST"))}
+    assert documented == {
+        f"{route.method} {route.path}": route.permission if isinstance(route, ByKey) else "none" for route in ROUTES
+    }
+
+
+def test_every_command_is_in_the_changelog_or_the_readme() -> None:
+    told = (ROOT / "README.md").read_text() + (ROOT / "CHANGELOG.md").read_text()
+    [commands] = [action for action in parser()._actions if action.dest == "==SUPPRESS=="] or [parser()._actions[-1]]
+    assert commands.choices
+    assert [name for name in commands.choices if name not in told] == []
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_every_dependency_has_a_line_that_says_why() -> None:
+    told = (DOCS / "decisions" / "0002-parts.md").read_text()
+    project = (ROOT / "pyproject.toml").read_text()
+    named = re.findall(r'^    "([a-z0-9-]+)",$', project.split("[tool.")[0], re.MULTILINE)
+    assert len(named) > 10
+    assert [name for name in named if name not in told] == []
+
+
+def test_nothing_that_is_made_by_running_is_tracked() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in tracked if name.startswith(("var/", ".venv")) or name.endswith((".pyc", ".log"))]
