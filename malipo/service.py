@@ -12,7 +12,7 @@ from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Conn, Database, DataError
 from malipo.db.group import Act, Group
-from malipo.errors import Refusal
+from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admit, Admitted, Knock
 from malipo.networks.contract import Channel
@@ -75,7 +75,11 @@ class Service:
         }
 
     async def admit(self, knock: Knock) -> Admitted:
-        return _granted(await self._admit(knock))
+        try:
+            return _granted(await self._admit(knock))
+        except OutcomeUnknown:
+            # Whether a knock was counted is of no consequence: the request itself has not begun.
+            raise Unavailable from None
 
     async def initiate(self, order: Order) -> Initiated:
         try:

@@ -117,7 +117,7 @@ class _Share:
         finally:
             os.close(users)
         deadline = time.monotonic() + _LEAVE_SECONDS
-        while is_last and who and self._guardian() == who and time.monotonic() < deadline:
+        while is_last and who and self._guardian()[:1] == who[:1] and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def keep(self, left: threading.Event) -> None:
@@ -127,7 +127,7 @@ class _Share:
             pause = _LOOK_SECONDS
             try:
                 _door(self.folder / "socket")  # A temporary folder may have been tidied up.
-                if self._guardian() is None:
+                if not self._guardian():
                     log.warning("database.guardian_lost", folder=str(self.folder))
                     if not (self.folder / "data" / "PG_VERSION").exists():
                         raise EmbeddedError(f"The data in {self.folder / 'data'} are gone.")
@@ -152,7 +152,7 @@ class _Share:
         said_from = self._log().stat().st_size
         deadline = time.monotonic() + _START_SECONDS
         while True:
-            if self._guardian() is None:
+            if not self._guardian():
                 if refusal := _refusal(self._log(), said_from):
                     raise EmbeddedError(refusal)
                 self._start_guardian()  # The first, or another if somebody has killed it.
@@ -171,16 +171,17 @@ class _Share:
             time.sleep(0.01)
 
     def _status(self) -> str:
-        """What the server says of itself. Only a reason to ask: the file may be an old one."""
+        """What our guardian's server says of itself; nothing if the words are of an older or a foreign one."""
         with contextlib.suppress(FileNotFoundError, IndexError):
-            return (self.folder / "data" / "postmaster.pid").read_text().splitlines()[7].strip()
+            lines = (self.folder / "data" / "postmaster.pid").read_text().splitlines()
+            return lines[7].strip() if lines[0] in self._guardian()[1:] else ""
         return ""
 
-    def _guardian(self) -> str | None:
-        """The living guardian's name, None if there is none."""
+    def _guardian(self) -> list[str]:
+        """The living guardian's pid and its server's; nothing if there is none. Pids name them, and prove nothing."""
         lock = self._open("guardian.lock")
         try:
-            return None if _try_lock(lock, fcntl.LOCK_SH) else os.pread(lock, 20, 0).decode()
+            return [] if _try_lock(lock, fcntl.LOCK_SH) else os.pread(lock, 100, 0).decode().split() or [""]
         finally:
             os.close(lock)
 
@@ -310,7 +311,8 @@ def _refusal(path: Path, since: int) -> str | None:
 
 def _end_of(path: Path, since: int) -> str:
     lines = [line for line in _lines(path, since) if guardian.REFUSES not in line]
-    return f"the end of {path} says: " + (" | ".join(lines[-5:]) or "nothing.")
+    free = shutil.disk_usage(path).free // 2**20
+    return f"the end of {path} says: " + (" | ".join(lines[-5:]) or f"nothing ({free} MB are free there).")
 
 
 def _lines(path: Path, since: int) -> list[str]:

@@ -11,7 +11,7 @@ The locks are flocks, so that the kernel lets go of them however their holder di
 
     start.lock      one at a time looks whether a server is there and starts one (embedded.py)
     users.lock      shared by every user; the guardian waits to have it alone, and then nobody is left
-    guardian.lock   the guardian's as long as it lives
+    guardian.lock   the guardian's as long as it lives; in it, its pid and that of its server
     server.lock     inherited by PostgreSQL and all its processes: if it is free, none of them is left
 """
 
@@ -75,19 +75,19 @@ def guard(folder: str, binaries: str) -> None:
     fcntl.flock(lock, fcntl.LOCK_EX)
     if os.fork():  # The child has the lock now, and no parent who would have to wait for it.
         os._exit(0)
-    os.ftruncate(lock, 0)
-    os.write(lock, b"%d\n" % os.getpid())
+    _sign(lock)
     try:
         _become_owner(folder)
-        Guardian(folder, binaries).guard()
+        Guardian(folder, binaries, lock).guard()
     except Exception as error:
         refuse(f"PostgreSQL could not be started in {folder}: {error}.")
 
 
 class Guardian:
-    def __init__(self, folder: str, binaries: str) -> None:
+    def __init__(self, folder: str, binaries: str, own_lock: int) -> None:
         self._folder = folder
         self._binaries = binaries
+        self._own_lock = own_lock
         self._news = threading.Event()  # Set after anything below has changed.
         self._alone = False
 
@@ -105,6 +105,7 @@ class Guardian:
             started = time.monotonic()
             postgres = self._launch("postgres", "-D", f"{self._folder}/data", *_flags(), lock=lock)
             os.close(lock)
+            _sign(self._own_lock, postgres.pid)
             if not self._has_ended_by_itself(postgres):
                 return
             if is_first and postgres.returncode > 0:
@@ -148,7 +149,11 @@ class Guardian:
             refuse(f"{self._folder}/data holds something that is not a PostgreSQL cluster: move it away.")
         shutil.rmtree("data.new", ignore_errors=True)
         options = ("--username=malipo", "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=trust")
-        if self._launch("initdb", "-D", f"{self._folder}/data.new", *options, lock=lock).wait() != 0:
+        initdb = self._launch("initdb", "-D", f"{self._folder}/data.new", *options, lock=lock, stderr=subprocess.PIPE)
+        _, said = initdb.communicate()
+        if initdb.returncode != 0:
+            # Only now: when it failed because the disk is full, there is room for its words after it has tidied up.
+            os.write(2, said)
             refuse(FAILED)
         lines = [f"{name} = '{value}'\n" for name, value in (_SETTINGS | _ALWAYS).items()]
         _write("data.new/postgresql.conf", "a", "".join(["\n# Written by malipo.\n", *lines]))
@@ -156,7 +161,7 @@ class Guardian:
         os.rename("data.new", "data")
         _sync(".")
 
-    def _launch(self, program: str, *arguments: str, lock: int) -> subprocess.Popen[bytes]:
+    def _launch(self, program: str, *arguments: str, lock: int, stderr: int | None = None) -> subprocess.Popen[bytes]:
         """Start a program that dies when we die: cleanly if it is the server, at once if it is initdb."""
         death = signal.SIGINT if program == "postgres" else signal.SIGKILL
         who = (__file__, "launch", self._folder, str(os.getpid()), str(int(death)))
@@ -164,6 +169,7 @@ class Guardian:
             [sys.executable, "-I", "-S", *who, os.path.join(self._binaries, program), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            stderr=stderr,
             pass_fds=(lock,),
         )
 
@@ -314,6 +320,10 @@ def _stop_orphan() -> None:
     """Whoever listens on the socket has written the file, so this pid may be believed."""
     with contextlib.suppress(OSError, ValueError), open("data/postmaster.pid") as file:
         os.kill(int(file.readline()), signal.SIGINT)
+
+
+def _sign(lock: int, server: int = 0) -> None:
+    os.pwrite(lock, b"%-10d %-10d\n" % (os.getpid(), server), 0)  # Always as long, so never half of it is read.
 
 
 def _write(path: str, mode: str, text: str) -> None:

@@ -133,7 +133,7 @@ def is_free(data_dir: Path, name: str) -> bool:
 
 
 def guardian_pid(data_dir: Path) -> int:
-    return int((data_dir / "postgres" / "guardian.lock").read_text())
+    return int((data_dir / "postgres" / "guardian.lock").read_text().split()[0])
 
 
 def postmaster_pid(data_dir: Path) -> int:
