@@ -5,7 +5,8 @@
     ├── Missing             there is no such thing, or it belongs to another merchant
     ├── Conflict            it contradicts what already happened
     ├── Unauthorized        we do not know who asks
-    └── Forbidden           we know who asks, and they may not
+    ├── Forbidden           we know who asks, and they may not
+    └── TooMany             not so often; says how long to wait
     Unavailable             we cannot do it now; nothing has changed
     OutcomeUnknown          we do not know whether it was done; ask again with the same key
 
@@ -49,6 +50,14 @@ class Unauthorized(Refusal):
 
 class Forbidden(Refusal):
     code = "forbidden"
+
+
+class TooMany(Refusal):
+    code = "rate_limited"
+
+    def __init__(self, message: str, *, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class Unavailable(Exception):  # noqa: N818

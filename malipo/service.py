@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -10,11 +11,14 @@ from typing import Any, TypeVar
 from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
-from malipo.db import Conn, Database, DataError
+from malipo.db import Conn, ConnectionLost, Contention, Database, DataError, Tx
 from malipo.db.group import Act, Group
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admit, Admitted, Knock
+from malipo.merchants.login import Login
+from malipo.merchants.passwords import Passwords
+from malipo.merchants.tokens import Tokens
 from malipo.networks.contract import Channel
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.initiate import Initiate, Initiated, Order
@@ -37,6 +41,7 @@ class Service:
     clock: Clock
     database: Database
     watch: Watch
+    login: Login
     _admit: Group[Knock, Admitted | Refusal]
     _initiate: Group[Order, Initiated | Refusal]
     _cancel: Group[Cancellation, Transaction | Refusal]
@@ -59,6 +64,7 @@ class Service:
             clock=clock,
             database=database,
             watch=Watch(database),
+            login=Login(database, Tokens(settings.secret_key or secrets.token_hex(32)), Passwords()),
             _admit=group(Admit(limits=limits, clock=clock), min(patience, _READING_PATIENCE_SECONDS)),
             _initiate=group(Initiate(clock=clock)),
             _cancel=group(Cancel(clock=clock)),
@@ -73,6 +79,10 @@ class Service:
             Channel.AIRTEL_MONEY: self.settings.max_amount_airtel_money,
             Channel.HALOPESA: self.settings.max_amount_halopesa,
         }
+
+    def max_amount(self, channel: Channel | None) -> int:
+        """The largest amount of one payment; of a channel that is not known, the largest there is."""
+        return self.max_amounts[channel] if channel else max(self.max_amounts.values())
 
     async def admit(self, knock: Knock) -> Admitted:
         try:
@@ -105,6 +115,20 @@ class Service:
     async def read_snapshot(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
         """A read of several statements that must agree with each other."""
         return await self.database.ask(query, patience_seconds=_READING_PATIENCE_SECONDS, is_snapshot=True)
+
+    async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
+        """One rare write that commits alone, such as a new key. Done again if nothing can have happened."""
+        deadline = asyncio.get_running_loop().time() + _READING_PATIENCE_SECONDS
+        while True:
+            try:
+                async with self.database.begin() as tx:
+                    return await act(tx)
+            except (ConnectionLost, Contention) as error:
+                if isinstance(error, ConnectionLost) and error.in_doubt:
+                    raise OutcomeUnknown from error
+                if asyncio.get_running_loop().time() > deadline:
+                    raise Unavailable from error
+                await asyncio.sleep(0.1)
 
     def reference_of(self, suffix: str) -> str:
         return f"{self.settings.reference_prefix}-{suffix}"

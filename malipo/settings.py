@@ -99,10 +99,16 @@ class Settings:
     log_level: str = _setting("info", _matching("debug|info|warning|error", "debug, info, warning or error"))
     trusted_proxies: tuple[Network, ...] = _setting((), _networks)
 
+    # What tokens are signed with. The same for every process of a fleet.
+    secret_key: str | None = _setting(None, _matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True)
+
     # PostgreSQL.
     database_url: str | None = _setting(None, _database_url, secret=True)
     database_pool: int = _setting(10, _whole(4, 1000))
     database_patience_seconds: int = _setting(10, _whole(1, 300))
+
+    # Who acts on the command line.
+    operator: str | None = _setting(None, _matching(r"[^\s]{1,100}", "an operator's name"))
 
     # The brand.
     reference_prefix: str = _setting("MLP", _matching("[A-Z0-9]{1,8}", "1 to 8 capital letters or digits"))
@@ -126,6 +132,17 @@ class Settings:
     webhook_retry_seconds: tuple[int, ...] = _setting((30, 300, 1800, 7200, 43200), _seconds_list)
     webhook_timeout_seconds: int = _setting(10, _whole(1, 60))
     webhook_allow_private: bool = _setting(False, _boolean)
+
+
+def require(settings: Settings, *names: str) -> None:
+    """Refuse to start, with one sentence for each, when a setting that is needed is missing."""
+    missing = [
+        f"{variable(name)} is needed and not set (see docs/settings.md)."
+        for name in names
+        if not getattr(settings, name)
+    ]
+    if missing:
+        raise BadSettings(missing)
 
 
 def variable(name: str) -> str:

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 from malipo import ids, log
 from malipo.api import caller
 from malipo.api.errors import answer_to
-from malipo.api.routes import ROUTES, ByKey, Open
+from malipo.api.routes import ROUTES, AnyRoute, ByToken, Open
 from malipo.errors import Unavailable
 from malipo.limits.window import Standing
 from malipo.merchants.admit import RateLimited
@@ -28,7 +28,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self._service = service
         # One entry for each path, so that a wrong method is told all the right ones.
-        by_path: dict[str, dict[str, Open | ByKey]] = defaultdict(dict)
+        by_path: dict[str, dict[str, AnyRoute]] = defaultdict(dict)
         for route in ROUTES:
             by_path[route.path][route.method] = route
         self._router = Router(
@@ -55,17 +55,22 @@ class App:
         finally:
             exchange.note()
 
-    def _endpoint(self, methods: Mapping[str, Open | ByKey]) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             return await self._serve(methods["GET" if request.method == "HEAD" else request.method], request)
 
         return endpoint
 
-    async def _serve(self, route: Open | ByKey, request: Request) -> Response:
+    async def _serve(self, route: AnyRoute, request: Request) -> Response:
         exchange: _Exchange = request.scope[_EXCHANGE]
         exchange.route = route.path
         if isinstance(route, Open):
             return await route.handler(self._service, request)
+        if isinstance(route, ByToken):
+            session = await caller.session_of(self._service, request)
+            exchange.caller = {"merchant": session.person.merchant_id, "person": session.person.id}
+            caller.require_right(session, route.right)
+            return await route.handler(self._service, session, request)
         try:
             admitted = await caller.admit(self._service, request, route.rate_class)
         except RateLimited as refusal:

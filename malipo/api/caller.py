@@ -9,8 +9,12 @@ from malipo.errors import Forbidden, Unauthorized
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admitted, Knock
 from malipo.merchants.keys import Address, Permission, hash_of
+from malipo.merchants.login import SessionOver
+from malipo.merchants.people import Right
+from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.settings import Network
+from malipo.trail.store import Actor
 
 
 async def admit(service: Service, request: Request, rate_class: RateClass) -> Admitted:
@@ -25,6 +29,24 @@ async def admit(service: Service, request: Request, rate_class: RateClass) -> Ad
 def require(caller: Admitted, permission: Permission) -> None:
     if permission not in caller.permissions:
         raise Forbidden(f"This API key lacks the permission {permission}.", code="permission_missing")
+
+
+async def session_of(service: Service, request: Request) -> Session:
+    """The session of somebody who is logged in. An API key opens nothing here."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise SessionOver
+    return await service.login.session_of(token.strip(), now=service.clock())
+
+
+def require_right(session: Session, right: Right) -> None:
+    if not session.person.may(right):
+        raise Forbidden(f"Your role ({session.person.role}) does not allow this.", code="role_insufficient")
+
+
+def actor_of(service: Service, session: Session, request: Request) -> Actor:
+    """Who acts, for the audit trail."""
+    return Actor(session.person.email, str(address_of(request, service.settings.trusted_proxies)))
 
 
 def address_of(request: Request, trusted: Sequence[Network]) -> Address:

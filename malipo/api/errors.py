@@ -11,8 +11,7 @@ from starlette.responses import Response
 
 from malipo import log
 from malipo.db import ConnectionLost, Contention
-from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal, Unauthorized, Unavailable
-from malipo.merchants.admit import RateLimited
+from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal, TooMany, Unauthorized, Unavailable
 
 
 class TooLarge(Refusal):
@@ -31,7 +30,7 @@ STATUSES: dict[type[Refusal], HTTPStatus] = {
     TooSlow: HTTPStatus.REQUEST_TIMEOUT,
     Conflict: HTTPStatus.CONFLICT,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+    TooMany: HTTPStatus.TOO_MANY_REQUESTS,
 }
 
 # What the framework says by status alone.
@@ -60,8 +59,8 @@ def answer_to(error: BaseException) -> Response:
 def _refused(refusal: Refusal) -> Response:
     status = next(STATUSES[kind] for kind in type(refusal).__mro__ if kind in STATUSES)
     headers = {}
-    if isinstance(refusal, RateLimited):
-        headers["Retry-After"] = str(refusal.standing.reset_seconds)
+    if isinstance(refusal, TooMany):
+        headers["Retry-After"] = str(refusal.retry_after_seconds)
     return response(status, refusal.code, refusal.message, details=refusal.details, headers=headers)
 
 

@@ -1,5 +1,6 @@
 """Reads what a caller sent, and remembers everything that is wrong with it, so that all of it is told at once."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 
 from malipo import phone as phones
 from malipo.errors import Invalid
+from malipo.merchants.keys import AddressRange
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -19,6 +21,8 @@ _MOMENT = re.compile(
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
+_MOST_PER_PAGE = 100
+_MOST_PAGES = 1_000_000_000
 _METADATA_KEYS = 50
 _METADATA_KEY_LENGTH = 40
 _METADATA_VALUE_LENGTH = 500
@@ -106,6 +110,49 @@ class Fields:
             return value
         return ""
 
+    def secret(self, name: str) -> str:
+        """A required text of which nothing is said but that it is missing, such as a password."""
+        value = self.required(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str) or not 1 <= len(value) <= 1000 or "\0" in value:
+            self.wrong(name, "field_invalid", f"{name} must be text of at most 1000 characters.")
+            return ""
+        return value
+
+    def required_text(self, name: str, *, most: int) -> str:
+        self.required(name)
+        value = self.text(name, most=most).strip()
+        if not value and name not in self._problems:
+            self.wrong(name, "field_required", f"{name} must not be empty.")
+        return value
+
+    def choices(self, name: str, choices: type[Choice]) -> list[Choice]:
+        """A list of at least one, each once."""
+        value = self.required(name)
+        if value is None:
+            return []
+        members = list(choices)
+        if not isinstance(value, list) or not value or any(each not in members for each in value):
+            self.wrong(name, f"{name}_invalid", f"{name} must be a list of at least one of {', '.join(members)}.")
+            return []
+        return [choice for choice in members if choice in value]
+
+    def networks(self, name: str) -> list[AddressRange]:
+        """A list of IP addresses and networks."""
+        value = self.raw(name, [])
+        try:
+            if not isinstance(value, list) or len(value) > 50 or not all(isinstance(each, str) for each in value):
+                raise ValueError
+            return [ipaddress.ip_network(each) for each in value]
+        except ValueError:
+            self.wrong(
+                name,
+                "address_invalid",
+                f"{name} must be a list of at most 50 IP addresses or networks, such as 10.0.0.0/8.",
+            )
+            return []
+
     def metadata(self, name: str) -> dict[str, Any]:
         value = self.raw(name, {})
         if not isinstance(value, dict):
@@ -136,12 +183,24 @@ class Fields:
             return default
         return int(value)
 
+    def page(self) -> int:
+        return self.whole("page", 1, least=1, most=_MOST_PAGES)
+
+    def limit(self) -> int:
+        return self.whole("limit", 20, least=1, most=_MOST_PER_PAGE)
+
+    def check_range(self, first: datetime | None, last: datetime | None) -> None:
+        if first is not None and last is not None and first > last:
+            self.wrong("from", "range_invalid", "from must not be after to.")
+
     def moment(self, name: str, *, is_end: bool = False) -> datetime | None:
         """A date or a date-time with offset. A bare date that ends a range includes its whole day."""
         value = self.raw(name)
         if value is None:
             return None
         try:
+            if not isinstance(value, str):
+                raise ValueError
             return _moment(value, is_end=is_end)
         except (ValueError, OverflowError):
             self.wrong(

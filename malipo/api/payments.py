@@ -12,16 +12,13 @@ from malipo.merchants.admit import Admitted
 from malipo.networks.contract import Channel
 from malipo.payments import idempotency, shown
 from malipo.payments.cancel import Cancellation, NoSuchTransaction
+from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
 from malipo.payments.store import listing, transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 
-MIN_AMOUNT = 500
-
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MOST_PER_PAGE = 100
-_MOST_PAGES = 1_000_000_000
 _MOST_WAIT_SECONDS = 30
 
 
@@ -45,7 +42,6 @@ def _order(service: Service, caller: Admitted, type_: Type, body: dict[str, obje
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
     fields = Fields(body)
     channel = fields.choice("channel", Channel, is_required=True)
-    most = service.max_amounts[channel] if channel else max(service.max_amounts.values())
     now = service.clock()
     suffix = ids.suffix(now)
     draft = Transaction(
@@ -56,7 +52,7 @@ def _order(service: Service, caller: Admitted, type_: Type, body: dict[str, obje
         type=type_,
         channel=channel or Channel.MPESA,
         status=Status.PENDING,
-        amount=fields.amount("amount", least=MIN_AMOUNT, most=most),
+        amount=fields.amount("amount", least=MIN_AMOUNT, most=service.max_amount(channel)),
         fee=0,
         phone=fields.phone(f"{party}Phone"),
         name=fields.text(f"{party}Name", most=100),
@@ -95,10 +91,8 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
         last=fields.moment("to", is_end=True),
         search=fields.text("search", most=255).strip() or None,
     )
-    page = fields.whole("page", 1, least=1, most=_MOST_PAGES)
-    limit = fields.whole("limit", 20, least=1, most=_MOST_PER_PAGE)
-    if wanted.first is not None and wanted.last is not None and wanted.first > wanted.last:
-        fields.wrong("from", "range_invalid", "from must not be after to.")
+    page, limit = fields.page(), fields.limit()
+    fields.check_range(wanted.first, wanted.last)
     fields.check()
     total, found = await service.read_snapshot(
         lambda connection: listing.page(connection, caller.merchant_id, wanted, page=page, limit=limit)

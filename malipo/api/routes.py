@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api import health, payments, wallet
+from malipo.api import auth, channels, health, keys, payments, people, quote, wallet
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admitted
 from malipo.merchants.keys import Permission
+from malipo.merchants.people import Right
+from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 
 OpenHandler = Callable[[Service, Request], Awaitable[Response]]
+TokenHandler = Callable[[Service, Session, Request], Awaitable[Response]]
 KeyHandler = Callable[[Service, Admitted, Request], Awaitable[Response]]
 
 
@@ -36,7 +39,19 @@ class ByKey:
     rate_class: RateClass = RateClass.OTHER
 
 
-ROUTES: list[Open | ByKey] = [
+@dataclass(frozen=True, slots=True)
+class ByToken:
+    """Somebody of the merchant who is logged in may ask, if their role has this right."""
+
+    method: str
+    path: str
+    handler: TokenHandler
+    right: Right
+
+
+AnyRoute = Open | ByKey | ByToken
+
+ROUTES: list[AnyRoute] = [
     Open("GET", "/healthz", health.healthz),
     Open("GET", "/readyz", health.readyz),
     ByKey("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
@@ -44,5 +59,20 @@ ROUTES: list[Open | ByKey] = [
     ByKey("POST", "/v1/payments/disburse", payments.disburse, Permission.PAYMENTS_CREATE),
     ByKey("GET", "/v1/payments/{id}", payments.retrieve, Permission.PAYMENTS_READ),
     ByKey("POST", "/v1/payments/{id}/cancel", payments.cancel, Permission.PAYMENTS_CREATE),
+    ByKey("POST", "/v1/payments/quote", quote.preview, Permission.PAYMENTS_READ),
+    ByKey("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),
+    ByKey("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
+    Open("POST", "/merchant/auth/login", auth.log_in),
+    Open("POST", "/merchant/auth/refresh", auth.refresh),
+    Open("POST", "/merchant/auth/reset", auth.reset),
+    ByToken("POST", "/merchant/auth/logout", auth.log_out, Right.LOOK),
+    ByToken("POST", "/merchant/auth/password", auth.change_password, Right.LOOK),
+    ByToken("GET", "/merchant/api-keys", keys.list_, Right.LOOK),
+    ByToken("POST", "/merchant/api-keys", keys.create, Right.RULE),
+    ByToken("DELETE", "/merchant/api-keys/{id}", keys.revoke, Right.RULE),
+    ByToken("GET", "/merchant/people", people.list_, Right.LOOK),
+    ByToken("POST", "/merchant/people", people.add, Right.RULE),
+    ByToken("PATCH", "/merchant/people/{id}", people.change, Right.RULE),
+    ByToken("DELETE", "/merchant/people/{id}", people.remove, Right.RULE),
 ]

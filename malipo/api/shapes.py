@@ -1,6 +1,7 @@
 """JSON in and JSON out."""
 
 import asyncio
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -12,6 +13,14 @@ from malipo.errors import Invalid
 
 _MOST_BYTES = 64 * 1024
 _BODY_SECONDS = 30
+
+
+class Form(StrEnum):
+    """The form of a long answer."""
+
+    JSON = "json"
+    CSV = "csv"
+
 
 _encode = msgspec.json.Encoder().encode
 

@@ -1,17 +1,26 @@
-"""/v1/wallet."""
+"""/v1/wallet and its statement."""
+
+import csv
+import io
+from collections.abc import AsyncIterator
+from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
-from malipo.api.shapes import success
-from malipo.ledger import store as ledger
+from malipo.api.fields import Fields
+from malipo.api.shapes import Form, success
+from malipo.ledger.statement import Filter, Kind, Line
+from malipo.ledger.store import statement, wallets
 from malipo.merchants.admit import Admitted
 from malipo.service import Service
 
+_COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")
+
 
 async def retrieve(service: Service, caller: Admitted, request: Request) -> Response:
-    wallet, updated_at = await service.read(lambda connection: ledger.get(connection, caller.merchant_id))
+    wallet, updated_at = await service.read(lambda connection: wallets.get(connection, caller.merchant_id))
     shown = {
         "currency": money.CURRENCY,
         "available": wallet.available,
@@ -19,3 +28,36 @@ async def retrieve(service: Service, caller: Admitted, request: Request) -> Resp
         "updatedAt": clock.iso(updated_at),
     }
     return success({"wallet": shown})
+
+
+async def list_entries(service: Service, caller: Admitted, request: Request) -> Response:
+    fields = Fields(request.query_params)
+    wanted = Filter(
+        first=fields.moment("from"), last=fields.moment("to", is_end=True), kind=fields.choice("kind", Kind)
+    )
+    form = fields.choice("format", Form) or Form.JSON
+    page, limit = fields.page(), fields.limit()
+    fields.check_range(wanted.first, wanted.last)
+    fields.check()
+    if form is Form.CSV:
+        pieces = statement.stream(service.read, caller.merchant_id, wanted)
+        headers = {"Content-Disposition": 'attachment; filename="statement.csv"'}
+        return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
+    total, lines = await service.read_snapshot(
+        lambda connection: statement.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
+    )
+    pagination = {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}
+    return success({"entries": [_shown(line) for line in lines], "pagination": pagination})
+
+
+def _shown(line: Line) -> dict[str, Any]:
+    values = (line.number, line.kind, line.change, line.balance, line.cause_id, line.reference, clock.iso(line.at))
+    return dict(zip(_COLUMNS, values, strict=True))
+
+
+async def _csv(pieces: AsyncIterator[list[Line]]) -> AsyncIterator[str]:
+    yield ",".join(_COLUMNS) + "\r\n"
+    async for lines in pieces:
+        text = io.StringIO()
+        csv.DictWriter(text, _COLUMNS).writerows(_shown(line) for line in lines)
+        yield text.getvalue()

@@ -2,8 +2,11 @@
 
 import argparse
 import os
+import secrets
 import sys
 import time
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +17,29 @@ from malipo import clock, log, money
 from malipo.api.server import serve as serve_api
 from malipo.cli.serving import migrate_at
 from malipo.cli.work import database_url
-from malipo.db import Database
+from malipo.db import Database, Tx
 from malipo.ledger.book import Kind, book
-from malipo.merchants import onboard, store
+from malipo.merchants import issue, onboard
 from malipo.merchants.keys import Environment, Permission, hash_of
+from malipo.merchants.passwords import Passwords
+from malipo.merchants.people import Role
+from malipo.merchants.store import keys, merchants, people
 from malipo.settings import Settings
+from malipo.trail.store import Actor
 
 _MERCHANT = "Demo Shop"
 _MONEY = 5_000_000
+_EMAIL = "demo@malipo.example"
+_ACTOR = Actor("demo", "demo")
+
+
+@dataclass(frozen=True)
+class _Access:
+    """How to get in. Kept in demo.json, because the database has only the hashes."""
+
+    api_key: str
+    email: str
+    password: str
 
 
 def add_commands(commands: Any) -> None:
@@ -32,6 +50,8 @@ def add_commands(commands: Any) -> None:
 def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
     began = time.monotonic()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if settings.secret_key is None:
+        settings = replace(settings, secret_key=_kept_secret(settings.data_dir / "secret.key"))
     log_file = settings.data_dir / "malipo.log"
     with log_file.open("a") as lines, database_url(settings) as url:
         log.configure(level=settings.log_level, stream=lines)
@@ -43,75 +63,106 @@ def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
 
 async def _run(settings: Settings, url: str, log_file: Path, began: float) -> None:
     await migrate_at(url)
-    key = await _demo_key(settings, url)
+    demo_file = settings.data_dir / "demo.json"
+    async with Database.opened(url, size=4) as database, database.begin() as tx:
+        access = await _access(tx, settings, _remembered(demo_file), clock.now())
     base_url = f"http://{settings.host}:{settings.port}"
 
     def ready() -> None:
-        _write(settings.data_dir / "demo.json", {"baseUrl": base_url, "apiKey": key})
-        print(_welcome(base_url, key, log_file, time.monotonic() - began), flush=True)
+        _write(
+            demo_file,
+            {"baseUrl": base_url, "apiKey": access.api_key, "email": access.email, "password": access.password},
+        )
+        print(_welcome(base_url, access, log_file, time.monotonic() - began), flush=True)
 
     await serve_api(settings, url, on_ready=ready)
 
 
-async def _demo_key(settings: Settings, url: str) -> str:
-    """The key of an earlier start if it is still good, else a new one; on the first start, the merchant too."""
-    database = Database(url, size=4)
-    await database.open()
-    now = clock.now()
-    try:
-        async with database.begin() as tx:
-            known = await store.find_by_name(tx, _MERCHANT)
-            merchant_id = known[0] if known else await onboard.create_merchant(tx, _MERCHANT, now=now)
-            await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now)
-            text = _key_in(settings.data_dir / "demo.json")
-            if text is not None:
-                found = await store.find_keys(tx, [hash_of(text.encode())])
-                if any(key.merchant_id == merchant_id and key.is_good(now) for key in found.values()):
-                    return text
-            key = await onboard.create_key(
-                tx,
-                merchant_id,
-                name="Demo",
-                permissions=list(Permission),
-                environment=Environment.LIVE,
-                brand=settings.key_prefix,
-                now=now,
-            )
-            return key.text
-    finally:
-        await database.close()
+async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:
+    """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
+    known = await merchants.find_by_name(tx, _MERCHANT)
+    merchant_id = known[0] if known else await onboard.create_merchant(tx, _MERCHANT, actor=_ACTOR, now=now)
+    await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now)
+    return _Access(
+        await _key(tx, settings, merchant_id, remembered.get("apiKey", ""), now),
+        _EMAIL,
+        await _password(tx, merchant_id, remembered.get("password", ""), now),
+    )
 
 
-def _key_in(path: Path) -> str | None:
+async def _key(tx: Tx, settings: Settings, merchant_id: str, remembered: str, now: datetime) -> str:
+    found = await keys.find_by_hashes(tx, [hash_of(remembered.encode())])
+    if any(key.merchant_id == merchant_id and key.is_good(now) for key in found.values()):
+        return remembered
+    key = await issue.create_key(
+        tx,
+        merchant_id,
+        name="Demo",
+        permissions=list(Permission),
+        environment=Environment.LIVE,
+        brand=settings.key_prefix,
+        actor=_ACTOR,
+        now=now,
+    )
+    return key.text
+
+
+async def _password(tx: Tx, merchant_id: str, remembered: str, now: datetime) -> str:
+    person = await people.find_by_email(tx, _EMAIL)
+    if person is None:
+        person = await onboard.add_person(
+            tx, merchant_id, email=_EMAIL, name="Demo", role=Role.OWNER, actor=_ACTOR, now=now
+        )
+    passwords = Passwords()
+    if remembered and await passwords.is_right(remembered, person.password_hash):
+        return remembered
+    password = secrets.token_urlsafe(12)
+    await people.set_password(tx, person.id, await passwords.hash(password))
+    return password
+
+
+def _remembered(path: Path) -> dict[str, str]:
     try:
-        key = msgspec.json.decode(path.read_bytes())["apiKey"]
-    except (OSError, ValueError, KeyError, TypeError, msgspec.MsgspecError):
-        return None
-    return key if isinstance(key, str) else None
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return {}
+
+
+def _kept_secret(path: Path) -> str:
+    """A secret of this data folder, made on the first start."""
+    if not path.exists():
+        _save(path, secrets.token_hex(32).encode())
+    return path.read_text().strip()
 
 
 def _write(path: Path, value: dict[str, str]) -> None:
+    _save(path, msgspec.json.format(msgspec.json.encode(value)) + b"\n")
+
+
+def _save(path: Path, content: bytes) -> None:
     """Whole or not at all, and for nobody else's eyes."""
     new = path.with_suffix(".new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o600)
-        file.write(msgspec.json.format(msgspec.json.encode(value)) + b"\n")
+        file.write(content)
     new.replace(path)
 
 
-def _welcome(base_url: str, key: str, log_file: Path, seconds: float) -> str:
+def _welcome(base_url: str, access: _Access, log_file: Path, seconds: float) -> str:
     return f"""
 malipo is ready ({seconds:.1f} s).
 
-  API       {base_url}
-  API key   {key}
-  Wallet    {money.display(_MONEY)} on the first start
+  API        {base_url}
+  API docs   {base_url}/docs
+  API key    {access.api_key}
+  Log in     {access.email}   {access.password}
+  Wallet     {money.display(_MONEY)} on the first start
 
 Take a first payment:
 
   curl -s {base_url}/v1/payments \\
-    -H 'x-api-key: {key}' \\
+    -H 'x-api-key: {access.api_key}' \\
     -H 'content-type: application/json' \\
     -d '{{"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000100", "buyerName": "Asha"}}'
 

@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from malipo import money
-from malipo.cli.work import add_json, print_json, with_database
+from malipo.cli.work import add_act, tell, with_database
 from malipo.db import Database
 from malipo.ledger import audit
 from malipo.ledger.audit import Finding
@@ -16,12 +16,7 @@ from malipo.settings import Settings
 def add_commands(commands: Any) -> None:
     ledger = commands.add_parser("ledger", help="the book")
     acts = ledger.add_subparsers(title="acts", metavar="ACT", required=True)
-    check = acts.add_parser(
-        "check",
-        help="recompute every balance from the moves; exit code 1 if anything differs",
-    )
-    add_json(check)
-    check.set_defaults(command=_check)
+    add_act(acts, "check", _check, "recompute every balance from the moves; exit code 1 if anything differs")
 
 
 def _check(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -33,7 +28,7 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
 
     balances, findings = with_database(settings, act)
     if arguments.json:
-        print_json({"isClean": not findings, "balances": balances, "findings": findings})
+        tell(arguments, {"isClean": not findings, "balances": balances, "findings": findings}, "")
     else:
         _print_balances(balances)
         _print_findings(findings)

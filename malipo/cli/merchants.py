@@ -3,37 +3,110 @@
 import argparse
 from typing import Any
 
-from malipo import clock
-from malipo.cli.work import add_json, print_json, with_database
+from malipo.cli.work import add_act, tell, tell_table, with_database, write
 from malipo.db import Database
-from malipo.errors import Invalid
+from malipo.errors import Missing
 from malipo.merchants import onboard
+from malipo.merchants.login import make_link
+from malipo.merchants.people import Role, email_of
+from malipo.merchants.store import merchants, people
 from malipo.settings import Settings
-
-_MOST_NAME = 100
+from malipo.trail import store as trail
 
 
 def add_commands(commands: Any) -> None:
-    merchant = commands.add_parser("merchant", help="the merchants of this service")
+    merchant = commands.add_parser("merchant", help="merchants and the people who speak for them")
     acts = merchant.add_subparsers(title="acts", metavar="ACT", required=True)
-    create = acts.add_parser("create", help="take a merchant in, with an empty wallet")
+    add_act(acts, "list", _list, "all merchants")
+    create = add_act(acts, "create", _create, "take a merchant in, with an empty wallet")
     create.add_argument("name", help="what the merchant is called")
-    add_json(create)
-    create.set_defaults(command=_create)
+    for name, command, help_ in (
+        ("activate", _activate, "let a merchant take payments (again)"),
+        ("deactivate", _deactivate, "stop a merchant: keys get 403, every session ends"),
+    ):
+        add_act(acts, name, command, help_).add_argument("merchant", help="the merchant's id or name")
+    person = add_act(acts, "add-person", _add_person, "let somebody log in for a merchant; prints a one-time token")
+    person.add_argument("merchant", help="the merchant's id or name")
+    person.add_argument("email")
+    person.add_argument("--name", default="", help="the person's name")
+    person.add_argument("--role", choices=list(Role), default=Role.OWNER, help="what they may do (default: owner)")
+    link = add_act(acts, "password-link", _password_link, "a one-time token to choose a new password with")
+    link.add_argument("email")
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.read() as connection:
+            found = await merchants.find_all(connection)
+        return [
+            {"id": each.id, "name": each.name, "active": each.is_active, "created": each.created_at} for each in found
+        ]
+
+    return tell_table(arguments, with_database(settings, act), empty="There are no merchants yet.")
 
 
 def _create(arguments: argparse.Namespace, settings: Settings) -> int:
     name = arguments.name.strip()
-    if not 1 <= len(name) <= _MOST_NAME or not name.isprintable():
-        raise Invalid(f"A merchant's name is 1 to {_MOST_NAME} printable characters.")
+    merchant_id = write(settings, lambda tx, actor, now: onboard.create_merchant(tx, name, actor=actor, now=now))
+    sentence = f"Merchant {name} is {merchant_id}. Next: malipo key create {merchant_id}"
+    return tell(arguments, {"id": merchant_id, "name": name}, sentence)
 
-    async def act(database: Database) -> str:
-        async with database.begin() as tx:
-            return await onboard.create_merchant(tx, name, now=clock.now())
 
-    merchant_id = with_database(settings, act)
-    if arguments.json:
-        print_json({"id": merchant_id, "name": name})
-    else:
-        print(f"Merchant {name} is {merchant_id}. Next: malipo key create {merchant_id}")
-    return 0
+def _activate(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _set_active(arguments, settings, is_active=True)
+
+
+def _deactivate(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _set_active(arguments, settings, is_active=False)
+
+
+def _set_active(arguments: argparse.Namespace, settings: Settings, *, is_active: bool) -> int:
+    async def act(tx: Any, actor: Any, now: Any) -> str:
+        merchant_id = await onboard.find_merchant(tx, arguments.merchant)
+        await onboard.set_active(tx, merchant_id, is_active=is_active, actor=actor, now=now)
+        return merchant_id
+
+    merchant_id = write(settings, act)
+    word = "active" if is_active else "not active"
+    return tell(arguments, {"id": merchant_id, "isActive": is_active}, f"Merchant {merchant_id} is {word}.")
+
+
+def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Any, actor: Any, now: Any) -> tuple[Any, str]:
+        person = await onboard.add_person(
+            tx,
+            await onboard.find_merchant(tx, arguments.merchant),
+            email=arguments.email,
+            name=arguments.name,
+            role=Role(arguments.role),
+            actor=actor,
+            now=now,
+        )
+        return person, await make_link(tx, person, now=now)
+
+    person, token = write(settings, act)
+    return tell(
+        arguments,
+        {"id": person.id, "email": person.email, "role": person.role, "passwordToken": token},
+        f"{person.email} is {person.role} of {person.merchant_id}. {_how_to_use(token)}",
+    )
+
+
+def _password_link(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Any, actor: Any, now: Any) -> str:
+        person = await people.find_by_email(tx, email_of(arguments.email) or "")
+        if person is None:
+            raise Missing(f"Nobody has the email {arguments.email!r}.")
+        await trail.note(tx, actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email)
+        return await make_link(tx, person, now=now)
+
+    token = write(settings, act)
+    return tell(arguments, {"email": arguments.email, "passwordToken": token}, _how_to_use(token))
+
+
+def _how_to_use(token: str) -> str:
+    return (
+        "They choose a password, once and within 24 hours, with\n\n"
+        "  POST /merchant/auth/reset\n"
+        f'  {{"token": "{token}", "password": "…"}}'
+    )

@@ -8,10 +8,10 @@ import uvloop
 
 from malipo import log
 from malipo.api.server import serve as serve_api
-from malipo.cli.work import database_url, with_database
+from malipo.cli.work import add_act, database_url, tell, with_database
 from malipo.db import Database
 from malipo.db.migrate import migrate
-from malipo.settings import Settings
+from malipo.settings import Settings, require
 
 
 def add_commands(commands: Any) -> None:
@@ -19,11 +19,11 @@ def add_commands(commands: Any) -> None:
     serve.set_defaults(command=_serve)
     api = commands.add_parser("api", help="run one API process on a migrated database")
     api.set_defaults(command=_api)
-    migrations = commands.add_parser("migrate", help="bring the database's schema up to date")
-    migrations.set_defaults(command=_migrate)
+    add_act(commands, "migrate", _migrate, "bring the database's schema up to date")
 
 
 def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
+    require(settings, "secret_key")
     log.configure(level=settings.log_level, stream=sys.stderr)
     with database_url(settings) as url:
         uvloop.run(_migrate_and_serve(settings, url))
@@ -36,15 +36,12 @@ async def _migrate_and_serve(settings: Settings, url: str) -> None:
 
 
 async def migrate_at(url: str) -> None:
-    database = Database(url, size=4)
-    await database.open()
-    try:
+    async with Database.opened(url, size=4) as database:
         await migrate(database)
-    finally:
-        await database.close()
 
 
 def _api(arguments: argparse.Namespace, settings: Settings) -> int:
+    require(settings, "secret_key")
     log.configure(level=settings.log_level, stream=sys.stderr)
     with database_url(settings) as url:
         uvloop.run(serve_api(settings, url))
@@ -56,5 +53,5 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> int:
         async with database.read() as connection:
             return int(await connection.fetchval("SELECT max(number) FROM schema_migrations"))
 
-    print(f"The schema is at migration {with_database(settings, act)}.")
-    return 0
+    number = with_database(settings, act)
+    return tell(arguments, {"migration": number}, f"The schema is at migration {number}.")

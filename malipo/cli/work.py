@@ -1,19 +1,26 @@
-"""What every command does before its own work: find the database, open it, run."""
+"""What every command does besides its own work: find the database, know who acts, print for people or programs."""
 
 import argparse
 import asyncio
+import getpass
+import os
+import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
-from malipo import log
-from malipo.db import Database
+from malipo import clock, log
+from malipo.db import Database, Tx
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
+from malipo.errors import Missing
 from malipo.settings import Settings
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
 
 Done = TypeVar("Done")
 
@@ -34,21 +41,84 @@ def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]
     log.configure(level="warning", stream=sys.stderr)
 
     async def work(url: str) -> Done:
-        database = Database(url, size=4)
-        await database.open()
-        try:
+        async with Database.opened(url, size=4) as database:
             await migrate(database)
             return await act(database)
-        finally:
-            await database.close()
 
     with database_url(settings) as url:
         return asyncio.run(work(url))
 
 
-def add_json(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="print JSON, for programs")
+def write(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
+    """Do something that changes the database, in one commit, in the name of whoever runs the command."""
+
+    async def work(database: Database) -> Done:
+        async with database.begin() as tx:
+            return await act(tx, await _actor(tx, settings.operator), clock.now())
+
+    return with_database(settings, work)
 
 
-def print_json(value: Any) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value)).decode())
+async def _actor(tx: Tx, operator: str | None) -> Actor:
+    """The operator that the setting names, else the user of this machine; and from where."""
+    origin = socket.gethostname()
+    if client := os.environ.get("SSH_CONNECTION"):
+        origin += f" from {client.split()[0]}"
+    if operator is None:
+        return Actor(f"user {getpass.getuser()}", origin)
+    if not await trail.is_operator(tx, operator):
+        raise Missing(f"There is no operator {operator!r} (MALIPO_OPERATOR). See: malipo operators add")
+    return Actor(f"operator {operator}", origin)
+
+
+def add_act(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
+    """An act of a command, with --json."""
+    act = acts.add_parser(name, help=help_, description=help_)
+    act.add_argument("--json", action="store_true", help="print JSON, for programs")
+    act.set_defaults(command=command)
+    return act
+
+
+def tell(arguments: argparse.Namespace, value: Any, sentence: str) -> int:
+    """The result, as JSON or as a sentence."""
+    print(_json(value) if arguments.json else sentence)
+    return 0
+
+
+def tell_table(
+    arguments: argparse.Namespace, rows: Sequence[dict[str, Any]], *, empty: str, right: Sequence[str] = ()
+) -> int:
+    """The results, as JSON or as a table that a person can read."""
+    if arguments.json:
+        print(_json(rows))
+    elif not rows:
+        print(empty)
+    else:
+        lines = [{name: name for name in rows[0]}, *({name: _cell(row[name]) for name in row} for row in rows)]
+        widths = {name: max(len(line[name]) for line in lines) for name in rows[0]}
+        for line in lines:
+            cells = (
+                cell.rjust(widths[name]) if name in right else cell.ljust(widths[name]) for name, cell in line.items()
+            )
+            print("  ".join(cells).rstrip())
+    return 0
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case list() | tuple():
+            return ", ".join(map(str, value)) or "-"
+        case datetime():
+            return clock.iso(value)
+    return str(value)
+
+
+def _json(value: Any) -> str:
+    encoded = msgspec.json.encode(value, enc_hook=str)
+    return msgspec.json.format(encoded).decode()

@@ -65,6 +65,17 @@ class Database:
             server_settings={"application_name": "malipo", "jit": "off", "timezone": "UTC"},
         )
 
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, url: str, *, size: int) -> AsyncIterator["Database"]:
+        """Open for as long as the block lasts."""
+        database = cls(url, size=size)
+        await database.open()
+        try:
+            yield database
+        finally:
+            await database.close()
+
     async def close(self) -> None:
         """Close what is idle; whoever still works gets two seconds, then is cut off."""
         assert self._pool is not None

@@ -6,8 +6,8 @@ from enum import StrEnum
 from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.ledger import store
 from malipo.ledger.entry import Account, Move, Posting, Step
+from malipo.ledger.store import wallets as store
 
 
 class Kind(StrEnum):

@@ -12,18 +12,19 @@ from datetime import datetime
 
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.errors import Forbidden, Refusal, Unauthorized
+from malipo.errors import Forbidden, Refusal, TooMany, Unauthorized
 from malipo.limits import store as windows
 from malipo.limits.window import RateClass, Standing, Window
-from malipo.merchants import store
 from malipo.merchants.keys import Address, KnownKey
+from malipo.merchants.store import keys
 
 
-class RateLimited(Refusal):
-    code = "rate_limited"
-
+class RateLimited(TooMany):
     def __init__(self, standing: Standing) -> None:
-        super().__init__(f"Rate limit exceeded. Try again in {standing.reset_seconds} seconds.")
+        super().__init__(
+            f"Rate limit exceeded. Try again in {standing.reset_seconds} seconds.",
+            retry_after_seconds=standing.reset_seconds,
+        )
         self.standing = standing
 
 
@@ -51,7 +52,7 @@ class Admit:
 
     async def __call__(self, tx: Tx, knocks: Sequence[Knock], /, *, again: bool) -> list[Admitted | Refusal]:
         now = self._clock()
-        known = await store.find_keys(tx, {knock.key_hash for knock in knocks})
+        known = await keys.find_by_hashes(tx, {knock.key_hash for knock in knocks})
         turned_away = [_reason(known.get(knock.key_hash), knock.address, now) for knock in knocks]
         let_in = [
             (known[knock.key_hash], knock.rate_class)
@@ -63,7 +64,7 @@ class Admit:
             await tx.execute("SET LOCAL synchronous_commit = off")
             stale = sorted({key.id for key, _ in let_in if key.has_stale_use(now)})
             if stale:
-                await store.touch_keys(tx, stale, now=now)
+                await keys.touch(tx, stale, now=now)
         answers = iter(await self._count(tx, let_in))
         return [refusal if refusal is not None else next(answers) for refusal in turned_away]
 

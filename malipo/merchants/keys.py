@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+MOST_PER_MERCHANT = 20
+
 AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -48,6 +50,23 @@ class NewKey:
     @property
     def last4(self) -> str:
         return self.text[-4:]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key as it is shown afterwards: enough to recognise it."""
+
+    id: str
+    merchant_id: str
+    name: str
+    prefix: str
+    last4: str
+    environment: Environment
+    permissions: tuple[str, ...]
+    ip_allowlist: tuple[AddressRange, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,49 @@
-"""Takes a merchant in: a name, an empty wallet, and keys to speak with."""
+"""Takes merchants in, and sends them away: a name, an empty wallet, the first people."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.errors import Missing, Refusal
-from malipo.ledger import store as ledger
-from malipo.limits import store as windows
-from malipo.merchants import store
-from malipo.merchants.keys import AddressRange, Environment, NewKey, Permission, prefix_of, text_of
+from malipo.errors import Conflict, Invalid, Missing, Refusal
+from malipo.ledger.store import wallets as ledger
+from malipo.merchants.people import Person, Role, email_of
+from malipo.merchants.store import merchants, people, sessions
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
+
+_MOST_NAME = 100
 
 
 class Ambiguous(Refusal):
     code = "ambiguous"
 
 
-async def create_merchant(tx: Tx, name: str, *, now: datetime) -> str:
+class EmailTaken(Conflict):
+    code = "email_taken"
+
+
+class LastOwner(Conflict):
+    code = "last_owner"
+
+    def __init__(self) -> None:
+        super().__init__("A merchant needs an owner: make somebody else one first.")
+
+
+async def create_merchant(tx: Tx, name: str, *, actor: Actor, now: datetime) -> str:
+    if not 1 <= len(name) <= _MOST_NAME or not name.isprintable():
+        raise Invalid(f"A merchant's name is 1 to {_MOST_NAME} printable characters.")
     merchant_id = ids.mint("mer_", now)
-    await store.insert(tx, merchant_id, name, now=now)
+    await merchants.insert(tx, merchant_id, name, now=now)
     await ledger.open_wallet(tx, merchant_id, now=now)
+    await trail.note(tx, actor, "merchant.created", now=now, merchant_id=merchant_id, name=name)
     return merchant_id
 
 
 async def find_merchant(tx: Tx, id_or_name: str) -> str:
     """The id of the merchant an operator means."""
-    if await store.exists(tx, id_or_name):
+    if await merchants.exists(tx, id_or_name):
         return id_or_name
-    match await store.find_by_name(tx, id_or_name):
+    match await merchants.find_by_name(tx, id_or_name):
         case [merchant_id]:
             return merchant_id
         case []:
@@ -36,31 +52,48 @@ async def find_merchant(tx: Tx, id_or_name: str) -> str:
             raise Ambiguous(f"Several merchants are called {id_or_name!r}: {', '.join(several)}. Give the id.")
 
 
-async def create_key(
-    tx: Tx,
-    merchant_id: str,
-    *,
-    name: str,
-    permissions: Sequence[Permission],
-    environment: Environment,
-    brand: str,
-    now: datetime,
-    expires_at: datetime | None = None,
-    ip_allowlist: Sequence[AddressRange] = (),
-) -> NewKey:
-    prefix = prefix_of(brand, environment)
-    key = NewKey(
-        id=ids.mint("key_", now),
-        merchant_id=merchant_id,
-        name=name,
-        text=text_of(prefix),
-        prefix=prefix,
-        environment=environment,
-        permissions=tuple(permissions),
-        created_at=now,
-        expires_at=expires_at,
-        ip_allowlist=tuple(ip_allowlist),
+async def set_active(tx: Tx, merchant_id: str, *, is_active: bool, actor: Actor, now: datetime) -> None:
+    """A merchant that is not active may do nothing: keys get 403, and every session ends."""
+    await merchants.set_active(tx, merchant_id, is_active=is_active)
+    if not is_active:
+        await sessions.end_all(tx, now=now, merchant_id=merchant_id)
+    what = "merchant.activated" if is_active else "merchant.deactivated"
+    await trail.note(tx, actor, what, now=now, merchant_id=merchant_id)
+
+
+async def add_person(
+    tx: Tx, merchant_id: str, *, email: str, name: str, role: Role, actor: Actor, now: datetime
+) -> Person:
+    known = email_of(email)
+    if known is None:
+        raise Invalid(
+            "The request has invalid fields.", code="email_invalid", details={"email": ["email is not valid."]}
+        )
+    person = Person(ids.mint("per_", now), merchant_id, known, name, role, None, now)
+    if not await people.insert(tx, person):
+        raise EmailTaken(f"{known} already has an account.")
+    await trail.note(tx, actor, "person.added", now=now, merchant_id=merchant_id, email=known, role=role)
+    return person
+
+
+async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: datetime) -> None:
+    await _keep_an_owner(tx, person, role)
+    await people.set_role(tx, person.id, role)
+    await trail.note(
+        tx, actor, "person.role_changed", now=now, merchant_id=person.merchant_id, email=person.email, role=role
     )
-    await store.insert_key(tx, key)
-    await windows.open_windows(tx, key.id)
-    return key
+
+
+async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
+    """Their sessions go with them, at once."""
+    await _keep_an_owner(tx, person, None)
+    await people.delete(tx, person.id)
+    await trail.note(tx, actor, "person.removed", now=now, merchant_id=person.merchant_id, email=person.email)
+
+
+async def _keep_an_owner(tx: Tx, person: Person, role: Role | None) -> None:
+    everybody = await people.lock_all(tx, person.merchant_id)
+    others = [each for each in everybody if each.id != person.id and each.role is Role.OWNER]
+    is_owner = any(each.id == person.id and each.role is Role.OWNER for each in everybody)
+    if is_owner and role is not Role.OWNER and not others:
+        raise LastOwner

@@ -1,9 +1,16 @@
 """Fees: which band of a merchant's tariff an amount falls into, and what that costs. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from malipo import money
+from malipo.errors import Invalid
+
+MIN_AMOUNT = 500
+
+
+class BadTariff(Invalid):
+    code = "tariff_invalid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +35,21 @@ def fee_of(amount: int, bands: Iterable[Band]) -> int:
     if not fitting:
         return 0
     return max(fitting, key=lambda band: band.from_amount).fee(amount)
+
+
+def check(bands: Sequence[Band]) -> None:
+    """Refuse a tariff that could take all of a payment, or that does not say what it means."""
+    if len({band.from_amount for band in bands}) != len(bands):
+        raise BadTariff("Two bands begin at the same amount.")
+    for band in bands:
+        if min(band.from_amount, band.fixed, band.basis_points, band.least) < 0 or band.basis_points > 10_000:
+            raise BadTariff(f"The band from {band.from_amount:,} has a negative part, or takes more than all.")
+        if band.most is not None and band.most < band.least:
+            raise BadTariff(f"The band from {band.from_amount:,} has a most that is below its least.")
+        # The smallest amount bears the largest share, so if it leaves something, every other does.
+        lowest = max(band.from_amount, MIN_AMOUNT)
+        if band.fee(lowest) >= lowest:
+            raise BadTariff(
+                f"The band from {band.from_amount:,} takes {band.fee(lowest):,} of a payment of {lowest:,}: "
+                "a fee must be less than the amount."
+            )

@@ -11,8 +11,8 @@ from malipo import money
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal
-from malipo.ledger import store as ledger
 from malipo.ledger.entry import Wallet
+from malipo.ledger.store import wallets as ledger
 from malipo.payments import record
 from malipo.payments.effects import posting_of
 from malipo.payments.fees import Band, fee_of

@@ -12,8 +12,8 @@ import msgspec
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.ledger import store as ledger
 from malipo.ledger.entry import Posting, Wallet
+from malipo.ledger.store import wallets as ledger
 from malipo.outbox import store as outbox
 from malipo.outbox.store import Fact
 from malipo.payments import shown

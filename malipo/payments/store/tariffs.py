@@ -1,14 +1,14 @@
 """Tariffs: what a merchant pays for which kind of payment."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.payments.fees import Band
 from malipo.payments.transaction import Type
 
 
-async def find(tx: Tx, merchant_ids: Collection[str]) -> dict[tuple[str, Type, str], list[Band]]:
-    rows = await tx.fetch(
+async def find(connection: Conn, merchant_ids: Collection[str]) -> dict[tuple[str, Type, str], list[Band]]:
+    rows = await connection.fetch(
         """
         SELECT merchant_id, type, channel, from_amount, fixed, basis_points, least, most FROM tariffs
         WHERE merchant_id = ANY($1)
@@ -20,3 +20,20 @@ async def find(tx: Tx, merchant_ids: Collection[str]) -> dict[tuple[str, Type, s
         band = Band(row["from_amount"], row["fixed"], row["basis_points"], row["least"], row["most"])
         found.setdefault((row["merchant_id"], Type(row["type"]), row["channel"]), []).append(band)
     return found
+
+
+async def replace(tx: Tx, merchant_id: str, type_: Type, channel: str, bands: Sequence[Band]) -> None:
+    """The whole tariff of a merchant for one type and channel; no band, no fee."""
+    await tx.execute(
+        "DELETE FROM tariffs WHERE merchant_id = $1 AND type = $2 AND channel = $3", merchant_id, type_, channel
+    )
+    await tx.executemany(
+        """
+        INSERT INTO tariffs (merchant_id, type, channel, from_amount, fixed, basis_points, least, most)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        """,
+        [
+            (merchant_id, type_, channel, band.from_amount, band.fixed, band.basis_points, band.least, band.most)
+            for band in bands
+        ],
+    )

@@ -1,4 +1,4 @@
-"""The ledger's SQL: wallets are locked, moves are written, balances follow."""
+"""Wallets are locked, moves are written, balances follow."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,0 +1,92 @@
+"""/merchant/people: who speaks for a merchant, and in which role."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo import clock
+from malipo.api.caller import actor_of
+from malipo.api.fields import Fields
+from malipo.api.shapes import object_of, success
+from malipo.db import Tx
+from malipo.errors import Missing
+from malipo.merchants import onboard
+from malipo.merchants.login import make_link
+from malipo.merchants.people import Person, Role
+from malipo.merchants.store import people
+from malipo.merchants.store.sessions import Session
+from malipo.service import Service
+
+
+class NoSuchPerson(Missing):
+    code = "person_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no person with this id.")
+
+
+async def list_(service: Service, session: Session, request: Request) -> Response:
+    found = await service.read(lambda connection: people.find_all(connection, session.person.merchant_id))
+    return success({"people": [_shown(person) for person in found]})
+
+
+async def add(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    email = fields.required_text("email", most=254)
+    name = fields.text("name", most=100)
+    role = fields.choice("role", Role, is_required=True) or Role.VIEWER
+    fields.check()
+    actor, now = actor_of(service, session, request), service.clock()
+
+    async def act(tx: Tx) -> tuple[Person, str]:
+        person = await onboard.add_person(
+            tx, session.person.merchant_id, email=email, name=name, role=role, actor=actor, now=now
+        )
+        return person, await make_link(tx, person, now=now)
+
+    person, link = await service.write(act)
+    message = "Hand over the token: it lets the person choose a password once, within 24 hours."
+    return success({"person": _shown(person), "passwordToken": link, "message": message}, status=201)
+
+
+async def change(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    role = fields.choice("role", Role, is_required=True) or Role.VIEWER
+    fields.check()
+    actor = actor_of(service, session, request)
+
+    async def act(tx: Tx) -> Person:
+        person = await _get(tx, session, request)
+        await onboard.change_role(tx, person, role, actor=actor, now=service.clock())
+        return await _get(tx, session, request)
+
+    return success({"person": _shown(await service.write(act))})
+
+
+async def remove(service: Service, session: Session, request: Request) -> Response:
+    actor = actor_of(service, session, request)
+
+    async def act(tx: Tx) -> None:
+        await onboard.remove_person(tx, await _get(tx, session, request), actor=actor, now=service.clock())
+
+    await service.write(act)
+    return success({"message": "The person is removed, and their sessions have ended."})
+
+
+async def _get(tx: Tx, session: Session, request: Request) -> Person:
+    person_id = request.path_params["id"]
+    person = None if "\0" in person_id else await people.get(tx, session.person.merchant_id, person_id)
+    if person is None:
+        raise NoSuchPerson
+    return person
+
+
+def _shown(person: Person) -> dict[str, Any]:
+    return {
+        "id": person.id,
+        "email": person.email,
+        "name": person.name,
+        "role": person.role,
+        "createdAt": clock.iso(person.created_at),
+    }

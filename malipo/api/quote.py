@@ -1,0 +1,35 @@
+"""/v1/payments/quote: what a payment would cost. Nothing is created."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo.api.fields import Fields
+from malipo.api.shapes import object_of, success
+from malipo.merchants.admit import Admitted
+from malipo.networks.contract import Channel
+from malipo.payments.fees import MIN_AMOUNT, fee_of
+from malipo.payments.store import tariffs
+from malipo.payments.transaction import Type
+from malipo.service import Service
+
+
+async def preview(service: Service, caller: Admitted, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    type_ = fields.choice("type", Type, is_required=True)
+    channel = fields.choice("channel", Channel, is_required=True)
+    amount = fields.amount("amount", least=MIN_AMOUNT, most=service.max_amount(channel))
+    fields.check()
+    assert type_ is not None
+    assert channel is not None
+    bands = await service.read(lambda connection: tariffs.find(connection, [caller.merchant_id]))
+    fee = fee_of(amount, bands.get((caller.merchant_id, type_, channel), ()))
+    is_payout = type_ is Type.DISBURSEMENT
+    quote = {
+        "type": type_,
+        "channel": channel,
+        "amount": amount,
+        "fee": fee,
+        "netAmount": amount if is_payout else amount - fee,
+        "totalAmount": amount + fee if is_payout else amount,
+    }
+    return success({"quote": quote})

@@ -1,0 +1,73 @@
+"""malipo operators … and malipo audit"""
+
+import argparse
+from typing import Any
+
+from malipo import ids
+from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.db import Database
+from malipo.errors import Conflict, Invalid
+from malipo.merchants import onboard
+from malipo.settings import Settings
+from malipo.trail import store as trail
+
+
+def add_commands(commands: Any) -> None:
+    operators = commands.add_parser("operators", help="the people who run this service")
+    acts = operators.add_subparsers(title="acts", metavar="ACT", required=True)
+    add_act(acts, "list", _list, "all operators")
+    add = add_act(acts, "add", _add, "add an operator, who then acts with MALIPO_OPERATOR set to this name")
+    add.add_argument("name", help="such as an email")
+    audit = add_act(commands, "audit", _audit, "who did what, when and from where; newest first")
+    audit.add_argument("--merchant", help="only what concerns this merchant")
+    audit.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.read() as connection:
+            found = await trail.find_operators(connection)
+        return [{"name": name, "since": created_at} for name, created_at in found]
+
+    return tell_table(arguments, with_database(settings, act), empty="There are no operators yet.")
+
+
+def _add(arguments: argparse.Namespace, settings: Settings) -> int:
+    name = arguments.name.strip().lower()
+    if not 1 <= len(name) <= 100 or not name.isprintable() or " " in name:
+        raise Invalid("An operator's name is 1 to 100 printable characters without spaces.")
+
+    async def act(tx: Any, actor: Any, now: Any) -> None:
+        if not await trail.insert_operator(tx, ids.mint("opr_", now), name, now=now):
+            raise Conflict(f"There is already an operator {name!r}.")
+        await trail.note(tx, actor, "operator.added", now=now, name=name)
+
+    write(settings, act)
+    return tell(arguments, {"name": name}, f"{name} is an operator. They act with MALIPO_OPERATOR={name}.")
+
+
+def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not 1 <= arguments.limit <= 10_000:
+        raise Invalid("--limit must be from 1 to 10,000.")
+
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.begin() as tx:
+            merchant_id = await onboard.find_merchant(tx, arguments.merchant) if arguments.merchant else None
+            found = await trail.find(tx, merchant_id=merchant_id, limit=arguments.limit)
+        return [
+            {
+                "at": deed.at,
+                "who": deed.who,
+                "from": deed.origin,
+                "what": deed.what,
+                "merchant": deed.merchant_id,
+                "details": deed.details if arguments.json else _in_words(dict(deed.details)),
+            }
+            for deed in found
+        ]
+
+    return tell_table(arguments, with_database(settings, act), empty="Nothing has been done yet.")
+
+
+def _in_words(details: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in details.items())

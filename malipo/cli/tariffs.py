@@ -1,0 +1,92 @@
+"""malipo tariff …"""
+
+import argparse
+import re
+from typing import Any
+
+from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.db import Database
+from malipo.errors import Invalid
+from malipo.merchants import onboard
+from malipo.networks.contract import Channel
+from malipo.payments import fees
+from malipo.payments.fees import Band
+from malipo.payments.store import tariffs
+from malipo.payments.transaction import Type
+from malipo.settings import Settings
+from malipo.trail import store as trail
+
+_BAND = re.compile(r"([0-9]{1,15}):([0-9]{1,15}):([0-9]{1,5})(?::([0-9]{1,15})(?::([0-9]{1,15}))?)?")
+_BAND_HELP = "FROM:FIXED:BASIS_POINTS[:LEAST[:MOST]], in shillings; repeatable; no band is no fee"
+
+
+def add_commands(commands: Any) -> None:
+    tariff = commands.add_parser("tariff", help="what a merchant's payments cost")
+    acts = tariff.add_subparsers(title="acts", metavar="ACT", required=True)
+    show = add_act(acts, "show", _show, "the tariff of a merchant")
+    show.add_argument("merchant", help="the merchant's id or name")
+    set_ = add_act(acts, "set", _set, "replace the tariff of a merchant for one type and one channel, or all")
+    set_.add_argument("merchant", help="the merchant's id or name")
+    set_.add_argument("--type", choices=list(Type), required=True)
+    set_.add_argument("--channel", choices=[*Channel, "all"], default="all", help="default: all")
+    set_.add_argument("--band", action="append", default=[], metavar="BAND", help=_BAND_HELP)
+
+
+def _show(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.begin() as tx:
+            found = await tariffs.find(tx, [await onboard.find_merchant(tx, arguments.merchant)])
+        return [
+            {
+                "type": type_,
+                "channel": channel,
+                "from": band.from_amount,
+                "fixed": band.fixed,
+                "basis points": band.basis_points,
+                "least": band.least,
+                "most": band.most,
+            }
+            for (_, type_, channel), bands in sorted(found.items())
+            for band in sorted(bands, key=lambda each: each.from_amount)
+        ]
+
+    numbers = ("from", "fixed", "basis points", "least", "most")
+    return tell_table(arguments, with_database(settings, act), empty="No tariff: every fee is 0.", right=numbers)
+
+
+def _set(arguments: argparse.Namespace, settings: Settings) -> int:
+    bands = [_band(text) for text in arguments.band]
+    fees.check(bands)
+    channels = list(Channel) if arguments.channel == "all" else [Channel(arguments.channel)]
+
+    async def act(tx: Any, actor: Any, now: Any) -> str:
+        merchant_id = await onboard.find_merchant(tx, arguments.merchant)
+        for channel in channels:
+            await tariffs.replace(tx, merchant_id, Type(arguments.type), channel, bands)
+        await trail.note(
+            tx,
+            actor,
+            "tariff.set",
+            now=now,
+            merchant_id=merchant_id,
+            type=arguments.type,
+            channels=channels,
+            bands=arguments.band,
+        )
+        return merchant_id
+
+    merchant_id = write(settings, act)
+    shown = {"merchantId": merchant_id, "type": arguments.type, "channels": channels, "bands": bands}
+    what = f"{len(bands)} bands" if bands else "no fee"
+    return tell(arguments, shown, f"{arguments.type} over {', '.join(channels)}: {what} from the next payment on.")
+
+
+def _band(text: str) -> Band:
+    match = _BAND.fullmatch(text)
+    if match is None:
+        raise Invalid(f"--band must be FROM:FIXED:BASIS_POINTS[:LEAST[:MOST]], such as 500:0:150:300, not {text!r}.")
+    from_amount, fixed, basis_points, least, most = (None if part is None else int(part) for part in match.groups())
+    assert from_amount is not None
+    assert fixed is not None
+    assert basis_points is not None
+    return Band(from_amount, fixed, basis_points, least or 0, most)

@@ -1,0 +1,45 @@
+"""A merchant's statement: the lines of the wallet, each with the balance after it. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from malipo.ledger.entry import Account
+
+
+class Kind(StrEnum):
+    COLLECTION = "COLLECTION"  # a customer paid
+    PAYOUT = "PAYOUT"  # taken for a payout, with its fee
+    PAYOUT_RETURNED = "PAYOUT_RETURNED"  # given back, because the payout failed or was cancelled
+    TOP_UP = "TOP_UP"  # the merchant's money arrived at the bank
+    SETTLEMENT = "SETTLEMENT"  # sent to the merchant's bank account
+
+
+# Between which accounts a move of each kind goes.
+ROUTES: Mapping[Kind, tuple[Account, Account]] = {
+    Kind.COLLECTION: (Account.FLOAT, Account.WALLET),
+    Kind.PAYOUT: (Account.WALLET, Account.IN_FLIGHT),
+    Kind.PAYOUT_RETURNED: (Account.IN_FLIGHT, Account.WALLET),
+    Kind.TOP_UP: (Account.BANK, Account.WALLET),
+    Kind.SETTLEMENT: (Account.WALLET, Account.BANK),
+}
+KINDS = {route: kind for kind, route in ROUTES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    number: int
+    kind: Kind
+    change: int  # what it added to the wallet; negative if it took
+    balance: int  # what the wallet held after it
+    cause_id: str
+    reference: str  # the transaction's, or the bank's
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    first: datetime | None = None
+    last: datetime | None = None
+    kind: Kind | None = None

@@ -1,0 +1,1 @@
+"""The ledger's SQL, one file a matter."""

@@ -1,0 +1,100 @@
+"""The lines of a merchant's statement.
+
+Lines are numbered without gaps and never change, so a long statement can be read in pieces, each with its own short
+look at the database, and still be one statement: the lines up to the number that was the last when it began.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from malipo.db import Conn, Row
+from malipo.ledger.entry import Account
+from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
+
+_PIECE = 1000
+
+_LINES = """
+    SELECT m.wallet_line, m.source, m.target, m.amount, m.wallet_after, m.cause_id, m.at,
+           coalesce(t.reference, b.reference, '') AS reference
+    FROM moves m
+    LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+    LEFT JOIN bookings b ON b.id = m.cause_id
+"""
+
+
+async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int) -> tuple[int, list[Line]]:
+    """How many lines match, and this page of them, newest first. The connection is a snapshot."""
+    where, values = _where(merchant_id, wanted)
+    total = await connection.fetchval(f"SELECT count(*) FROM moves m WHERE {where}", *values)
+    rows = await connection.fetch(
+        f"{_LINES} WHERE {where} ORDER BY m.wallet_line DESC LIMIT ${len(values) + 1} OFFSET ${len(values) + 2}",
+        *values,
+        limit,
+        (page - 1) * limit,
+    )
+    return total, [_line(row) for row in rows]
+
+
+async def stream(
+    read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]], merchant_id: str, wanted: Filter
+) -> AsyncIterator[list[Line]]:
+    """Every line that matches, oldest first, in pieces."""
+    last = await read(lambda connection: _last(connection, merchant_id))
+    after = 0
+    while True:
+        rows = await read(lambda connection: _piece(connection, merchant_id, wanted, after, last))  # noqa: B023
+        if rows:
+            yield [_line(row) for row in rows]
+        if len(rows) < _PIECE:
+            return
+        after = rows[-1]["wallet_line"]
+
+
+async def _last(connection: Conn, merchant_id: str) -> int:
+    return int(await connection.fetchval("SELECT lines FROM wallets WHERE merchant_id = $1", merchant_id))
+
+
+async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int, last: int) -> list[Row]:
+    where, values = _where(merchant_id, wanted)
+    count = len(values)
+    return await connection.fetch(
+        f"""
+        {_LINES} WHERE {where} AND m.wallet_line > ${count + 1} AND m.wallet_line <= ${count + 2}
+        ORDER BY m.wallet_line LIMIT {_PIECE}
+        """,
+        *values,
+        after,
+        last,
+    )
+
+
+def _where(merchant_id: str, wanted: Filter) -> tuple[str, list[object]]:
+    conditions = ["m.merchant_id = $1", "m.wallet_line IS NOT NULL"]
+    values: list[object] = [merchant_id]
+
+    def add(condition: str, value: object) -> None:
+        values.append(value)
+        conditions.append(condition.format(f"${len(values)}"))
+
+    if wanted.first is not None:
+        add("m.at >= {}", wanted.first)
+    if wanted.last is not None:
+        add("m.at <= {}", wanted.last)
+    if wanted.kind is not None:
+        source, target = ROUTES[wanted.kind]
+        add("m.source = {}", source)
+        add("m.target = {}", target)
+    return " AND ".join(conditions), values
+
+
+def _line(row: Row) -> Line:
+    target = Account(row["target"])
+    return Line(
+        number=row["wallet_line"],
+        kind=KINDS[Account(row["source"]), target],
+        change=row["amount"] if target is Account.WALLET else -row["amount"],
+        balance=row["wallet_after"],
+        cause_id=row["cause_id"],
+        reference=row["reference"],
+        at=row["at"],
+    )

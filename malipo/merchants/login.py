@@ -1,0 +1,197 @@
+"""Log in, stay in, log out, choose a password.
+
+An attempt is noted before the password is looked at, so that a thousand guesses at once are a thousand attempts.
+What must be written even though the answer is no (an attempt, a session ended because its token was stolen) is
+committed before the refusal is raised.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from malipo import ids
+from malipo.db import Database, Tx
+from malipo.errors import Forbidden, Invalid, TooMany, Unauthorized
+from malipo.merchants.passwords import Passwords
+from malipo.merchants.people import Person, email_of, problem_with_password
+from malipo.merchants.store import merchants, people, sessions
+from malipo.merchants.store.sessions import Session
+from malipo.merchants.tokens import LINK_LIFE, SESSION_LIFE, TOKEN_SECONDS, Tokens, hash_of, make_secret
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
+
+_SPAN = timedelta(minutes=15)
+# Few from one place at one account; more in all, so that a stranger cannot lock somebody out with five guesses.
+_MOST_PER_EMAIL_AND_ADDRESS = 5
+_MOST_PER_EMAIL = 50
+_MOST_PER_ADDRESS = 50
+
+
+class TooManyAttempts(TooMany):
+    code = "too_many_attempts"
+
+
+class WrongCredentials(Unauthorized):
+    code = "invalid_credentials"
+
+    def __init__(self) -> None:
+        super().__init__("The email or the password is not right.")
+
+
+class SessionOver(Unauthorized):
+    code = "invalid_token"
+
+    def __init__(self) -> None:
+        super().__init__("The token is missing, not valid or no longer valid. Log in again.")
+
+
+class LinkNotGood(Invalid):
+    code = "link_invalid"
+
+    def __init__(self) -> None:
+        super().__init__("This link was used already, or is too old. Ask for a new one.")
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What a person carries away from a log-in."""
+
+    token: str
+    refresh_token: str
+    expires_in: int = TOKEN_SECONDS
+
+
+class Login:
+    def __init__(self, database: Database, tokens: Tokens, passwords: Passwords) -> None:
+        self._database = database
+        self._tokens = tokens
+        self._passwords = passwords
+
+    async def log_in(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> Granted:
+        known = email_of(email) or ""
+        await self._note_attempt(known, address, now)
+        async with self._database.read() as connection:
+            person = await people.find_by_email(connection, known)
+        if not await self._passwords.is_right(password, person.password_hash if person else None) or person is None:
+            raise WrongCredentials
+        async with self._database.begin() as tx:
+            if not await merchants.is_active(tx, person.merchant_id):
+                raise Forbidden("This merchant is not active.", code="merchant_inactive")
+            await people.forget_attempts(tx, _subject(known, address))
+            session_id = ids.mint("ses_", now)
+            await sessions.insert(
+                tx,
+                session_id,
+                person.id,
+                now=now,
+                expires_at=now + SESSION_LIFE,
+                address=address,
+                user_agent=user_agent[:200],
+            )
+            await trail.note(tx, Actor(person.email, address), "session.begun", now=now, merchant_id=person.merchant_id)
+            return await self._grant(tx, session_id, now)
+
+    async def refresh(self, refresh_token: str, *, now: datetime) -> Granted:
+        async with self._database.begin() as tx:
+            found = await sessions.use_refresh(tx, hash_of(refresh_token), now=now)
+            if found is not None:
+                session_id, is_first_use = found
+                if is_first_use and await sessions.get_live(tx, session_id, now=now):
+                    return await self._grant(tx, session_id, now)
+                # Whoever uses a token again is not the one we gave the next one to, or the other one is not.
+                await sessions.end(tx, session_id, now=now)
+        raise SessionOver
+
+    async def session_of(self, token: str, *, now: datetime) -> Session:
+        """The live session that a token names. Asked on every call, so that an ended one ends at once."""
+        session_id = self._tokens.session_of(token, now=now)
+        if session_id is not None:
+            session = await self._database.ask(
+                lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
+            )
+            if session is not None:
+                return session
+        raise SessionOver
+
+    async def log_out(self, session: Session, *, now: datetime) -> None:
+        async with self._database.begin() as tx:
+            await sessions.end(tx, session.id, now=now)
+
+    async def change_password(self, person: Person, current: str, new: str, *, address: str, now: datetime) -> None:
+        """A person who is logged in changes the password; every session of theirs ends, this one too."""
+        await self._note_attempt(person.email, address, now)
+        if not await self._passwords.is_right(current, person.password_hash):
+            raise Invalid(
+                "The request has invalid fields.",
+                code="password_wrong",
+                details={"currentPassword": ["currentPassword is not right."]},
+            )
+        await self._set(person, new, "newPassword", address=address, now=now)
+
+    async def use_link(self, link: str, password: str, *, address: str, now: datetime) -> None:
+        """A person with a one-time link chooses a password."""
+        async with self._database.read() as connection:
+            person = await people.find_link(connection, hash_of(link), now=now)
+        if person is None:
+            raise LinkNotGood
+
+        async def use(tx: Tx) -> None:
+            if not await people.use_link(tx, hash_of(link), now=now):
+                raise LinkNotGood
+
+        await self._set(person, password, "password", address=address, now=now, before=use)
+
+    async def _set(
+        self,
+        person: Person,
+        password: str,
+        field: str,
+        *,
+        address: str,
+        now: datetime,
+        before: Callable[[Tx], Awaitable[None]] | None = None,
+    ) -> None:
+        if problem := problem_with_password(password, person.email):
+            raise Invalid(
+                "The request has invalid fields.", code="password_weak", details={field: [f"{field} {problem}."]}
+            )
+        password_hash = await self._passwords.hash(password)
+        async with self._database.begin() as tx:
+            if before is not None:
+                await before(tx)
+            await people.set_password(tx, person.id, password_hash)
+            await people.forget_attempts(tx, _subject(person.email, address))
+            await sessions.end_all(tx, now=now, person_id=person.id)
+            await trail.note(
+                tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
+            )
+
+    async def _note_attempt(self, email: str, address: str, now: datetime) -> None:
+        subjects = [
+            (_subject(email, address), _MOST_PER_EMAIL_AND_ADDRESS),
+            (f"email {email}", _MOST_PER_EMAIL),
+            (f"address {address}", _MOST_PER_ADDRESS),
+        ]
+        async with self._database.begin() as tx:
+            free_at = await people.note_attempt(tx, subjects, now=now, span=_SPAN)
+        if free_at is not None:
+            seconds = max(-int((now - free_at).total_seconds() // 1), 1)
+            raise TooManyAttempts(
+                f"Too many attempts to log in. Try again in {seconds} seconds.", retry_after_seconds=seconds
+            )
+
+    async def _grant(self, tx: Tx, session_id: str, now: datetime) -> Granted:
+        refresh_token = make_secret("mrt_")
+        await sessions.insert_refresh(tx, hash_of(refresh_token), session_id, now=now)
+        return Granted(self._tokens.make(session_id, now=now), refresh_token)
+
+
+async def make_link(tx: Tx, person: Person, *, now: datetime) -> str:
+    """A one-time link for choosing a password. The operator hands it over; we keep its hash."""
+    link = make_secret("mpl_")
+    await people.insert_link(tx, hash_of(link), person.id, now=now, expires_at=now + LINK_LIFE)
+    return link
+
+
+def _subject(email: str, address: str) -> str:
+    return f"email {email} address {address}"

@@ -1,0 +1,1 @@
+"""The merchants' SQL, one file a matter."""

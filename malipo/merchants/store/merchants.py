@@ -1,0 +1,41 @@
+"""Merchants."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.db import Conn, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Merchant:
+    id: str
+    name: str
+    is_active: bool
+    created_at: datetime
+
+
+async def insert(tx: Tx, merchant_id: str, name: str, *, now: datetime) -> None:
+    await tx.execute("INSERT INTO merchants (id, name, created_at) VALUES ($1, $2, $3)", merchant_id, name, now)
+
+
+async def exists(connection: Conn, merchant_id: str) -> bool:
+    return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM merchants WHERE id = $1)", merchant_id))
+
+
+async def is_active(connection: Conn, merchant_id: str) -> bool:
+    return bool(await connection.fetchval("SELECT is_active FROM merchants WHERE id = $1", merchant_id))
+
+
+async def find_by_name(connection: Conn, name: str) -> list[str]:
+    rows = await connection.fetch("SELECT id FROM merchants WHERE name = $1 ORDER BY id", name)
+    return [row["id"] for row in rows]
+
+
+async def set_active(tx: Tx, merchant_id: str, *, is_active: bool) -> bool:
+    done = await tx.execute("UPDATE merchants SET is_active = $2 WHERE id = $1", merchant_id, is_active)
+    return done == "UPDATE 1"
+
+
+async def find_all(connection: Conn) -> list[Merchant]:
+    rows = await connection.fetch("SELECT id, name, is_active, created_at FROM merchants ORDER BY id")
+    return [Merchant(*row.values()) for row in rows]

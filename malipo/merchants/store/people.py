@@ -1,0 +1,136 @@
+"""People, the links by which they choose a password, and their attempts to log in."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from malipo.db import Conn, Row, Tx
+from malipo.merchants.people import Person, Role
+
+_COLUMNS = "id, merchant_id, email, name, role, password_hash, created_at"
+
+
+def person_of(row: Row) -> Person:
+    return Person(
+        row["id"],
+        row["merchant_id"],
+        row["email"],
+        row["name"],
+        Role(row["role"]),
+        row["password_hash"],
+        row["created_at"],
+    )
+
+
+async def insert(tx: Tx, person: Person) -> bool:
+    """Whether the email was new."""
+    done = await tx.execute(
+        f"INSERT INTO people ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email) DO NOTHING",
+        person.id,
+        person.merchant_id,
+        person.email,
+        person.name,
+        person.role,
+        person.password_hash,
+        person.created_at,
+    )
+    return done == "INSERT 0 1"
+
+
+async def find_by_email(connection: Conn, email: str) -> Person | None:
+    row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM people WHERE email = $1", email)
+    return person_of(row) if row else None
+
+
+async def get(connection: Conn, merchant_id: str, person_id: str) -> Person | None:
+    row = await connection.fetchrow(
+        f"SELECT {_COLUMNS} FROM people WHERE merchant_id = $1 AND id = $2", merchant_id, person_id
+    )
+    return person_of(row) if row else None
+
+
+async def find_all(connection: Conn, merchant_id: str) -> list[Person]:
+    rows = await connection.fetch(f"SELECT {_COLUMNS} FROM people WHERE merchant_id = $1 ORDER BY id", merchant_id)
+    return [person_of(row) for row in rows]
+
+
+async def lock_all(tx: Tx, merchant_id: str) -> list[Person]:
+    """Everybody of a merchant, held until the commit: roles are changed one at a time."""
+    rows = await tx.fetch(f"SELECT {_COLUMNS} FROM people WHERE merchant_id = $1 ORDER BY id FOR UPDATE", merchant_id)
+    return [person_of(row) for row in rows]
+
+
+async def set_role(tx: Tx, person_id: str, role: Role) -> None:
+    await tx.execute("UPDATE people SET role = $2 WHERE id = $1", person_id, role)
+
+
+async def set_password(tx: Tx, person_id: str, password_hash: str) -> None:
+    await tx.execute("UPDATE people SET password_hash = $2 WHERE id = $1", person_id, password_hash)
+
+
+async def delete(tx: Tx, person_id: str) -> None:
+    await tx.execute("DELETE FROM people WHERE id = $1", person_id)
+
+
+async def insert_link(tx: Tx, link_hash: bytes, person_id: str, *, now: datetime, expires_at: datetime) -> None:
+    """A new link; the ones before it no longer work."""
+    await tx.execute("DELETE FROM password_links WHERE person_id = $1", person_id)
+    await tx.execute(
+        "INSERT INTO password_links (hash, person_id, created_at, expires_at) VALUES ($1, $2, $3, $4)",
+        link_hash,
+        person_id,
+        now,
+        expires_at,
+    )
+
+
+async def find_link(connection: Conn, link_hash: bytes, *, now: datetime) -> Person | None:
+    """Whose link this is, if it still works."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT {_COLUMNS} FROM people
+        WHERE id = (SELECT person_id FROM password_links WHERE hash = $1 AND used_at IS NULL AND expires_at > $2)
+        """,
+        link_hash,
+        now,
+    )
+    return person_of(row) if row else None
+
+
+async def use_link(tx: Tx, link_hash: bytes, *, now: datetime) -> bool:
+    done = await tx.execute(
+        "UPDATE password_links SET used_at = $2 WHERE hash = $1 AND used_at IS NULL AND expires_at > $2",
+        link_hash,
+        now,
+    )
+    return done == "UPDATE 1"
+
+
+async def note_attempt(
+    tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, span: timedelta
+) -> datetime | None:
+    """Note an attempt to log in. If a subject has too many in the span: when there is room again, and none is noted.
+
+    Attempts on one subject queue up here, so that many at once are counted one after the other.
+    """
+    for subject, _ in sorted(subjects):
+        await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", subject)
+    for subject, most in subjects:
+        oldest_in_the_way = await tx.fetchval(
+            "SELECT at FROM login_attempts WHERE subject = $1 AND at > $2 ORDER BY at DESC OFFSET $3 LIMIT 1",
+            subject,
+            now - span,
+            most - 1,
+        )
+        if oldest_in_the_way is not None:
+            return oldest_in_the_way + span  # type: ignore[no-any-return]
+    await tx.execute(
+        "DELETE FROM login_attempts WHERE subject = ANY($1) AND at <= $2", [s for s, _ in subjects], now - span
+    )
+    await tx.executemany(
+        "INSERT INTO login_attempts (subject, at) VALUES ($1, $2)", [(subject, now) for subject, _ in subjects]
+    )
+    return None
+
+
+async def forget_attempts(tx: Tx, subject: str) -> None:
+    await tx.execute("DELETE FROM login_attempts WHERE subject = $1", subject)

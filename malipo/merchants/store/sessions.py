@@ -1,0 +1,82 @@
+"""Sessions and the refresh tokens that prolong them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.db import Conn, Tx
+from malipo.merchants.people import Person
+from malipo.merchants.store.people import person_of
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: str
+    person: Person
+
+
+async def insert(
+    tx: Tx, session_id: str, person_id: str, *, now: datetime, expires_at: datetime, address: str, user_agent: str
+) -> None:
+    await tx.execute(
+        """
+        INSERT INTO sessions (id, person_id, created_at, last_used_at, expires_at, address, user_agent)
+        VALUES ($1, $2, $3, $3, $4, $5, $6)
+        """,
+        session_id,
+        person_id,
+        now,
+        expires_at,
+        address,
+        user_agent,
+    )
+
+
+async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Session | None:
+    """The session, with whose it is, unless it has ended or the merchant is not active."""
+    row = await connection.fetchrow(
+        """
+        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at
+        FROM sessions s JOIN people p ON p.id = s.person_id JOIN merchants m ON m.id = p.merchant_id
+        WHERE s.id = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND m.is_active
+        """,
+        session_id,
+        now,
+    )
+    if row is None:
+        return None
+    return Session(session_id, person_of(row))
+
+
+async def end(tx: Tx, session_id: str, *, now: datetime) -> None:
+    await tx.execute("UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", session_id, now)
+
+
+async def end_all(tx: Tx, *, now: datetime, person_id: str | None = None, merchant_id: str | None = None) -> None:
+    """End every session of a person, or of everybody of a merchant."""
+    await tx.execute(
+        """
+        UPDATE sessions SET ended_at = $1
+        WHERE ended_at IS NULL
+          AND person_id IN (SELECT id FROM people WHERE id = $2 OR merchant_id = $3)
+        """,
+        now,
+        person_id,
+        merchant_id,
+    )
+
+
+async def insert_refresh(tx: Tx, token_hash: bytes, session_id: str, *, now: datetime) -> None:
+    await tx.execute(
+        "INSERT INTO refresh_tokens (hash, session_id, created_at) VALUES ($1, $2, $3)", token_hash, session_id, now
+    )
+
+
+async def use_refresh(tx: Tx, token_hash: bytes, *, now: datetime) -> tuple[str, bool] | None:
+    """The session of a refresh token and whether this is its first use. Two at once are told apart here."""
+    row = await tx.fetchrow("SELECT session_id, used_at FROM refresh_tokens WHERE hash = $1 FOR UPDATE", token_hash)
+    if row is None:
+        return None
+    if row["used_at"] is None:
+        await tx.execute("UPDATE refresh_tokens SET used_at = $2 WHERE hash = $1", token_hash, now)
+        await tx.execute("UPDATE sessions SET last_used_at = $2 WHERE id = $1", row["session_id"], now)
+    return row["session_id"], row["used_at"] is None

@@ -1,0 +1,60 @@
+"""Bearer tokens: what a person carries between log-in and log-out. Pure.
+
+The token names a session, and the session is looked up on every call: a session that has ended is worth nothing,
+however long its token would still be good for.
+"""
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+
+import jwt
+
+TOKEN_SECONDS = 3600
+SESSION_LIFE = timedelta(days=30)
+LINK_LIFE = timedelta(hours=24)
+
+_ALGORITHM = "HS256"
+_AUDIENCE = "malipo/merchant"
+
+
+class Tokens:
+    def __init__(self, secret_key: str) -> None:
+        # One secret, several uses: each gets a key of its own.
+        self._key = hmac.digest(secret_key.encode(), b"malipo merchant token", "sha256")
+
+    def make(self, session_id: str, *, now: datetime) -> str:
+        claims = {
+            "aud": _AUDIENCE,
+            "sid": session_id,
+            "iat": int(now.timestamp()),
+            "exp": int(now.timestamp()) + TOKEN_SECONDS,
+        }
+        return jwt.encode(claims, self._key, algorithm=_ALGORITHM)
+
+    def session_of(self, token: str, *, now: datetime) -> str | None:
+        """The session that a token names; None if it is not ours, not whole or too old."""
+        try:
+            claims = jwt.decode(
+                token,
+                self._key,
+                algorithms=[_ALGORITHM],
+                audience=_AUDIENCE,
+                options={"require": ["exp", "sid"], "verify_exp": False, "verify_iat": False},
+            )
+        except jwt.InvalidTokenError:
+            return None
+        session_id, expires = claims["sid"], claims["exp"]
+        if not isinstance(session_id, str) or not isinstance(expires, int) or now.timestamp() >= expires:
+            return None
+        return session_id
+
+
+def make_secret(prefix: str) -> str:
+    """A refresh token or a link: 256 random bits, of which we keep the hash."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def hash_of(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
