@@ -19,6 +19,7 @@ from malipo.merchants.admit import Admit, Admitted, Knock
 from malipo.merchants.login import Login
 from malipo.merchants.passwords import Passwords
 from malipo.merchants.tokens import Tokens
+from malipo.metrics import Metrics
 from malipo.networks.contract import Channel
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.initiate import Initiate, Initiated, Order
@@ -28,7 +29,7 @@ from malipo.payments.transaction import Transaction
 from malipo.payments.watch import Watch
 from malipo.settings import Settings
 
-Granted = TypeVar("Granted", Admitted, Initiated, Transaction)
+Granted = TypeVar("Granted", Admitted, Initiated, Outcome)
 Found = TypeVar("Found")
 
 # A key that is only looked up, or a page that is only read, is not worth ten seconds of anybody's time.
@@ -39,20 +40,26 @@ _READING_PATIENCE_SECONDS = 3.0
 class Service:
     settings: Settings
     clock: Clock
+    metrics: Metrics
     database: Database
     watch: Watch
     login: Login
     _admit: Group[Knock, Admitted | Refusal]
     _initiate: Group[Order, Initiated | Refusal]
-    _cancel: Group[Cancellation, Transaction | Refusal]
+    _cancel: Group[Cancellation, Outcome | Refusal]
     _settle: Group[Change, Outcome | None]
 
     @classmethod
     def assemble(cls, settings: Settings, database: Database, *, clock: Clock = clocks.now) -> Service:
         patience = settings.database_patience_seconds
 
-        def group(act: Act[Any, Any], patience_seconds: float = patience) -> Group[Any, Any]:
-            return Group(database, act, patience_seconds=patience_seconds)
+        metrics = Metrics()
+        metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
+
+        def group(name: str, act: Act[Any, Any], patience_seconds: float = patience) -> Group[Any, Any]:
+            made = Group(database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name))
+            metrics.watch_queue(name, lambda: made.depth)
+            return made
 
         limits = {
             RateClass.CREATE: settings.rate_limit_create,
@@ -62,13 +69,14 @@ class Service:
         return cls(
             settings=settings,
             clock=clock,
+            metrics=metrics,
             database=database,
             watch=Watch(database),
             login=Login(database, Tokens(settings.secret_key or secrets.token_hex(32)), Passwords()),
-            _admit=group(Admit(limits=limits, clock=clock), min(patience, _READING_PATIENCE_SECONDS)),
-            _initiate=group(Initiate(clock=clock)),
-            _cancel=group(Cancel(clock=clock)),
-            _settle=group(Settle(clock=clock)),
+            _admit=group("admit", Admit(limits=limits, clock=clock), min(patience, _READING_PATIENCE_SECONDS)),
+            _initiate=group("initiate", Initiate(clock=clock)),
+            _cancel=group("cancel", Cancel(clock=clock)),
+            _settle=group("settle", Settle(clock=clock)),
         )
 
     @property
@@ -93,7 +101,7 @@ class Service:
 
     async def initiate(self, order: Order) -> Initiated:
         try:
-            return _granted(await self._initiate(order))
+            initiated = _granted(await self._initiate(order))
         except DataError as error:
             if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
                 raise
@@ -101,13 +109,25 @@ class Service:
             assert order.draft is not None
             suffix = ids.suffix(order.draft.created_at)
             draft = replace(order.draft, reference=self.reference_of(suffix), network_key=suffix)
-            return _granted(await self._initiate(replace(order, draft=draft)))
+            initiated = _granted(await self._initiate(replace(order, draft=draft)))
+        if not initiated.is_replay:
+            self._count(initiated.transaction)
+        return initiated
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
-        return _granted(await self._cancel(cancellation))
+        outcome = _granted(await self._cancel(cancellation))
+        if outcome.has_moved:
+            self._count(outcome.transaction)
+        return outcome.transaction
 
     async def settle(self, change: Change) -> Outcome | None:
-        return await self._settle(change)
+        outcome = await self._settle(change)
+        if outcome is not None and outcome.has_moved:
+            self._count(outcome.transaction)
+        return outcome
+
+    def _count(self, transaction: Transaction) -> None:
+        self.metrics.count_transaction(transaction.type, transaction.channel, transaction.status)
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
         return await self.database.ask(query, patience_seconds=_READING_PATIENCE_SECONDS)

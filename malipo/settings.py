@@ -102,6 +102,10 @@ class Settings:
     # What tokens are signed with. The same for every process of a fleet.
     secret_key: str | None = _setting(None, _matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True)
 
+    metrics_token: str | None = _setting(
+        None, _matching(r"\S{16,}", "at least 16 characters without spaces"), secret=True
+    )
+
     # PostgreSQL.
     database_url: str | None = _setting(None, _database_url, secret=True)
     database_pool: int = _setting(10, _whole(4, 1000))

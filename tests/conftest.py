@@ -21,12 +21,16 @@ from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.ledger.book import Kind, book
-from malipo.merchants import onboard
+from malipo.merchants import issue, onboard
 from malipo.merchants.keys import Environment, Permission
 from malipo.service import Service
 from malipo.settings import Settings
+from malipo.trail.store import Actor
 
 NO_LIMITS: dict[str, Any] = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0}
+
+
+NOBODY = Actor("test", "test")
 
 
 @pytest.fixture(scope="session")
@@ -107,16 +111,17 @@ async def make_merchant(
 ) -> Merchant:
     now = clock.now()
     async with database.begin() as tx:
-        merchant_id = await onboard.create_merchant(tx, name, now=now)
+        merchant_id = await onboard.create_merchant(tx, name, actor=NOBODY, now=now)
         if wallet:
             await book(tx, Kind.TOP_UP, merchant_id, wallet, reference=secrets.token_hex(8), now=now)
-        key = await onboard.create_key(
+        key = await issue.create_key(
             tx,
             merchant_id,
             name="test",
             permissions=permissions,
             environment=Environment.LIVE,
             brand="mlp",
+            actor=NOBODY,
             now=now,
         )
     return Merchant(merchant_id, key.text)
@@ -164,6 +169,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "MALIPO_PORT": str(port),
+            "MALIPO_SECRET_KEY": "a secret that is long enough for tests".replace(" ", "-"),
             "MALIPO_DATA_DIR": str(tmp_path / "var"),
             **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
         }

@@ -19,6 +19,7 @@ from malipo.api.routes import ROUTES, AnyRoute, ByToken, Open
 from malipo.errors import Unavailable
 from malipo.limits.window import Standing
 from malipo.merchants.admit import RateLimited
+from malipo.metrics import Metrics
 from malipo.service import Service
 
 _EXCHANGE = "malipo.exchange"
@@ -53,7 +54,7 @@ class App:
             await exchange.answer_to(Unavailable(), receive)
             raise
         finally:
-            exchange.note()
+            exchange.note(self._service.metrics)
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -116,13 +117,17 @@ class _Exchange:
         if self._status is None:
             await answer(self._scope, receive, self.send)
 
-    def note(self) -> None:
-        """The line in the log. A path that no route knows is not repeated: it could be anything, a key included."""
+    def note(self, metrics: Metrics) -> None:
+        """A line in the log, and a count. A path that no route knows is not repeated: it could hold anything."""
+        seconds = time.perf_counter() - self._began
+        # Methods can be made up too.
+        method = self._scope["method"] if self.route else "other"
+        metrics.count_request(method, self.route or "unknown", self._status or 0, seconds)
         log.info(
             "request",
             method=self._scope["method"],
             route=self.route,
             status=self._status,
-            ms=round((time.perf_counter() - self._began) * 1000, 1),
+            ms=round(seconds * 1000, 1),
             **self.caller,
         )

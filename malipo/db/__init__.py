@@ -85,9 +85,12 @@ class Database:
             self._pool.terminate()
 
     @property
+    def idle(self) -> int:
+        return self._pool.get_idle_size() if self._pool else 0
+
+    @property
     def in_use(self) -> int:
-        assert self._pool is not None
-        return self._pool.get_size() - self._pool.get_idle_size()
+        return self._pool.get_size() - self._pool.get_idle_size() if self._pool else 0
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[Conn]:

@@ -9,7 +9,7 @@ from malipo.errors import Conflict, Missing, Refusal
 from malipo.payments import record
 from malipo.payments.record import Change, Outcome
 from malipo.payments.store import transactions
-from malipo.payments.transaction import Cause, Status, Transaction
+from malipo.payments.transaction import Cause, Status
 
 
 class NotCancellable(Conflict):
@@ -38,7 +38,7 @@ class Cancel:
 
     async def __call__(
         self, tx: Tx, cancellations: Sequence[Cancellation], /, *, again: bool
-    ) -> list[Transaction | Refusal]:
+    ) -> list[Outcome | Refusal]:
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
         changes = [
             Change(merchant_id=each.merchant_id, transaction_id=id_ or "", cause=Cause.WITHDRAWN)
@@ -47,10 +47,10 @@ class Cancel:
         return [_answer(outcome) for outcome in await record.advance(tx, changes, now=self._clock())]
 
 
-def _answer(outcome: Outcome | None) -> Transaction | Refusal:
+def _answer(outcome: Outcome | None) -> Outcome | Refusal:
     if outcome is None:
         return NoSuchTransaction()
     # Cancelling what is already cancelled is no error: the merchant has what they want.
     if outcome.transaction.status is Status.CANCELLED:
-        return outcome.transaction
+        return outcome
     return NotCancellable(outcome.transaction.status)

@@ -58,6 +58,21 @@ MISTAKES = [
     (["frobnicate"], {}, "frobnicate"),
     (["serve"], {"prot": "1"}, "MALIPO_PROT"),
     (["serve"], {"port": "none"}, "MALIPO_PORT"),
+    (["serve"], {}, "MALIPO_SECRET_KEY"),
+    (["api"], {}, "MALIPO_SECRET_KEY"),
+    (["serve"], {"secret_key": "short"}, "at least 32"),
+    (["merchant", "create", "Duka"], {"operator": "nobody"}, "no operator 'nobody'"),
+    (["merchant", "activate", "Nobody"], {}, "no merchant"),
+    (["merchant", "password-link", "nobody@example.com"], {}, "nobody@example.com"),
+    (["tariff", "set", "Duka", "--type", "COLLECTION", "--band", "500:500:0"], {}, "less than the amount"),
+    (["tariff", "set", "Duka", "--type", "COLLECTION", "--band", "500"], {}, "FROM:FIXED"),
+    (["wallet", "top-up", "Nobody", "1000", "--reference", "R"], {}, "no merchant"),
+    (["wallet", "top-up", "Nobody", "ten", "--reference", "R"], {}, "whole number"),
+    (["wallet", "top-up", "Nobody", "1000"], {}, "--reference"),
+    (["key", "create", "Duka", "--expires", "soon"], {}, "--expires"),
+    (["key", "create", "Duka", "--ip", "10.0.0.1/8"], {}, "--ip"),
+    (["operators", "add", "two words"], {}, "without spaces"),
+    (["audit", "--limit", "0"], {}, "--limit"),
     (["key", "create", "Nobody"], {}, "no merchant 'Nobody'"),
     (["key", "create", "Duka", "--permissions", "payments.steal"], {}, "payments.steal"),
     (["merchant", "create", ""], {}, "1 to 100"),
@@ -84,7 +99,7 @@ def test_a_database_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> N
 async def test_a_port_that_is_taken_is_one_clear_sentence(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = malipo("serve", database_url=database_url, port=str(port))
+        done = malipo("serve", database_url=database_url, port=str(port), secret_key="k" * 40)
     assert done.returncode == 1
     assert f"port {port}" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

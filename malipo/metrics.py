@@ -1,0 +1,69 @@
+"""What is counted and timed, for Prometheus. Each process counts for itself.
+
+One registry for each service, nothing global, so that two services in one process do not mix.
+"""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "malipo_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
+        )
+        self._request_seconds = Histogram(
+            "malipo_request_seconds",
+            "Time to the end of an answer",
+            ["route"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._batch_size = Histogram(
+            "malipo_batch_size", "Requests that shared one commit", ["group"], buckets=_SIZES, registry=self._registry
+        )
+        self._commit_seconds = Histogram(
+            "malipo_commit_seconds", "Time of one shared commit", ["group"], buckets=_SECONDS, registry=self._registry
+        )
+        self._waiting = Gauge(
+            "malipo_group_waiting", "Requests that wait for the next commit", ["group"], registry=self._registry
+        )
+        self._pool = Gauge("malipo_database_connections", "Connections of the pool", ["state"], registry=self._registry)
+        self._transactions = Counter(
+            "malipo_transactions",
+            "Transactions that reached a status",
+            ["type", "channel", "status"],
+            registry=self._registry,
+        )
+
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, status).inc()
+        self._request_seconds.labels(route).observe(seconds)
+
+    def observer_of(self, group: str) -> Callable[[int, float], None]:
+        """What a group calls after each commit."""
+        sizes, seconds = self._batch_size.labels(group), self._commit_seconds.labels(group)
+
+        def observe(riders: int, took_seconds: float) -> None:
+            sizes.observe(riders)
+            seconds.observe(took_seconds)
+
+        return observe
+
+    def watch_queue(self, group: str, depth: Callable[[], float]) -> None:
+        self._waiting.labels(group).set_function(depth)
+
+    def watch_pool(self, *, in_use: Callable[[], float], idle: Callable[[], float]) -> None:
+        self._pool.labels("in_use").set_function(in_use)
+        self._pool.labels("idle").set_function(idle)
+
+    def count_transaction(self, type_: str, channel: str, status: str) -> None:
+        self._transactions.labels(type_, channel, status).inc()
+
+    def exposition(self) -> bytes:
+        return generate_latest(self._registry)

@@ -1,0 +1,66 @@
+"""Metrics: everything the dashboard asks for is there, and /metrics is not for strangers."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from malipo.metrics import Metrics
+from tests.conftest import COLLECTION, NO_LIMITS, Client, Merchant, Running, until_ready
+
+DASHBOARD = Path(__file__).parent.parent / "deploy/grafana/malipo.json"
+TOKEN = "a-token-of-sixteen-or-more"
+
+
+@pytest.fixture
+async def running(start: Callable[..., Running], database_url: str) -> Running:
+    return await until_ready(start("api", database_url=database_url, metrics_token=TOKEN, **NO_LIMITS))
+
+
+async def _metrics(url: str, **headers: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as http, http.get(f"{url}/metrics", headers=headers) as answer:
+        return answer.status, await answer.text()
+
+
+async def test_a_payment_shows_in_every_metric(running: Running, merchant: Merchant) -> None:
+    async with aiohttp.ClientSession() as http:
+        client = Client(http, running.url, merchant.key)
+        created = await client("POST", "/v1/payments", COLLECTION)
+        await client("POST", f"/v1/payments/{created.body['transaction']['id']}/cancel")
+        await client("GET", "/no/such/path")
+    _, text = await _metrics(running.url)
+
+    for line in (
+        'malipo_requests_total{method="POST",route="/v1/payments",status="201"} 1.0',
+        'malipo_requests_total{method="other",route="unknown",status="404"} 1.0',
+        'malipo_request_seconds_count{route="/v1/payments"} 1.0',
+        'malipo_batch_size_sum{group="initiate"} 1.0',
+        'malipo_commit_seconds_count{group="admit"} 2.0',
+        'malipo_group_waiting{group="initiate"} 0.0',
+        'malipo_transactions_total{channel="MPESA",status="PENDING",type="COLLECTION"} 1.0',
+        'malipo_transactions_total{channel="MPESA",status="CANCELLED",type="COLLECTION"} 1.0',
+    ):
+        assert line in text
+    assert 'malipo_database_connections{state="idle"}' in text
+
+
+async def test_metrics_are_for_this_machine_or_for_the_token(running: Running) -> None:
+    assert (await _metrics(running.url))[0] == 200
+    assert (await _metrics(running.url, **{"X-Forwarded-For": "1.2.3.4"}))[0] == 403, "a proxy asks for a stranger"
+    assert (await _metrics(running.url, **{"X-Forwarded-For": "1.2.3.4", "Authorization": "Bearer no"}))[0] == 403
+    assert (await _metrics(running.url, **{"X-Forwarded-For": "1.2.3.4", "Authorization": f"Bearer {TOKEN}"}))[0] == 200
+
+
+def test_the_dashboard_asks_only_for_what_there_is() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    asked = {
+        name
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"malipo_[a-z_]+", target["expr"])
+    }
+    known = set(re.findall(r"^# TYPE (malipo_\w+)", Metrics().exposition().decode(), re.MULTILINE))
+    assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in asked} == known
