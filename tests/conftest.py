@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,11 @@ def template(postgres: str) -> str:
 
 @pytest.fixture
 async def database_url(postgres: str, template: str) -> str:
+    return await create_database(postgres, template)
+
+
+async def create_database(postgres: str, template: str) -> str:
+    """A migrated database of one's own."""
     return await _create(postgres, f"test_{secrets.token_hex(6)}", template=template)
 
 
@@ -160,6 +166,12 @@ class Running:
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Starts `malipo COMMAND` with these settings and nothing else in its environment; stops it after the test."""
+    with starting(tmp_path) as start_one:
+        yield start_one
+
+
+@contextmanager
+def starting(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     started: list[Running] = []
 
     def start_one(*command: str, **settings: Any) -> Running:
@@ -223,6 +235,11 @@ class Client:
 
     def as_(self, key: str | None) -> "Client":
         return Client(self._http, self.url, key)
+
+    async def status(self, method: str, path: str, body: Any = None, *, headers: dict[str, str]) -> int:
+        """Only the status, whatever the form of the body."""
+        async with self._http.request(method, self.url + path, headers=headers, json=body) as answer:
+            return answer.status
 
     async def __call__(
         self,
