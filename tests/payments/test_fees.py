@@ -1,6 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from malipo.payments.fees import Band, fee_of
+from malipo.payments.fees import BadTariff, Band, check, fee_of
 
 TWO_BANDS = [Band(500, fixed=50), Band(10_000, fixed=100, basis_points=150, least=300, most=2_000)]
 
@@ -30,3 +32,44 @@ def test_a_share_is_rounded_half_up_to_a_whole_shilling(amount: int, fee: int) -
 
 def test_without_a_tariff_there_is_no_fee() -> None:
     assert fee_of(1_000_000, []) == 0
+
+
+@pytest.mark.parametrize(
+    "bands",
+    [
+        [Band(500, fixed=500)],
+        [Band(500, least=500)],
+        [Band(0, fixed=500)],
+        [Band(500, basis_points=10_000)],
+        [Band(500), Band(1_000, fixed=1_000)],
+        [Band(500), Band(500)],
+        [Band(500, least=20, most=10)],
+        [Band(500, basis_points=10_001)],
+        [Band(-1)],
+    ],
+)
+def test_a_tariff_that_could_take_all_or_makes_no_sense_is_refused(bands: list[Band]) -> None:
+    with pytest.raises(BadTariff):
+        check(bands)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Band,
+            st.integers(0, 10**7),
+            st.integers(0, 10**5),
+            st.integers(0, 10_000),
+            st.integers(0, 10**5),
+            st.none() | st.integers(0, 10**6),
+        ),
+        max_size=4,
+    ),
+    st.integers(500, 10**7),
+)
+def test_no_tariff_that_is_accepted_ever_takes_all_of_a_payment(bands: list[Band], amount: int) -> None:
+    try:
+        check(bands)
+    except BadTariff:
+        return
+    assert 0 <= fee_of(amount, bands) < amount
