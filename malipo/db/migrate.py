@@ -45,9 +45,7 @@ async def migrate(database: Database) -> list[Migration]:
         async with database.begin() as tx:
             done = await _lock_and_read(tx)
             if max(done, default=0) > migrations()[-1].number:
-                raise SchemaTooNew(
-                    "The database belongs to a newer malipo than this one. Start the newer one."
-                )
+                raise SchemaTooNew("The database belongs to a newer malipo than this one. Start the newer one.")
             if migration.number in done:
                 continue
             await tx.execute("SET LOCAL lock_timeout = '10s'")
