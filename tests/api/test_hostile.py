@@ -166,7 +166,6 @@ async def test_two_requests_on_one_line_get_two_answers_in_order(running: Runnin
 # Found by this file, not yet mended
 
 
-@pytest.mark.xfail(strict=True, reason="idempotency.py: what could just be decoded may be too deep to fingerprint: 500")
 async def test_no_depth_of_nesting_is_a_fault_of_ours(running: Running, merchant: Merchant) -> None:
     statuses = set()
     for depth in range(900, 1_000):
@@ -177,7 +176,6 @@ async def test_no_depth_of_nesting_is_a_fault_of_ours(running: Running, merchant
     assert statuses == {400}
 
 
-@pytest.mark.xfail(strict=True, reason="the router's pattern ends with $, which matches before a last line feed")
 @pytest.mark.parametrize("target", ["/v1/wallet%0A", "/v1/payments%0A", "/healthz%0A"])
 async def test_an_address_with_a_line_feed_behind_it_is_another_address(
     running: Running, merchant: Merchant, target: str
@@ -188,7 +186,6 @@ async def test_an_address_with_a_line_feed_behind_it_is_another_address(
 TRAILED = b"transfer-encoding: chunked"
 
 
-@pytest.mark.xfail(strict=True, reason="uvicorn: trailers are appended to the headers of the request they follow")
 async def test_what_follows_a_body_is_no_header(running: Running, merchant: Merchant) -> None:
     head = request("GET", "/v1/wallet", headers=(TRAILED,))
 
@@ -197,7 +194,6 @@ async def test_what_follows_a_body_is_no_header(running: Running, merchant: Merc
     assert answer.status in (400, 401)
 
 
-@pytest.mark.xfail(strict=True, reason="server.py: only the head is bounded; what follows a body is kept without end")
 async def test_what_follows_a_body_is_not_kept_without_end(running: Running) -> None:
     host, port = running.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=2) as connection:
@@ -215,7 +211,6 @@ async def test_what_follows_a_body_is_not_kept_without_end(running: Running) -> 
     assert has_hung_up
 
 
-@pytest.mark.xfail(strict=True, reason="server.py: what is not HTTP is answered before the request it follows")
 async def test_garbage_behind_a_payment_does_not_make_it_look_refused(
     running: Running, database: Database, merchant: Merchant
 ) -> None:
@@ -238,7 +233,6 @@ async def test_garbage_behind_a_payment_does_not_make_it_look_refused(
     assert made == 0 or received.startswith(b"HTTP/1.1 201")
 
 
-@pytest.mark.xfail(strict=True, reason="the spaces behind a header's value are no part of it, and stay on it")
 @pytest.mark.parametrize("spaces", [b" ", b"\t", b"  "])
 async def test_spaces_behind_a_headers_value_are_no_part_of_it(
     running: Running, merchant: Merchant, spaces: bytes
