@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
@@ -44,6 +45,8 @@ class App:
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope.update({"app": self, _EXCHANGE: exchange})
         try:
+            if scope["path"].endswith("\n"):
+                raise HTTPException(404)  # The router would overlook it.
             await self._router(scope, receive, exchange.send)
         except ClientDisconnect:
             pass

@@ -19,11 +19,17 @@ from malipo.trail.store import Actor
 
 async def admit(service: Service, request: Request, rate_class: RateClass) -> Admitted:
     """Let the caller in, or raise why not: key, merchant, address, rate limit, in this order."""
-    key = request.headers.get("x-api-key")
+    key = header_of(request, "x-api-key")
     if not key:
         raise Unauthorized("The API key is missing or not valid.")
     address = address_of(request, service.settings.trusted_proxies)
     return await service.admit(Knock(hash_of(key.encode("latin-1")), address, rate_class))
+
+
+def header_of(request: Request, name: str) -> str | None:
+    """A header's value. Blanks around it are not part of it; the parser leaves those behind it."""
+    value = request.headers.get(name)
+    return None if value is None else value.strip(" \t")
 
 
 def require(caller: Admitted, permission: Permission) -> None:

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -213,8 +213,7 @@ class Fields:
 
 def _moment(text: str, *, is_end: bool) -> datetime:
     if _DATE.fullmatch(text):
-        midnight = datetime.combine(date.fromisoformat(text), time(), UTC)
-        return midnight + timedelta(days=1) - timedelta(microseconds=1) if is_end else midnight
+        return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, UTC)
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise ValueError(text)

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import ids
+from malipo.api.caller import header_of
 from malipo.api.fields import Fields
 from malipo.api.shapes import object_of, success
 from malipo.merchants.admit import Admitted
@@ -31,7 +32,7 @@ async def disburse(service: Service, caller: Admitted, request: Request) -> Resp
 
 
 async def _initiate(service: Service, caller: Admitted, request: Request, type_: Type) -> Response:
-    order = _order(service, caller, type_, await object_of(request), request.headers.get(idempotency.HEADER))
+    order = _order(service, caller, type_, await object_of(request), header_of(request, idempotency.HEADER))
     initiated = await service.initiate(order)
     headers = {"Idempotency-Replayed": "true"} if initiated.is_replay else None
     return success({"transaction": shown.created(initiated.transaction)}, status=201, headers=headers)

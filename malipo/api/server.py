@@ -8,17 +8,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from malipo import clock, ids, log
+from malipo import log
 from malipo.api.app import App
-from malipo.api.errors import response
+from malipo.api.protocol import Protocol
 from malipo.db import Database
 from malipo.service import Service
 from malipo.settings import Settings
 
 _STOP_SECONDS = 15
-_MOST_HEAD_BYTES = 256 * 1024
 
 
 class CannotListen(Exception):  # noqa: N818
@@ -33,7 +31,7 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
     service = Service.assemble(settings, database)
     config = uvicorn.Config(
         App(service),
-        http=_Protocol,
+        http=Protocol,
         ws="none",
         loop="uvloop",
         lifespan="off",
@@ -83,34 +81,3 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         log.info("api.started")
         self._on_ready()
-
-
-class _Protocol(HttpToolsProtocol):
-    """HTTP itself, with our error shape for what is not HTTP, and a bound on what precedes a body."""
-
-    _head_bytes = 0
-    _is_in_head = True
-
-    def on_message_begin(self) -> None:
-        self._is_in_head = True
-        self._head_bytes = 0
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._is_in_head = False
-        super().on_headers_complete()
-
-    def data_received(self, data: bytes) -> None:
-        if self._is_in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > _MOST_HEAD_BYTES:
-                return self.send_400_response("The request's headers are too large.")
-        return super().data_received(data)
-
-    def send_400_response(self, msg: str) -> None:
-        answer = response(400, "bad_request", "The request is not valid HTTP.")
-        answer.headers["X-Request-Id"] = ids.mint("req_", clock.now())
-        head = [b"HTTP/1.1 400 Bad Request\r\n"]
-        head += [name + b": " + value + b"\r\n" for name, value in answer.raw_headers]
-        self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", bytes(answer.body)]))
-        self.transport.close()

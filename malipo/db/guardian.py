@@ -153,7 +153,8 @@ class Guardian:
         _, said = initdb.communicate()
         if initdb.returncode != 0:
             # Only now: when it failed because the disk is full, there is room for its words after it has tidied up.
-            os.write(2, said)
+            with contextlib.suppress(OSError):
+                os.write(2, said)
             refuse(FAILED)
         lines = [f"{name} = '{value}'\n" for name, value in (_SETTINGS | _ALWAYS).items()]
         _write("data.new/postgresql.conf", "a", "".join(["\n# Written by malipo.\n", *lines]))
@@ -349,7 +350,8 @@ def _shorten_log() -> None:
 
 def say(text: str, *, how: str = "guardian: ") -> None:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
-    os.write(2, f"{when} [{os.getpid()}] {how}{text}\n".encode(errors="replace"))
+    with contextlib.suppress(OSError):  # The disk may be full.
+        os.write(2, f"{when} [{os.getpid()}] {how}{text}\n".encode(errors="replace"))
 
 
 def refuse(reason: str) -> NoReturn:

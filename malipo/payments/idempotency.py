@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from malipo.errors import Conflict
+from malipo.errors import Conflict, Invalid
 
 HEADER = "Idempotency-Key"
 
@@ -34,4 +34,7 @@ def problem_with(key: str) -> str | None:
 
 
 def fingerprint(known_fields: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(_encode(known_fields)).digest()
+    try:
+        return hashlib.sha256(_encode(known_fields)).digest()
+    except RecursionError:
+        raise Invalid("The body is nested too deeply.", code="json_invalid") from None

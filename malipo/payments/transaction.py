@@ -1,5 +1,6 @@
 """A transaction, its statuses, and the only ways from one to the next. Pure."""
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,6 +69,11 @@ class FailureCode(StrEnum):
     REJECTED = "rejected"
 
 
+def folded(text: str) -> str:
+    """Text in which neither case nor the way an accent was typed makes a difference."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
     merchant_id: str
@@ -94,6 +100,11 @@ class Transaction:
     def net_amount(self) -> int:
         """What the receiving side gets. A payout's fee is taken on top, a collection's out of the amount."""
         return self.amount if self.type is Type.DISBURSEMENT else self.amount - self.fee
+
+    @property
+    def searchable(self) -> str:
+        """What a search looks through. A line for each field, so that nothing is found across two."""
+        return folded(f"{self.reference}\n{self.phone}\n{self.name}")
 
     @property
     def completed_at(self) -> datetime | None:

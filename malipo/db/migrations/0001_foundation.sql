@@ -65,6 +65,7 @@ CREATE TABLE transactions (
     name               text NOT NULL,
     description        text NOT NULL,
     metadata           json NOT NULL,
+    searchable         text NOT NULL, -- reference, phone and name in one case, whatever the database's locale
     provider_reference text,
     failure_code       text,
     failure_reason     text,

@@ -7,7 +7,7 @@ from malipo import clock, ids
 from malipo.db import Conn
 from malipo.networks.contract import Channel
 from malipo.payments.store.transactions import COLUMNS, transaction_of
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Status, Transaction, Type, folded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +62,7 @@ def _where(merchant_id: str, wanted: Filter) -> tuple[str, list[object]]:
     if wanted.last is not None:
         add("t.id <= {}", ids.last_of("txn_", clock.milliseconds(wanted.last)))
     if wanted.search is not None:
-        add(
-            "(strpos(lower(t.reference), {0}) > 0 OR strpos(t.phone, {0}) > 0 OR strpos(lower(t.name), {0}) > 0)",
-            wanted.search.lower(),
-        )
+        add("strpos(t.searchable, {}) > 0", folded(wanted.search))
     return " AND ".join(conditions), values
 
 

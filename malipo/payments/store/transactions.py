@@ -36,10 +36,10 @@ async def insert(tx: Tx, transactions: Sequence[Transaction]) -> set[str]:
     rows = await tx.fetch(
         """
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone,
-                                  name, description, metadata, created_at)
+                                  name, description, metadata, searchable, created_at)
         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
                              $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::json[],
-                             $14::timestamptz[])
+                             $14::text[], $15::timestamptz[])
         ON CONFLICT (merchant_id, id) DO NOTHING
         RETURNING id
         """,
@@ -56,6 +56,7 @@ async def insert(tx: Tx, transactions: Sequence[Transaction]) -> set[str]:
         [each.name for each in transactions],
         [each.description for each in transactions],
         [_encode(each.metadata).decode() for each in transactions],
+        [each.searchable for each in transactions],
         [each.created_at for each in transactions],
     )
     return {row["id"] for row in rows}

@@ -1,0 +1,207 @@
+"""One live service for all tests of the door. Each test has a merchant of its own, so that none disturbs another."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import asyncpg
+import pytest
+
+from malipo import ids
+from malipo.db import Database
+from malipo.networks.contract import Channel
+from malipo.payments.initiate import Order
+from malipo.payments.record import Change
+from malipo.payments.transaction import Cause, Status, Transaction, Type
+from malipo.service import Service
+from malipo.settings import Settings
+from tests.conftest import NO_LIMITS, Client, Merchant, Running, free_port, make_merchant, named, until_ready
+
+Make = Callable[..., Awaitable[Merchant]]
+
+
+@pytest.fixture(scope="session")
+async def database_url(postgres: str, template: str) -> str:
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute(f'CREATE DATABASE "api" TEMPLATE "{template}"')
+    finally:
+        await connection.close()
+    return named(postgres, "api")
+
+
+@pytest.fixture(scope="session")
+async def database(database_url: str) -> AsyncIterator[Database]:
+    database = Database(database_url, size=20)
+    await database.open()
+    yield database
+    await database.close()
+
+
+@pytest.fixture(scope="session")
+async def service(database: Database) -> AsyncIterator[Service]:
+    """The parts on the same database, to do what a network would."""
+    service = Service.assemble(Settings(**NO_LIMITS), database)
+    yield service
+    await service.finish()
+
+
+@asynccontextmanager
+async def live(folder: Path, database_url: str, **settings: Any) -> AsyncIterator[Running]:
+    """A malipo process with these settings."""
+    port = free_port()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "MALIPO_PORT": str(port),
+        "MALIPO_DATA_DIR": str(folder / "var"),
+        "MALIPO_DATABASE_URL": database_url,
+        **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
+    }
+    log = folder / "malipo.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(  # noqa: ASYNC220
+            [sys.executable, "-m", "malipo", "api"], env=environment, stdout=output, stderr=output, cwd=folder
+        )
+    running = Running(process, f"http://127.0.0.1:{port}", log)
+    try:
+        yield await until_ready(running)
+    finally:
+        await asyncio.to_thread(running.stop)
+
+
+@pytest.fixture(scope="session")
+async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[Running]:
+    """The service without rate limits."""
+    async with live(tmp_path_factory.mktemp("api"), database_url, **NO_LIMITS) as running:
+        yield running
+
+
+FLEET_LIMITS = {"rate_limit_create": 3, "rate_limit_list": 4, "rate_limit_other": 50}
+
+
+@pytest.fixture(scope="session")
+async def fleet(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[list[Running]]:
+    """Two processes on the same database, with small rate limits."""
+    async with (
+        live(tmp_path_factory.mktemp("fleet"), database_url, **FLEET_LIMITS) as one,
+        live(tmp_path_factory.mktemp("fleet"), database_url, **FLEET_LIMITS) as other,
+    ):
+        yield [one, other]
+
+
+@pytest.fixture(scope="session")
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        yield http
+
+
+@pytest.fixture
+def api(running: Running, http: aiohttp.ClientSession, merchant: Merchant) -> Client:
+    """The service, called by the merchant."""
+    return Client(http, running.url, merchant.key)
+
+
+@pytest.fixture
+async def stranger(database: Database) -> Merchant:
+    """Another merchant, with a full wallet too."""
+    return await make_merchant(database, wallet=1_000_000, name="Another")
+
+
+# How a transaction gets to a status.
+WAYS: dict[Status, tuple[Cause, ...]] = {
+    Status.PENDING: (),
+    Status.PROCESSING: (Cause.SUBMITTED,),
+    Status.COMPLETED: (Cause.SUBMITTED, Cause.CONFIRMED),
+    Status.FAILED: (Cause.SUBMITTED, Cause.REFUSED),
+    Status.CANCELLED: (Cause.WITHDRAWN,),
+}
+
+
+async def tell(service: Service, merchant: Merchant, id_: str, cause: Cause) -> None:
+    """What happens to a transaction, as the network or the merchant says."""
+    learned: dict[str, str] = {}
+    if cause is Cause.CONFIRMED:
+        learned = {"provider_reference": "NET-42"}
+    elif cause in (Cause.REFUSED, Cause.LAPSED):
+        learned = {"failure_code": "declined", "failure_reason": "The customer declined."}
+    outcome = await service.settle(Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, **learned))
+    assert outcome is not None
+    assert outcome.has_moved
+
+
+async def bring(service: Service, merchant: Merchant, id_: str, status: Status) -> None:
+    """Bring a PENDING transaction to this status."""
+    for cause in WAYS[status]:
+        await tell(service, merchant, id_, cause)
+
+
+async def place(
+    service: Service,
+    merchant: Merchant,
+    *,
+    at: datetime,
+    type_: Type = Type.COLLECTION,
+    channel: Channel = Channel.MPESA,
+    phone: str = "+255754000001",
+    name: str = "",
+) -> Transaction:
+    """A transaction of TZS 1,000 that was created at a chosen time."""
+    suffix = ids.suffix(at)
+    draft = Transaction(
+        merchant_id=merchant.id,
+        id=ids.mint("txn_", at),
+        reference=service.reference_of(suffix),
+        network_key=suffix,
+        type=type_,
+        channel=channel,
+        status=Status.PENDING,
+        amount=1000,
+        fee=0,
+        phone=phone,
+        name=name,
+        description="",
+        metadata={},
+        created_at=at,
+    )
+    order = Order(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=None, fingerprint=b"")
+    return (await service.initiate(order)).transaction
+
+
+async def created(api: Client, body: dict[str, Any]) -> dict[str, Any]:
+    """The transaction that this request makes."""
+    route = "/v1/payments" if "buyerPhone" in body else "/v1/payments/disburse"
+    answer = await api("POST", route, body)
+    assert answer.status == 201, answer
+    transaction: dict[str, Any] = answer.body["transaction"]
+    return transaction
+
+
+async def shown(api: Client, id_: str) -> dict[str, Any]:
+    """The transaction as it is now."""
+    answer = await api("GET", f"/v1/payments/{id_}")
+    assert answer.status == 200, answer
+    transaction: dict[str, Any] = answer.body["transaction"]
+    return transaction
+
+
+async def wallet(api: Client) -> tuple[int, int]:
+    """What is available, and what is reserved."""
+    answer = await api("GET", "/v1/wallet")
+    assert answer.status == 200, answer
+    return answer.body["wallet"]["available"], answer.body["wallet"]["reserved"]
+
+
+async def total(api: Client) -> int:
+    """How many transactions the merchant has."""
+    answer = await api("GET", "/v1/payments?limit=1")
+    assert answer.status == 200, answer
+    count: int = answer.body["pagination"]["total"]
+    return count
