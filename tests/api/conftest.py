@@ -1,9 +1,5 @@
 """One live service for all tests of the door. Each test has a merchant of its own, so that none disturbs another."""
 
-import asyncio
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -11,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import asyncpg
 import pytest
 
 from malipo import ids
@@ -22,27 +17,20 @@ from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
-from tests.conftest import NO_LIMITS, Client, Merchant, Running, free_port, make_merchant, named, until_ready
+from tests.conftest import NO_LIMITS, Client, Merchant, Running, create_database, make_merchant, starting, until_ready
 
 Make = Callable[..., Awaitable[Merchant]]
 
 
 @pytest.fixture(scope="session")
 async def database_url(postgres: str, template: str) -> str:
-    connection = await asyncpg.connect(postgres)
-    try:
-        await connection.execute(f'CREATE DATABASE "api" TEMPLATE "{template}"')
-    finally:
-        await connection.close()
-    return named(postgres, "api")
+    return await create_database(postgres, template)
 
 
 @pytest.fixture(scope="session")
 async def database(database_url: str) -> AsyncIterator[Database]:
-    database = Database(database_url, size=20)
-    await database.open()
-    yield database
-    await database.close()
+    async with Database.opened(database_url, size=20) as database:
+        yield database
 
 
 @pytest.fixture(scope="session")
@@ -56,25 +44,8 @@ async def service(database: Database) -> AsyncIterator[Service]:
 @asynccontextmanager
 async def live(folder: Path, database_url: str, **settings: Any) -> AsyncIterator[Running]:
     """A malipo process with these settings."""
-    port = free_port()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(folder),
-        "MALIPO_PORT": str(port),
-        "MALIPO_DATA_DIR": str(folder / "var"),
-        "MALIPO_DATABASE_URL": database_url,
-        **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
-    }
-    log = folder / "malipo.log"
-    with log.open("ab") as output:
-        process = subprocess.Popen(  # noqa: ASYNC220
-            [sys.executable, "-m", "malipo", "api"], env=environment, stdout=output, stderr=output, cwd=folder
-        )
-    running = Running(process, f"http://127.0.0.1:{port}", log)
-    try:
-        yield await until_ready(running)
-    finally:
-        await asyncio.to_thread(running.stop)
+    with starting(folder) as start:
+        yield await until_ready(start("api", database_url=database_url, **settings))
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,11 @@ from malipo import clock
 from malipo.api.routes import ROUTES
 from malipo.db import Database
 from malipo.limits.window import RateClass
-from malipo.merchants import onboard, store
+from malipo.merchants import issue, onboard
 from malipo.merchants.keys import Environment, NewKey, Permission
 from tests.api.conftest import FLEET_LIMITS, created, total
 from tests.api.wire import exchange, request
-from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Answer, Client, Merchant, Running, until_ready
+from tests.conftest import COLLECTION, NO_LIMITS, NOBODY, PAYOUT, Answer, Client, Merchant, Running, until_ready
 
 # Every /v1 route with the one permission it needs, the class its requests count in, and its answer when all is well.
 NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
@@ -28,14 +28,19 @@ NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
     ("POST", "/v1/payments", Permission.PAYMENTS_CREATE, RateClass.CREATE, 201),
     ("POST", "/v1/payments/disburse", Permission.PAYMENTS_CREATE, RateClass.OTHER, 201),
     ("POST", "/v1/payments/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 200),
+    ("POST", "/v1/payments/quote", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/channels", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
     ("GET", "/v1/wallet", Permission.WALLET_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/wallet/entries", Permission.WALLET_READ, RateClass.OTHER, 200),
 ]
 EVERY_ROUTE = pytest.mark.parametrize(("method", "path"), [each[:2] for each in NEEDS])
 
 
 async def call(api: Client, method: str, path: str, id_: str = "MLP-NOBODY", **more: Any) -> Answer:
     """Call a route as it is meant to be called."""
-    body = {"/v1/payments": COLLECTION, "/v1/payments/disburse": PAYOUT}.get(path) if method == "POST" else None
+    quote = {"type": "COLLECTION", "amount": 1000, "channel": "MPESA"}
+    bodies = {"/v1/payments": COLLECTION, "/v1/payments/disburse": PAYOUT, "/v1/payments/quote": quote}
+    body = bodies.get(path) if method == "POST" else None
     return await api(method, path.format(id=id_), body, **more)
 
 
@@ -50,14 +55,15 @@ async def make_key(database: Database, merchant: Merchant, **changes: Any) -> Ne
             "permissions": tuple(Permission),
             "environment": Environment.LIVE,
             "brand": "mlp",
+            "actor": NOBODY,
             "now": clock.now(),
         }
-        return await onboard.create_key(tx, merchant.id, **(wanted | changes))
+        return await issue.create_key(tx, merchant.id, **(wanted | changes))
 
 
 async def deactivate(database: Database, merchant: Merchant) -> None:
     async with database.begin() as tx:
-        assert await store.set_active(tx, merchant.id, is_active=False)
+        await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
 
 
 async def revoke(database: Database, key: NewKey) -> None:

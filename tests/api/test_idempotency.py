@@ -9,12 +9,12 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.merchants import onboard
+from malipo.merchants import issue
 from malipo.merchants.keys import Environment, Permission
 from malipo.payments.transaction import Status
 from malipo.service import Service
 from tests.api.conftest import FLEET_LIMITS, bring, total, wallet
-from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Answer, Client, Merchant, Running, until_ready
+from tests.conftest import COLLECTION, NO_LIMITS, NOBODY, PAYOUT, Answer, Client, Merchant, Running, until_ready
 
 FULL_COLLECTION: dict[str, Any] = COLLECTION | {"description": "Sukari", "metadata": {"order": "17", "n": 1}}
 FULL_PAYOUT: dict[str, Any] = PAYOUT | {"description": "Mshahara", "metadata": {"order": "17", "n": 1}}
@@ -239,13 +239,14 @@ async def another_key(
     database: Database, merchant: Merchant, permissions: tuple[Permission, ...] = tuple(Permission)
 ) -> str:
     async with database.begin() as tx:
-        key = await onboard.create_key(
+        key = await issue.create_key(
             tx,
             merchant.id,
             name="another",
             permissions=permissions,
             environment=Environment.LIVE,
             brand="mlp",
+            actor=NOBODY,
             now=clock.now(),
         )
     return key.text

@@ -30,7 +30,7 @@ async def _a_day(api: Client, service: Service, database: Database, merchant: Me
     await api("POST", f"/v1/payments/{cancelled}/cancel")
     stays = (await api("POST", "/v1/payments/disburse", PAYOUT | {"amount": 5000})).body["transaction"]["id"]
     async with database.begin() as tx:
-        await book(tx, Kind.SETTLEMENT, merchant.id, 10_000, reference="NMB-9", now=clock.now())
+        await book(tx, Kind.SETTLEMENT, merchant.id, 10_000, reference=f"NMB {merchant.id}", now=clock.now())
     return [collection, cancelled, stays]
 
 
@@ -57,7 +57,7 @@ async def test_every_line_has_the_balance_after_it_newest_first(
     assert [line["causeId"] for line in lines[1:5]] == [
         transactions[2], transactions[1], transactions[1], transactions[0],
     ]  # fmt: skip
-    assert lines[0]["reference"] == "NMB-9"
+    assert lines[0]["reference"] == f"NMB {merchant.id}"
     shown = await api("GET", f"/v1/payments/{transactions[2]}")
     assert lines[1]["reference"] == shown.body["transaction"]["reference"]
     assert answer.body["pagination"] == {"total": 6, "page": 1, "limit": 20, "pages": 1}
@@ -97,7 +97,7 @@ async def test_a_long_statement_comes_whole(api: Client, database: Database, mer
     for n in range(2500):
         async with database.begin() as tx:
             await tx.execute("SET LOCAL synchronous_commit = off")
-            await book(tx, Kind.TOP_UP, merchant.id, 1, reference=f"R{n}", now=clock.now())
+            await book(tx, Kind.TOP_UP, merchant.id, 1, reference=f"{merchant.id} {n}", now=clock.now())
     async with (
         aiohttp.ClientSession() as http,
         http.get(f"{api.url}/v1/wallet/entries?format=csv", headers={"x-api-key": api.key or ""}) as answer,
