@@ -50,4 +50,5 @@ def _print_findings(findings: list[Finding]) -> None:
         stored, computed = (
             "nothing" if amount is None else f"{amount:,}" for amount in (finding.stored, finding.computed)
         )
-        print(f"  {finding.where}: {finding.what} is {stored}, should be {computed}", file=sys.stderr)
+        amounts = "" if stored == computed else f" is {stored}, should be {computed}"
+        print(f"  {finding.where}: {finding.what}{amounts}", file=sys.stderr)

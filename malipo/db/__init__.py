@@ -9,7 +9,7 @@ This file knows no table. SQL stands in the rooms' `store.py`.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeVar
 
 import asyncpg
@@ -23,9 +23,13 @@ Row = asyncpg.Record
 Found = TypeVar("Found")
 
 _PAUSE_SECONDS = 0.1
+_GIVEN_UP = (TimeoutError, asyncio.CancelledError)
 
-# Admin shutdown, crash recovery, starting up, too many connections, a primary that became a standby.
-_SERVER_AWAY = {"57P01", "57P02", "57P03", "57P05", "53300", "25006"}
+# A connection that failed; a server without memory, disk or room; one that is told to stop, or told us to; one whose
+# disk fails. None of these is about what was asked.
+_AWAY_CLASSES = {"08", "53", "57", "58"}
+# A primary that became a standby, and a transaction that idled so long that the server ended it.
+_AWAY = {"25006", "25P03"}
 # Serialisation failure, deadlock, lock timeout, and a plan that a migration has made stale.
 _CONTENTION = {"40001", "40P01", "55P03", "0A000"}
 
@@ -62,7 +66,13 @@ class Database:
             max_size=self._size,
             timeout=self._connect_seconds,
             reset=_keep_as_it_is,
-            server_settings={"application_name": "malipo", "jit": "off", "timezone": "UTC"},
+            server_settings={
+                "application_name": "malipo",
+                "jit": "off",
+                "timezone": "UTC",
+                # A machine that loses its power says no goodbye; its locks must not stay.
+                "idle_in_transaction_session_timeout": "30s",
+            },
         )
 
     @classmethod
@@ -105,7 +115,7 @@ class Database:
         with _meanings():
             async with (
                 self._connection() as connection,
-                connection.transaction(isolation="repeatable_read", readonly=True),
+                _transaction(connection, isolation="repeatable_read", readonly=True),
             ):
                 yield connection
 
@@ -132,7 +142,7 @@ class Database:
         """A transaction: committed when the block ends, rolled back if it raises."""
         committing = False
         with _meanings(lambda: committing):
-            async with self._connection() as connection, connection.transaction():
+            async with self._connection() as connection, _transaction(connection):
                 yield connection
                 committing = True
 
@@ -142,12 +152,34 @@ class Database:
         connection = await self._pool.acquire(timeout=self._connect_seconds)
         try:
             yield connection
-        except (TimeoutError, asyncio.CancelledError):
+        except _GIVEN_UP:
             # A server that hangs would hang the tidy way of giving the connection back too.
-            connection.terminate()
+            _cut(connection)
             raise
         finally:
             await self._pool.release(connection)
+
+
+@asynccontextmanager
+async def _transaction(connection: Conn, **options: Any) -> AsyncIterator[None]:
+    transaction = connection.transaction(**options)
+    await transaction.start()
+    try:
+        yield
+    except _GIVEN_UP:
+        # A server that hangs would not hear a ROLLBACK either. Without us, it rolls back by itself.
+        _cut(connection)
+        raise
+    except BaseException:
+        await transaction.rollback()
+        raise
+    else:
+        await transaction.commit()
+
+
+def _cut(connection: Conn) -> None:
+    with suppress(asyncpg.InterfaceError):  # It may be cut already.
+        connection.terminate()
 
 
 async def _keep_as_it_is(_: Any) -> None:
@@ -161,7 +193,7 @@ def _meanings(is_committing: Any = lambda: False) -> Iterator[None]:
         yield
     except asyncpg.PostgresError as error:
         state = getattr(error, "sqlstate", None) or ""
-        if state.startswith("08") or state in _SERVER_AWAY:
+        if state[:2] in _AWAY_CLASSES or state in _AWAY:
             raise ConnectionLost(str(error), in_doubt=is_committing()) from error
         if state in _CONTENTION:
             raise Contention(str(error)) from error

@@ -153,6 +153,7 @@ class Group(Generic[_Ask, _Answer]):
         try:
             async with asyncio.timeout(seconds), self._database.begin() as tx:
                 answers = await self._act(tx, [rider.ask for rider in riders], again=again)
+                assert len(answers) == len(riders), "an act answers everybody"
         except TimeoutError:
             # The server hangs, perhaps inside COMMIT.
             raise ConnectionLost("the database did not answer in time", in_doubt=True) from None

@@ -32,7 +32,11 @@ async def balances(connection: Conn) -> dict[str, int]:
 
 async def check(connection: Conn) -> list[Finding]:
     """Everything that differs between the stored balances, the statement lines and the moves."""
-    return [*await _wrong_balances(connection), *await _wrong_statement_lines(connection)]
+    return [
+        *await _wrong_balances(connection),
+        *await _wrong_statement_lines(connection),
+        *await _wrong_bookings(connection),
+    ]
 
 
 async def _wrong_balances(connection: Conn) -> list[Finding]:
@@ -64,22 +68,41 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
 async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
     rows = await connection.fetch(
         """
-        SELECT merchant_id, wallet_line, wallet_after, expected FROM (
+        SELECT merchant_id, wallet_line, place, wallet_after, expected FROM (
             SELECT merchant_id, wallet_line, wallet_after,
-                   sum(CASE WHEN target = 'wallet' THEN amount ELSE -amount END)
-                       OVER (PARTITION BY merchant_id ORDER BY wallet_line)::bigint AS expected
+                   row_number() OVER lines AS place,
+                   sum(CASE WHEN target = 'wallet' THEN amount ELSE -amount END) OVER lines ::bigint AS expected
             FROM moves WHERE wallet_line IS NOT NULL
+            WINDOW lines AS (PARTITION BY merchant_id ORDER BY wallet_line)
         ) AS running
-        WHERE wallet_after <> expected
+        WHERE wallet_after <> expected OR wallet_line <> place
         ORDER BY merchant_id, wallet_line LIMIT 100
         """
     )
-    return [
-        Finding(
-            "balance after a statement line",
-            f"{row['merchant_id']} line {row['wallet_line']}",
-            row["wallet_after"],
-            row["expected"],
+    found = []
+    for row in rows:
+        where = f"{row['merchant_id']} line {row['wallet_line']}"
+        if row["wallet_line"] != row["place"]:
+            found.append(Finding("number of a statement line", where, row["wallet_line"], row["place"]))
+        if row["wallet_after"] != row["expected"]:
+            found.append(Finding("balance after a statement line", where, row["wallet_after"], row["expected"]))
+    return found
+
+
+async def _wrong_bookings(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        """
+        WITH expected AS (
+            SELECT merchant_id, id, amount, CASE kind WHEN 'top_up' THEN 'bank' ELSE 'wallet' END AS source,
+                   CASE kind WHEN 'top_up' THEN 'wallet' ELSE 'bank' END AS target
+            FROM bookings
+        ), found AS (
+            SELECT merchant_id, cause_id AS id, amount, source, target FROM moves WHERE step = 'booking'
         )
-        for row in rows
-    ]
+        SELECT coalesce(e.id, f.id) AS id, e.amount AS computed, f.amount AS stored
+        FROM expected e FULL JOIN found f USING (merchant_id, id)
+        WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("booking", row["id"], row["stored"], row["computed"]) for row in rows]

@@ -27,9 +27,25 @@ _EXPECTED_MOVES = """
     FROM transactions WHERE type = 'COLLECTION' AND status = 'COMPLETED' AND fee > 0
 """
 
+# What each transaction must have told.
+_EXPECTED_EVENTS = """
+    SELECT merchant_id, id, 'payment.pending' AS event FROM transactions WHERE type = 'COLLECTION'
+    UNION ALL
+    SELECT merchant_id, id, 'payment.' || lower(status) FROM transactions
+    WHERE type = 'COLLECTION' AND status IN ('COMPLETED', 'FAILED', 'CANCELLED')
+    UNION ALL
+    SELECT merchant_id, id, 'payout.' || lower(status) FROM transactions
+    WHERE type = 'DISBURSEMENT' AND status IN ('COMPLETED', 'FAILED', 'CANCELLED')
+"""
+
 
 async def check(connection: Conn) -> list[Finding]:
-    return [*await _wrong_moves(connection), *await _wrong_channels(connection), *await _lost_keys(connection)]
+    return [
+        *await _wrong_moves(connection),
+        *await _wrong_channels(connection),
+        *await _wrong_events(connection),
+        *await _lost_keys(connection),
+    ]
 
 
 async def _wrong_moves(connection: Conn) -> list[Finding]:
@@ -59,6 +75,28 @@ async def _wrong_channels(connection: Conn) -> list[Finding]:
         """
     )
     return [Finding("move on another channel's float", row["cause_id"], row["amount"], None) for row in rows]
+
+
+async def _wrong_events(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        f"""
+        WITH expected AS ({_EXPECTED_EVENTS}),
+             found AS (SELECT merchant_id, transaction_id AS id, event FROM events)
+        SELECT coalesce(e.id, f.id) AS id, coalesce(e.event, f.event) AS event, f.id IS NULL AS is_lost
+        FROM expected e FULL JOIN found f USING (merchant_id, id, event)
+        WHERE e.id IS NULL OR f.id IS NULL
+        ORDER BY 1, 2 LIMIT 100
+        """
+    )
+    return [
+        Finding(
+            f"{row['event']} {'was never told' if row['is_lost'] else 'was told and is not true'}",
+            row["id"],
+            None,
+            None,
+        )
+        for row in rows
+    ]
 
 
 async def _lost_keys(connection: Conn) -> list[Finding]:

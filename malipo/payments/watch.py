@@ -13,6 +13,7 @@ from malipo.payments.store import transactions
 from malipo.payments.transaction import Status
 
 _LOOK_SECONDS = 0.2
+_LOOK_PATIENCE_SECONDS = 2
 
 
 @dataclass(eq=False)
@@ -54,12 +55,13 @@ class Watch:
     async def _look(self) -> None:
         while self._watchers:
             await asyncio.sleep(_LOOK_SECONDS)
+            keys = {each.key for each in self._watchers}
             try:
-                async with self._database.read() as connection:
-                    found = await transactions.find_statuses(connection, {each.key for each in self._watchers})
-            except ConnectionLost as error:
+                async with asyncio.timeout(_LOOK_PATIENCE_SECONDS), self._database.read() as connection:
+                    found = await transactions.find_statuses(connection, keys)
+            except (ConnectionLost, TimeoutError) as error:
                 log.debug("watch.database_away", reason=str(error))
                 continue
             for watcher in self._watchers:
-                if found.get(watcher.key) is not watcher.status:
+                if watcher.key in keys and found.get(watcher.key) is not watcher.status:
                     watcher.changed.set()

@@ -1,0 +1,216 @@
+"""Migrations: from nothing, by several at once, never half, never backwards; also on the oldest PostgreSQL."""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from malipo.db import Database
+from malipo.db.embedded import server
+from malipo.db.migrate import SchemaTooNew, migrate, migrations, pending
+from malipo.payments.cancel import Cancellation, NotCancellable
+from malipo.payments.initiate import InsufficientBalance
+from malipo.payments.record import Change
+from malipo.payments.store import listing, transactions
+from malipo.payments.transaction import Cause, Status, Type
+from malipo.service import Service
+from malipo.settings import Settings
+from tests.conftest import NO_LIMITS, _create, make_merchant
+from tests.journeys import witness
+from tests.journeys.crowd import order
+from tests.journeys.terminal import malipo
+
+POSTGRES_15 = Path("/usr/lib/postgresql/15/bin")
+
+NUMBERS = [each.number for each in migrations()]
+
+
+@pytest.fixture
+async def empty_url(postgres: str) -> str:
+    """A database in which nothing was ever done."""
+    return await _create(postgres, f"empty_{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+async def empty(empty_url: str) -> AsyncIterator[Database]:
+    database = Database(empty_url, size=10)
+    await database.open()
+    yield database
+    await database.close()
+
+
+async def _tables(database: Database) -> set[str]:
+    async with database.read() as connection:
+        rows = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    return {row["tablename"] for row in rows}
+
+
+async def _applied(database: Database) -> list[int]:
+    async with database.read() as connection:
+        rows = await connection.fetch("SELECT number FROM schema_migrations ORDER BY number")
+    return [row["number"] for row in rows]
+
+
+def test_migrations_are_numbered_from_one_without_a_gap() -> None:
+    assert list(range(1, len(NUMBERS) + 1)) == NUMBERS
+
+
+async def test_an_empty_database_is_migrated_once_and_then_waits_for_nothing(empty: Database) -> None:
+    waited_for = await pending(empty)
+
+    applied = await migrate(empty)
+
+    assert waited_for == len(NUMBERS)
+    assert [each.number for each in applied] == await _applied(empty) == NUMBERS
+    assert await pending(empty) == 0
+    assert {"merchants", "wallets", "moves", "transactions", "events"} <= await _tables(empty)
+    assert await migrate(empty) == []
+
+
+async def test_several_processes_that_migrate_at_once_apply_each_migration_once(
+    empty: Database, empty_url: str
+) -> None:
+    said = await asyncio.gather(*(malipo("migrate", database_url=empty_url) for _ in range(4)))
+
+    assert [each.code for each in said] == [0] * 4, said
+    assert {each.out.strip() for each in said} == {f"The schema is at migration {NUMBERS[-1]}."}
+    assert await _applied(empty) == NUMBERS
+
+
+async def test_several_connections_that_migrate_at_once_agree_on_who_did_it(empty: Database) -> None:
+    applied = await asyncio.gather(*(migrate(empty) for _ in range(8)))
+
+    assert sorted(each.number for some in applied for each in some) == NUMBERS
+    assert await _applied(empty) == NUMBERS
+
+
+async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(empty: Database, empty_url: str) -> None:
+    await migrate(empty)
+    async with empty.begin() as tx:
+        await tx.execute("INSERT INTO schema_migrations (number, name) VALUES (9999, 'from_the_future')")
+
+    with pytest.raises(SchemaTooNew):
+        await migrate(empty)
+    for command in (["migrate"], ["serve"], ["ledger", "check"]):
+        said = await malipo(*command, database_url=empty_url)
+        assert said.code == 1
+        assert said.err.strip().splitlines()[-1] == (
+            "malipo: The database belongs to a newer malipo than this one. Start the newer one."
+        )
+        assert "Traceback" not in said.err
+    assert await _applied(empty) == [*NUMBERS, 9999]
+
+
+async def test_a_migration_that_breaks_leaves_nothing_behind(empty: Database) -> None:
+    """The last table of the first migration is already somebody's, so it breaks when most of it is done."""
+    async with empty.begin() as tx:
+        await tx.execute("CREATE TABLE events (mine text)")
+
+    with pytest.raises(asyncpg.DuplicateTableError):
+        await migrate(empty)
+
+    assert await _tables(empty) == {"events"}
+    assert await pending(empty) == len(NUMBERS)
+    async with empty.begin() as tx:
+        await tx.execute("DROP TABLE events")
+    assert [each.number for each in await migrate(empty)] == NUMBERS
+
+
+async def test_whoever_migrates_waits_for_the_one_who_migrates_already(empty: Database) -> None:
+    async with empty.begin() as tx:
+        await tx.execute("SELECT pg_advisory_xact_lock($1)", int.from_bytes(b"mali", "big"))
+        waiting = asyncio.create_task(migrate(empty))
+        await asyncio.sleep(0.3)
+        assert not waiting.done()
+        assert await _tables(empty) == set()
+
+    assert [each.number for each in await waiting] == NUMBERS
+
+
+@pytest.fixture
+def postgres_15() -> Path:
+    if not POSTGRES_15.exists():
+        reason = f"PostgreSQL 15 is not in {POSTGRES_15}, so nothing proves that malipo runs on it"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return POSTGRES_15
+
+
+async def test_the_oldest_postgresql_we_promise_takes_the_schema_and_every_act(
+    postgres_15: Path, tmp_path: Path
+) -> None:
+    with server(tmp_path, binaries=postgres_15) as url:
+        database = Database(url, size=10)
+        await database.open()
+        try:
+            async with database.read() as connection:
+                version = await connection.fetchval("SHOW server_version_num")
+            assert int(version) // 10_000 == 15
+            await migrate(database)
+            assert await pending(database) == 0
+            await _live_a_life(Service.assemble(Settings(**NO_LIMITS), database))
+            checked = await malipo("ledger", "check", database_url=url)
+        finally:
+            await database.close()
+
+    assert (checked.code, checked.err) == (0, "")
+
+
+async def test_the_newest_postgresql_takes_the_same(service: Service, database_url: str) -> None:
+    await _live_a_life(service)
+
+    assert (await malipo("ledger", "check", database_url=database_url)).code == 0
+
+
+async def _live_a_life(service: Service) -> None:
+    """Everything that a payment can go through, through the service, so that every statement has run."""
+    merchant = await make_merchant(service.database, wallet=10_000)
+    async with service.database.begin() as tx:
+        await tx.execute("INSERT INTO tariffs VALUES ($1, 'COLLECTION', 'MPESA', 0, 0, 100, 0, NULL)", merchant.id)
+
+    def news(transaction_id: str, cause: Cause) -> Change:
+        code = "declined" if cause is Cause.REFUSED else None
+        return Change(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, failure_code=code)
+
+    collections = await asyncio.gather(
+        *(service.initiate(order(merchant.id, Type.COLLECTION, 1000, key=f"order-{n}")) for n in range(3))
+    )
+    payouts = await asyncio.gather(
+        *(service.initiate(order(merchant.id, Type.DISBURSEMENT, 2000, key=f"order-{n}")) for n in range(4))
+    )
+    again = await service.initiate(order(merchant.id, Type.DISBURSEMENT, 2000, key="order-0"))
+    assert (again.is_replay, again.transaction.id) == (True, payouts[0].transaction.id)
+    with pytest.raises(InsufficientBalance):
+        await service.initiate(order(merchant.id, Type.DISBURSEMENT, 5000, key="poor"))
+    cancelled = await service.cancel(Cancellation(merchant.id, payouts[0].transaction.reference))
+    assert cancelled.status is Status.CANCELLED
+    for paid in (collections[0], payouts[1]):
+        assert await service.settle(news(paid.transaction.id, Cause.SUBMITTED))
+        assert await service.settle(news(paid.transaction.id, Cause.CONFIRMED))
+    assert await service.settle(news(payouts[2].transaction.id, Cause.SUBMITTED))
+    assert await service.settle(news(payouts[2].transaction.id, Cause.REFUSED))
+    with pytest.raises(NotCancellable):
+        await service.cancel(Cancellation(merchant.id, payouts[1].transaction.id))
+
+    total, listed = await service.read_snapshot(
+        lambda connection: listing.page(
+            connection,
+            merchant.id,
+            listing.Filter(type=Type.DISBURSEMENT, search="ASHA", last=payouts[3].transaction.created_at),
+            page=1,
+            limit=3,
+        )
+    )
+    assert (total, len(listed)) == (4, 3)
+    found = await service.read(
+        lambda connection: transactions.get(connection, merchant.id, collections[0].transaction.reference)
+    )
+    assert found is not None
+    assert (found.status, found.net_amount) == (Status.COMPLETED, 990)
+    assert await witness.wallet(service.database, merchant.id) == (10_000 + 990 - 2000 - 2000, 2000)
+    await witness.assert_clean(service.database)
