@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api import auth, channels, health, keys, payments, people, quote, wallet
+from malipo.api import auth, channels, contract, health, keys, metrics, payments, people, quote, wallet
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admitted
 from malipo.merchants.keys import Permission
@@ -54,6 +54,10 @@ AnyRoute = Open | ByKey | ByToken
 ROUTES: list[AnyRoute] = [
     Open("GET", "/healthz", health.healthz),
     Open("GET", "/readyz", health.readyz),
+    Open("GET", "/openapi.json", contract.for_programs),
+    Open("GET", "/docs", contract.for_people),
+    Open("GET", "/docs/docs.css", contract.style),
+    Open("GET", "/metrics", metrics.expose),
     ByKey("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
     ByKey("GET", "/v1/payments", payments.list_, Permission.PAYMENTS_READ, RateClass.LIST),
     ByKey("POST", "/v1/payments/disburse", payments.disburse, Permission.PAYMENTS_CREATE),

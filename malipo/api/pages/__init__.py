@@ -1,0 +1,1 @@
+"""The pages that the API shows to people: what stands in them, their template and their style."""

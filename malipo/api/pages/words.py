@@ -1,0 +1,95 @@
+"""Words and examples as HTML: the little Markdown that our descriptions use, JSON with its colours, curl. Pure."""
+
+import json
+import re
+from typing import Any
+
+from markupsafe import Markup, escape
+
+_LINE = 58  # characters that an example may fill before it is broken up
+
+_INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*")
+_TOKENS = re.compile(
+    r'(?P<key>"(?:[^"\\]|\\.)*"(?=:))|(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>-?\d[\d.eE+-]*)|(?P<word>true|false|null)'
+)
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+
+
+def inline(text: str) -> Markup:
+    """One paragraph: `code` and **bold**."""
+    pieces: list[Markup] = []
+    end = 0
+    for match in _INLINE.finditer(text):
+        code, bold = match.groups()
+        pieces += [escape(text[end : match.start()]), _tag("code", code) if code else _tag("strong", bold)]
+        end = match.end()
+    return Markup("").join([*pieces, escape(text[end:])])
+
+
+def paragraphs(text: str) -> Markup:
+    """Paragraphs, as empty lines divide them."""
+    return Markup("\n").join(_tag("p", inline(each.replace("\n", " "))) for each in text.strip().split("\n\n"))
+
+
+def topics(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """What stands before the first `## heading`, and each heading with what stands under it."""
+    lead, *rest = _HEADING.split(text)
+    return lead, list(zip(rest[::2], rest[1::2], strict=True))
+
+
+def address(path: str) -> Markup:
+    """A path with its parameters told apart. It may be broken after each slash."""
+    broken = Markup("/<wbr>").join(path.split("/"))
+    return Markup(re.sub(r"(\{\w+\})", r"<var>\1</var>", str(broken)))  # noqa: S704 - escaped by the join.
+
+
+def slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def pretty(value: Any, indent: int = 0, *, lead: int = 0) -> str:
+    """JSON for reading: what fits into a line stays in one."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, dict | list) or not value:
+        return flat
+    parts = value.values() if isinstance(value, dict) else value
+    is_simple = not any(isinstance(each, dict | list) for each in parts) and (indent > 0 or len(value) <= 2)
+    return flat if is_simple and indent + lead + len(flat) <= _LINE else _broken(value, indent)
+
+
+def _broken(value: Any, indent: int) -> str:
+    inner = indent + 2
+    if isinstance(value, dict):
+        heads = [json.dumps(key, ensure_ascii=False) + ": " for key in value]
+        items = [head + pretty(each, inner, lead=len(head)) for head, each in zip(heads, value.values(), strict=True)]
+        opening, closing = "{", "}"
+    else:
+        items = [pretty(each, inner) for each in value]
+        opening, closing = "[", "]"
+    space = " " * inner
+    return f"{opening}\n{space}" + f",\n{space}".join(items) + f"\n{' ' * indent}{closing}"
+
+
+def coloured(text: str) -> Markup:
+    """JSON with its keys, texts, numbers and words told apart."""
+    pieces: list[Markup] = []
+    end = 0
+    for match in _TOKENS.finditer(text):
+        kind = match.lastgroup
+        pieces += [escape(text[end : match.start()]), Markup('<span class="{}">{}</span>').format(kind, match[0])]
+        end = match.end()
+    return Markup("").join([*pieces, escape(text[end:])])
+
+
+def curl(method: str, url: str, *, headers: list[str], body: Any = None) -> str:
+    """A command that can be pasted. The shell fills in $BASE_URL, $API_KEY and $TOKEN."""
+    verb = "" if method == "GET" or (method == "POST" and body is not None) else f"-X {method} "
+    parts = [f'curl {verb}"{url}"', *(f'-H "{header}"' for header in headers)]
+    if body is not None:
+        quoted = pretty(body, 2).replace("'", "'\\''")
+        parts += ['-H "content-type: application/json"', f"-d '{quoted}'"]
+    return " \\\n  ".join(parts)
+
+
+def _tag(name: str, content: str) -> Markup:
+    return Markup("<{0}>{1}</{0}>").format(name, content)
