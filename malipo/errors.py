@@ -46,6 +46,7 @@ class Conflict(Refusal):
 
 class Unauthorized(Refusal):
     code = "invalid_api_key"
+    scheme = "ApiKey"  # what would have opened the door
 
 
 class Forbidden(Refusal):
@@ -78,6 +79,6 @@ class OutcomeUnknown(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "The outcome of this request is not known yet. Send it again with the same Idempotency-Key, "
-            "or look for it in the list of transactions, before you start a new one."
+            "It is not known whether this was done. Send it again with the same Idempotency-Key, "
+            "or look whether it was done, before you start anew."
         )

@@ -11,7 +11,17 @@ from starlette.responses import Response
 
 from malipo import log
 from malipo.db import ConnectionLost, Contention
-from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal, TooMany, Unauthorized, Unavailable
+from malipo.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    Missing,
+    OutcomeUnknown,
+    Refusal,
+    TooMany,
+    Unauthorized,
+    Unavailable,
+)
 
 
 class TooLarge(Refusal):
@@ -48,7 +58,7 @@ def answer_to(error: BaseException) -> Response:
         code, message = _FRAMEWORK.get(error.status_code, ("bad_request", "The request could not be read."))
         return response(error.status_code, code, message, headers=dict(error.headers or {}))
     if isinstance(error, ConnectionLost | Contention):
-        error = Unavailable()
+        error = OutcomeUnknown() if isinstance(error, ConnectionLost) and error.in_doubt else Unavailable()
     if isinstance(error, Unavailable):
         headers = {"Retry-After": str(error.retry_after_seconds)}
         return response(HTTPStatus.SERVICE_UNAVAILABLE, error.code, error.message, headers=headers)
@@ -59,6 +69,8 @@ def answer_to(error: BaseException) -> Response:
 def _refused(refusal: Refusal) -> Response:
     status = next(STATUSES[kind] for kind in type(refusal).__mro__ if kind in STATUSES)
     headers = {}
+    if isinstance(refusal, Unauthorized):
+        headers["WWW-Authenticate"] = refusal.scheme
     if isinstance(refusal, TooMany):
         headers["Retry-After"] = str(refusal.retry_after_seconds)
     return response(status, refusal.code, refusal.message, details=refusal.details, headers=headers)

@@ -1,6 +1,5 @@
 """Reads what a caller sent, and remembers everything that is wrong with it, so that all of it is told at once."""
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
@@ -9,7 +8,7 @@ from typing import Any, TypeVar
 
 from malipo import phone as phones
 from malipo.errors import Invalid
-from malipo.merchants.keys import AddressRange
+from malipo.merchants.keys import AddressRange, address_range_of
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -144,7 +143,7 @@ class Fields:
         try:
             if not isinstance(value, list) or len(value) > 50 or not all(isinstance(each, str) for each in value):
                 raise ValueError
-            return [ipaddress.ip_network(each) for each in value]
+            return [address_range_of(each) for each in value]
         except ValueError:
             self.wrong(
                 name,

@@ -1,7 +1,6 @@
 """malipo key …"""
 
 import argparse
-import ipaddress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +9,7 @@ from malipo.cli.work import add_act, tell, tell_table, with_database, write
 from malipo.db import Database
 from malipo.errors import Invalid
 from malipo.merchants import issue, onboard
-from malipo.merchants.keys import AddressRange, Environment, NewKey, Permission
+from malipo.merchants.keys import AddressRange, Environment, NewKey, Permission, address_range_of
 from malipo.merchants.store import keys
 from malipo.settings import Settings
 
@@ -128,6 +127,6 @@ def _end_of(day: str) -> datetime:
 
 def _network(text: str) -> AddressRange:
     try:
-        return ipaddress.ip_network(text)
+        return address_range_of(text)
     except ValueError:
         raise Invalid(f"--ip must be an address or a network such as 10.0.0.0/8, not {text!r}.") from None

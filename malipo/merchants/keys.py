@@ -93,6 +93,16 @@ class KnownKey:
         return self.last_used_at is None or now - self.last_used_at >= timedelta(minutes=1)
 
 
+def address_range_of(text: str) -> AddressRange:
+    """An address or a network; ValueError if it is neither. IPv4 has one spelling here, also when dressed as IPv6."""
+    network = ipaddress.ip_network(text)
+    if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= 96:
+        mapped = network.network_address.ipv4_mapped
+        if mapped is not None:
+            return ipaddress.ip_network((mapped, network.prefixlen - 96))
+    return network
+
+
 def text_of(prefix: str) -> str:
     return prefix + secrets.token_hex(20)
 

@@ -33,6 +33,7 @@ class TooManyAttempts(TooMany):
 
 class WrongCredentials(Unauthorized):
     code = "invalid_credentials"
+    scheme = "Bearer"
 
     def __init__(self) -> None:
         super().__init__("The email or the password is not right.")
@@ -40,6 +41,7 @@ class WrongCredentials(Unauthorized):
 
 class SessionOver(Unauthorized):
     code = "invalid_token"
+    scheme = "Bearer"
 
     def __init__(self) -> None:
         super().__init__("The token is missing, not valid or no longer valid. Log in again.")
@@ -77,7 +79,7 @@ class Login:
         async with self._database.begin() as tx:
             if not await merchants.is_active(tx, person.merchant_id):
                 raise Forbidden("This merchant is not active.", code="merchant_inactive")
-            await people.forget_attempts(tx, _subject(known, address))
+            await _forgive(tx, known, address, now)
             session_id = ids.mint("ses_", now)
             await sessions.insert(
                 tx,
@@ -160,18 +162,15 @@ class Login:
             if before is not None:
                 await before(tx)
             await people.set_password(tx, person.id, password_hash)
-            await people.forget_attempts(tx, _subject(person.email, address))
+            await _forgive(tx, person.email, address, now)
             await sessions.end_all(tx, now=now, person_id=person.id)
             await trail.note(
                 tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
             )
 
     async def _note_attempt(self, email: str, address: str, now: datetime) -> None:
-        subjects = [
-            (_subject(email, address), _MOST_PER_EMAIL_AND_ADDRESS),
-            (f"email {email}", _MOST_PER_EMAIL),
-            (f"address {address}", _MOST_PER_ADDRESS),
-        ]
+        most = (_MOST_PER_EMAIL_AND_ADDRESS, _MOST_PER_EMAIL, _MOST_PER_ADDRESS)
+        subjects = list(zip(_subjects(email, address), most, strict=True))
         async with self._database.begin() as tx:
             free_at = await people.note_attempt(tx, subjects, now=now, span=_SPAN)
         if free_at is not None:
@@ -193,5 +192,12 @@ async def make_link(tx: Tx, person: Person, *, now: datetime) -> str:
     return link
 
 
-def _subject(email: str, address: str) -> str:
-    return f"email {email} address {address}"
+async def _forgive(tx: Tx, email: str, address: str, now: datetime) -> None:
+    both, *each = _subjects(email, address)
+    await people.forget_attempts(tx, both)
+    await people.forget_one_attempt(tx, each, at=now)
+
+
+def _subjects(email: str, address: str) -> tuple[str, str, str]:
+    """What attempts are counted on: the account from one place, the account, the place."""
+    return f"email {email} address {address}", f"email {email}", f"address {address}"

@@ -7,8 +7,8 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.ledger import audit
-from malipo.ledger.store import wallets as store
 from malipo.ledger.book import Kind, ReferenceReused, WalletTooLow, book
+from malipo.ledger.store import wallets as store
 from tests.conftest import Merchant
 
 

@@ -133,4 +133,10 @@ async def note_attempt(
 
 
 async def forget_attempts(tx: Tx, subject: str) -> None:
+    """Somebody was who they said: what they tried before from there no longer counts."""
     await tx.execute("DELETE FROM login_attempts WHERE subject = $1", subject)
+
+
+async def forget_one_attempt(tx: Tx, subjects: Sequence[str], *, at: datetime) -> None:
+    """This attempt was a good one, and others on the same subjects were not."""
+    await tx.execute("DELETE FROM login_attempts WHERE subject = ANY($1) AND at = $2", subjects, at)
