@@ -49,6 +49,7 @@ class Wire:
         self._lines: set[_Line] = set()
         self._is_away = False
         self._is_silent = False
+        self._last_heard = 0.0
 
     def trap(self, fault: Fault, *, after: str, at_commit: bool = True, stays_away: bool = False) -> Trap:
         """Set a trap for the next transaction that fits; each springs once, in the order they were set."""
@@ -76,6 +77,14 @@ class Wire:
 
     def speak_again(self) -> None:
         self._is_silent = False
+
+    def heard(self) -> None:
+        self._last_heard = asyncio.get_running_loop().time()
+
+    async def until_quiet(self, *, seconds: float) -> None:
+        """Return when malipo has asked for nothing for so long: everything it could do without us is done."""
+        while (rest := self._last_heard + seconds - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(rest)
 
     def cut_all(self) -> None:
         for line in list(self._lines):
@@ -149,6 +158,7 @@ class _Line:
                 self._to_server.write(hello)
             while True:
                 kind, message = await _message(self._from_client)
+                self._wire.heard()
                 if self.is_silent:
                     continue
                 if (trap := self._hear(kind, message)) is not None and not await self._spring(trap, message):
