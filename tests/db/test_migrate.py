@@ -96,7 +96,7 @@ async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(empty: D
     with pytest.raises(SchemaTooNew):
         await migrate(empty)
     for command in (["migrate"], ["serve"], ["ledger", "check"]):
-        said = await malipo(*command, database_url=empty_url)
+        said = await malipo(*command, database_url=empty_url, secret_key="k" * 40)
         assert said.code == 1
         assert said.err.strip().splitlines()[-1] == (
             "malipo: The database belongs to a newer malipo than this one. Start the newer one."
