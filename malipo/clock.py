@@ -22,5 +22,4 @@ def milliseconds(moment: datetime) -> int:
 
 def iso(moment: datetime) -> str:
     """`2026-11-15T08:30:00.123Z`: always UTC, always three digits."""
-    utc = moment.astimezone(UTC)
-    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03}Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -6,11 +6,13 @@ transactions needs no index but the primary key. Secrets are not ids; they come 
 
 import secrets
 from datetime import datetime
+from functools import lru_cache
 
 from malipo import clock
 
 # Crockford's base 32: no I, L, O or U, so a reference can be read out on the telephone.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_CHARACTERS = bytes(ord(_ALPHABET[byte % 32]) for byte in range(256))
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 
 _TIME_CHARACTERS = 10  # 50 bits of milliseconds: enough until the year 37,648.
@@ -21,6 +23,7 @@ _SUFFIX_CHANCE_CHARACTERS = 7  # 35 bits.
 SUFFIX_LENGTH = _SUFFIX_TIME_CHARACTERS + _SUFFIX_CHANCE_CHARACTERS
 
 
+@lru_cache(maxsize=64)  # Many are made in the same millisecond.
 def _base32(number: int, length: int) -> str:
     pairs = []
     for _ in range((length + 1) // 2):
@@ -29,10 +32,15 @@ def _base32(number: int, length: int) -> str:
     return "".join(reversed(pairs))[-length:]
 
 
+def _chance(length: int) -> str:
+    """Five random bits a character: a byte has eight, and the three above are left out."""
+    return secrets.token_bytes(length).translate(_CHARACTERS).decode()
+
+
 def mint(prefix: str, now: datetime) -> str:
     """`txn_01k9z…`: unique without asking anybody."""
-    number = clock.milliseconds(now) << 80 | secrets.randbits(80)
-    return prefix + _base32(number, _TIME_CHARACTERS + _CHANCE_CHARACTERS).lower()
+    time = _base32(clock.milliseconds(now), _TIME_CHARACTERS)
+    return prefix + (time + _chance(_CHANCE_CHARACTERS)).lower()
 
 
 def first_of(prefix: str, milliseconds: int) -> str:
@@ -53,5 +61,4 @@ def suffix(now: datetime) -> str:
     Two in the same millisecond meet once in 34 thousand million; the database's constraint decides, and the
     act that made it draws again.
     """
-    number = clock.milliseconds(now) << 35 | secrets.randbits(35)
-    return _base32(number, SUFFIX_LENGTH)
+    return _base32(clock.milliseconds(now), _SUFFIX_TIME_CHARACTERS) + _chance(_SUFFIX_CHANCE_CHARACTERS)

@@ -14,6 +14,8 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._of_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._of_transaction: dict[tuple[str, str, str], Counter] = {}
         self._requests = Counter(
             "malipo_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
         )
@@ -42,8 +44,12 @@ class Metrics:
         )
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests.labels(method, route, status).inc()
-        self._request_seconds.labels(route).observe(seconds)
+        key = (method, route, status)
+        if key not in self._of_request:  # To look labels up by their names costs more than to count.
+            self._of_request[key] = (self._requests.labels(*key), self._request_seconds.labels(route))
+        counter, histogram = self._of_request[key]
+        counter.inc()
+        histogram.observe(seconds)
 
     def observer_of(self, group: str) -> Callable[[int, float], None]:
         """What a group calls after each commit."""
@@ -63,7 +69,10 @@ class Metrics:
         self._pool.labels("idle").set_function(idle)
 
     def count_transaction(self, type_: str, channel: str, status: str) -> None:
-        self._transactions.labels(type_, channel, status).inc()
+        key = (type_, channel, status)
+        if key not in self._of_transaction:
+            self._of_transaction[key] = self._transactions.labels(*key)
+        self._of_transaction[key].inc()
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

@@ -33,6 +33,8 @@ class App:
         by_path: dict[str, dict[str, AnyRoute]] = defaultdict(dict)
         for route in ROUTES:
             by_path[route.path][route.method] = route
+        # Most paths are fixed: for those no pattern need be tried.
+        self._fixed = {path: methods for path, methods in by_path.items() if "{" not in path}
         self._router = Router(
             [Route(path, self._endpoint(methods), methods=list(methods)) for path, methods in by_path.items()],
             redirect_slashes=False,
@@ -47,7 +49,11 @@ class App:
         try:
             if scope["path"].endswith("\n"):
                 raise HTTPException(404)  # The router would overlook it.
-            await self._router(scope, receive, exchange.send)
+            if route := self._fixed.get(scope["path"], {}).get(scope["method"]):
+                response = await self._serve(route, Request(scope, receive))
+                await response(scope, receive, exchange.send)
+            else:
+                await self._router(scope, receive, exchange.send)
         except ClientDisconnect:
             pass
         except Exception as error:

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Sequence
+from functools import lru_cache
 
 from starlette.requests import Request
 
@@ -78,6 +79,7 @@ def _is_ours(address: Address, trusted: Sequence[Network]) -> bool:
     return any(address in network for network in trusted)
 
 
+@lru_cache(maxsize=1024)
 def _parsed(text: str) -> Address | None:
     try:
         address = ipaddress.ip_address(text)

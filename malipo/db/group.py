@@ -80,7 +80,7 @@ class Group(Generic[_Ask, _Answer]):
 
     async def __call__(self, ask: _Ask) -> _Answer:
         loop = asyncio.get_running_loop()
-        rider = _Rider[_Ask, _Answer](ask, loop.create_future(), loop.time())
+        rider: _Rider[_Ask, _Answer] = _Rider(ask, loop.create_future(), loop.time())
         self._waiting.append(rider)
         if self._idle:
             self._idle -= 1

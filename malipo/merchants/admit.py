@@ -7,8 +7,9 @@ last moments in a crash of the database lets a few requests more through, and no
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from malipo.clock import Clock
 from malipo.db import Tx
@@ -28,8 +29,7 @@ class RateLimited(TooMany):
         self.standing = standing
 
 
-@dataclass(frozen=True, slots=True)
-class Knock:
+class Knock(msgspec.Struct, frozen=True):
     """Somebody at the door: the hash of the key they hold up, where they come from, what they want."""
 
     key_hash: bytes
@@ -37,8 +37,7 @@ class Knock:
     rate_class: RateClass
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(msgspec.Struct, frozen=True):
     key_id: str
     merchant_id: str
     permissions: frozenset[str]
@@ -59,10 +58,10 @@ class Admit:
             for knock, refusal in zip(knocks, turned_away, strict=True)
             if refusal is None
         ]
-        if let_in:
+        stale = sorted({key.id for key, _ in let_in if key.has_stale_use(now)})
+        if stale or any(self._limits[rate_class] for _, rate_class in let_in):
             # The one place where a commit need not be on disk before we answer.
             await tx.execute("SET LOCAL synchronous_commit = off")
-            stale = sorted({key.id for key, _ in let_in if key.has_stale_use(now)})
             if stale:
                 await keys.touch(tx, stale, now=now)
         answers = iter(await self._count(tx, let_in))

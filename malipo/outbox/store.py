@@ -1,14 +1,16 @@
 """The outbox's SQL."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from malipo.db import Tx
 
+_encode = msgspec.json.Encoder().encode
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+
+class Fact(msgspec.Struct, frozen=True):
     """Something that became true of a transaction. The body is what every receiver will get, byte for byte."""
 
     id: str
@@ -24,12 +26,9 @@ async def insert(tx: Tx, facts: Sequence[Fact], *, now: datetime) -> None:
     await tx.execute(
         """
         INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at)
-        SELECT *, $6 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+        SELECT id, merchant_id, transaction_id, event, body, $2
+        FROM json_to_recordset($1) AS new (id text, merchant_id text, transaction_id text, event text, body text)
         """,
-        [fact.id for fact in facts],
-        [fact.merchant_id for fact in facts],
-        [fact.transaction_id for fact in facts],
-        [fact.event for fact in facts],
-        [fact.body for fact in facts],
+        _encode(facts).decode(),
         now,
     )

@@ -5,7 +5,9 @@ finds its own traces instead of paying twice.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from malipo import money
 from malipo.clock import Clock
@@ -30,8 +32,7 @@ class InsufficientBalance(Invalid):
         super().__init__("The wallet balance is not sufficient.", details={"amount": [message]})
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """What a merchant asks for. If its fields are wrong there is no draft, and `problem` says why."""
 
     merchant_id: str
@@ -46,8 +47,7 @@ class Order:
         return (self.merchant_id, self.type, self.key) if self.key is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class Initiated:
+class Initiated(msgspec.Struct, frozen=True):
     transaction: Transaction
     is_replay: bool = False
 
@@ -62,7 +62,7 @@ class Initiate:
     async def __call__(self, tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
         claimed, used = await self._claim(tx, orders)
         open_drafts = [order.draft for order in orders if order.draft is not None and order.claim_key not in used]
-        bands = await tariffs.find(tx, {draft.merchant_id for draft in open_drafts})
+        bands = await tariffs.find_for(tx, {(draft.merchant_id, draft.type, draft.channel) for draft in open_drafts})
         wallets = await ledger.lock(tx, {draft.merchant_id for draft in open_drafts if draft.type is Type.DISBURSEMENT})
         # Asked after the locks: whoever wrote these rows before us has ended by now.
         written = await transactions.find_written(tx, open_drafts) if again else {}

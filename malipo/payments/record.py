@@ -5,10 +5,11 @@ each sorted by id. So no two commits wait for each other.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import ids
 from malipo.db import Tx

@@ -2,10 +2,11 @@
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+import msgspec
 
 from malipo.networks.contract import Channel
 
@@ -74,8 +75,7 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
+class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     merchant_id: str
     id: str
     reference: str

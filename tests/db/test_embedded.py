@@ -133,7 +133,7 @@ def nobody_may_run(python: str) -> bool:
         done = subprocess.run([python, "-c", version], capture_output=True, text=True, cwd="/", **AS_NOBODY)
     except OSError:
         return False
-    return done.stdout.strip() == str(sys.version_info[:2])
+    return bool(done.stdout.strip() == str(sys.version_info[:2]))
 
 
 @pytest.fixture(scope="module")

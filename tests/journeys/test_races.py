@@ -360,19 +360,19 @@ class _LetGo(Exception):  # noqa: N818
 async def test_two_commits_that_want_the_same_wallets_take_them_in_one_order(
     services: tuple[Service, Service], database: Database, database_url: str
 ) -> None:
-    merchants = sorted([(await make_merchant(database, wallet=16_000)).id for _ in range(11)])
+    merchants = sorted([(await make_merchant(database, wallet=24_000)).id for _ in range(11)])
 
     async def pay(service: Service, merchant_id: str) -> Initiated:
         return await service.initiate(order(merchant_id, Type.DISBURSEMENT, 1000))
 
     hold = "SELECT * FROM wallets WHERE merchant_id = $1 FOR UPDATE"
-    for _ in range(8):  # An order that is left to chance is right by chance, but not eight times.
+    for _ in range(12):  # An order that is left to chance is right by chance, but not twelve times.
         async with _held(database_url, hold, merchants[5]) as until_waiting:
             tasks = await _from_both_ends(pay, services, merchants, until_waiting)
         for task in tasks:
             await task
 
-    assert [await witness.wallet(database, each) for each in merchants] == [(0, 16_000)] * 11
+    assert [await witness.wallet(database, each) for each in merchants] == [(0, 24_000)] * 11
     await witness.assert_clean(database)
 
 
@@ -384,7 +384,7 @@ async def test_two_commits_that_want_the_same_payments_take_them_in_one_order(
         return await service.settle(_news(merchant, payout, Cause.SUBMITTED))
 
     hold = "SELECT * FROM transactions WHERE id = $1 FOR UPDATE"
-    for _ in range(8):
+    for _ in range(12):
         asked = [order(merchant.id, Type.DISBURSEMENT, 1000) for _ in range(11)]
         payouts = sorted(
             [each.transaction.id for each in await at_once([services[0].initiate(each) for each in asked])]

@@ -6,6 +6,8 @@ from malipo.db import Conn, Tx
 from malipo.payments.fees import Band
 from malipo.payments.transaction import Type
 
+Place = tuple[str, Type, str]  # a merchant's id, the type and the channel of a payment
+
 
 async def find(connection: Conn, merchant_ids: Collection[str]) -> dict[tuple[str, Type, str], list[Band]]:
     rows = await connection.fetch(
@@ -19,6 +21,24 @@ async def find(connection: Conn, merchant_ids: Collection[str]) -> dict[tuple[st
     for row in rows:
         band = Band(row["from_amount"], row["fixed"], row["basis_points"], row["least"], row["most"])
         found.setdefault((row["merchant_id"], Type(row["type"]), row["channel"]), []).append(band)
+    return found
+
+
+async def find_for(connection: Conn, places: Collection[Place]) -> dict[Place, list[Band]]:
+    """Only what these payments need: a merchant may have a tariff for each type and channel."""
+    if not places:
+        return {}
+    rows = await connection.fetch(
+        """
+        SELECT t.merchant_id, t.type, t.channel, t.from_amount, t.fixed, t.basis_points, t.least, t.most
+        FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted (merchant_id, type, channel)
+        JOIN tariffs t USING (merchant_id, type, channel)
+        """,
+        *map(list, zip(*places, strict=True)),
+    )
+    found: dict[Place, list[Band]] = {}
+    for merchant_id, type_, channel, *band in rows:
+        found.setdefault((merchant_id, type_, channel), []).append(Band(*band))
     return found
 
 
