@@ -66,17 +66,18 @@ def _write(level: str, event: str, fields: dict[str, object]) -> None:
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        return flush()
-    # Whoever is answered in this turn of the loop shares one write: nothing waits longer than that.
-    if len(_Output.lines) == 1:
-        loop.call_soon(flush)
-    return None
+        flush()
+    else:
+        # Whoever is answered in this turn of the loop shares one write: nothing waits longer than that.
+        if len(_Output.lines) == 1:
+            loop.call_soon(flush)
 
 
 def flush() -> None:
     lines, _Output.lines = _Output.lines, []
-    _Output.stream.write("".join(lines))
-    _Output.stream.flush()
+    if lines:
+        _Output.stream.write("".join(lines))
+        _Output.stream.flush()
 
 
 atexit.register(flush)
