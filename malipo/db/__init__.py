@@ -71,7 +71,7 @@ class Database:
                 "jit": "off",
                 "timezone": "UTC",
                 # A machine that loses its power says no goodbye; its locks must not stay.
-                "idle_in_transaction_session_timeout": "30s",
+                "idle_in_transaction_session_timeout": "10s",
             },
         )
 

@@ -116,47 +116,57 @@ class Group(Generic[_Ask, _Answer]):
                 riders.append(rider)
         return riders
 
-    async def _carry(self, riders: list[_Rider[_Ask, _Answer]]) -> None:
-        """Commit for these riders, however often the database goes away, until their patience ends."""
+    async def _carry(self, riders: list[_Rider[_Ask, _Answer]]) -> bool:
+        """Commit for these riders, however often the database goes away. Whether it answered before they gave up."""
         loop = asyncio.get_running_loop()
         deadline = riders[0].arrived + self._patience
         tries = 0
         while True:
             tries += 1
             try:
-                answers = await self._commit(riders, seconds=max(deadline - loop.time(), 1.0))
+                # A line that hangs may take half of the patience, so that there is time for another.
+                answers = await self._commit(riders, seconds=max(min(deadline - loop.time(), self._patience / 2), 1.0))
             except (ConnectionLost, Contention) as error:
                 if isinstance(error, ConnectionLost) and error.in_doubt:
                     for rider in riders:
                         rider.in_doubt = True
                 pause = random.uniform(0.02, 0.1) * min(tries, 5)  # noqa: S311
                 if loop.time() + pause > deadline:
-                    return self._give_up(riders, error)
+                    self._give_up(riders, error)
+                    return False
                 await asyncio.sleep(pause)
             except Exception as error:
-                if len(riders) == 1:
-                    return riders[0].fail(error)
-                # One bad rider must not take the others down: let each commit alone.
-                log.warning("group.split", riders=len(riders), reason=type(error).__name__)
-                for rider in riders:
-                    await self._carry([rider])
-                return None
+                if len(riders) > 1:
+                    log.warning("group.split", riders=len(riders), reason=type(error).__name__)
+                    return await self._carry_each(riders)
+                riders[0].fail(error)
+                return True
             else:
                 for rider, answer in zip(riders, answers, strict=True):
                     rider.give(answer)
-                return None
+                return True
+
+    async def _carry_each(self, riders: list[_Rider[_Ask, _Answer]]) -> bool:
+        """One bad rider must not take the others down: let each commit alone, as long as the database answers."""
+        for place, rider in enumerate(riders):
+            if not await self._carry([rider]):
+                self._give_up(riders[place + 1 :], ConnectionLost("the database is away"))
+                return False
+        return True
 
     async def _commit(self, riders: list[_Rider[_Ask, _Answer]], *, seconds: float) -> Sequence[_Answer]:
         loop = asyncio.get_running_loop()
         began = loop.time()
         again = any(rider.in_doubt for rider in riders)
+        has_acted = False
         try:
             async with asyncio.timeout(seconds), self._database.begin() as tx:
                 answers = await self._act(tx, [rider.ask for rider in riders], again=again)
                 assert len(answers) == len(riders), "an act answers everybody"
+                has_acted = True
         except TimeoutError:
-            # The server hangs, perhaps inside COMMIT.
-            raise ConnectionLost("the database did not answer in time", in_doubt=True) from None
+            # The server hangs. If the act was done, that was inside COMMIT.
+            raise ConnectionLost("the database did not answer in time", in_doubt=has_acted) from None
         if self._observe is not None:
             self._observe(len(riders), loop.time() - began)
         return answers

@@ -454,3 +454,44 @@ async def _end_sessions_in_commit(database: Database, *, for_seconds: float = 0)
             )
         await asyncio.sleep(0.01)
     assert ended
+
+
+async def test_an_act_that_hangs_before_it_is_done_leaves_no_doubt(database: Database) -> None:
+    async def hang(tx: Tx, asks: Sequence[int], /, *, again: bool) -> list[str]:
+        await tx.execute("SELECT pg_sleep(60)")
+        return ["never"] * len(asks)
+
+    with pytest.raises(Unavailable) as answer:
+        await Group[int, str](database, hang, patience_seconds=0.5)(1)
+
+    assert not isinstance(answer.value, OutcomeUnknown)
+
+
+async def test_a_line_that_hangs_is_left_for_another(database: Database) -> None:
+    tries: list[bool] = []
+
+    async def hang_once(tx: Tx, asks: Sequence[int], /, *, again: bool) -> list[str]:
+        tries.append(again)
+        if len(tries) == 1:
+            await tx.execute("SELECT pg_sleep(60)")
+        return ["done"] * len(asks)
+
+    assert await Group[int, str](database, hang_once, patience_seconds=4)(1) == "done"
+    assert tries == [False, False]
+
+
+async def test_a_split_batch_does_not_wait_for_an_absent_database_one_by_one(database: Database) -> None:
+    tries: list[int] = []
+
+    async def break_then_hang(tx: Tx, asks: Sequence[int], /, *, again: bool) -> list[str]:
+        tries.append(len(asks))
+        if len(asks) > 1:
+            raise ValueError("one of them is bad")
+        await tx.execute("SELECT pg_sleep(60)")
+        return ["never"]
+
+    group = Group[int, str](database, break_then_hang, patience_seconds=1)
+    answers = await asyncio.gather(*(group(ask) for ask in range(20)), return_exceptions=True)
+
+    assert all(isinstance(answer, Unavailable) for answer in answers)
+    assert tries.count(1) < 5

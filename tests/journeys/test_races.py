@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 import asyncpg
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.db import Database, DataError
@@ -150,7 +150,7 @@ def _of_nothing(draft: Transaction) -> Transaction:
 
 
 def _on_a_channel_that_is_none(draft: Transaction) -> Transaction:
-    return replace(draft, channel="PIGEON")  # type: ignore[arg-type]  # SQLSTATE 23514
+    return replace(draft, channel="PIGEON")  # SQLSTATE 23514
 
 
 @pytest.mark.parametrize(
