@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from malipo import phone as phones
 from malipo.errors import Invalid
 from malipo.merchants.keys import AddressRange, address_range_of
+from malipo.merchants.people import email_of
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -115,9 +116,16 @@ class Fields:
         if value is None:
             return ""
         if not isinstance(value, str) or not 1 <= len(value) <= 1000 or "\0" in value:
-            self.wrong(name, "field_invalid", f"{name} must be text of at most 1000 characters.")
+            self.wrong(name, "field_invalid", f"{name} must be text of 1 to 1000 characters.")
             return ""
         return value
+
+    def email(self, name: str) -> str:
+        text = self.required_text(name, most=254)
+        email = email_of(text)
+        if email is None and name not in self._problems:
+            self.wrong(name, "email_invalid", f"{name} must be an email, such as asha@example.com.")
+        return email or ""
 
     def required_text(self, name: str, *, most: int) -> str:
         self.required(name)

@@ -33,7 +33,7 @@ async def list_(service: Service, session: Session, request: Request) -> Respons
 
 async def add(service: Service, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
-    email = fields.required_text("email", most=254)
+    email = fields.email("email")
     name = fields.text("name", most=100)
     role = fields.choice("role", Role, is_required=True) or Role.VIEWER
     fields.check()

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
         proxy_headers=False,
         timeout_graceful_shutdown=_STOP_SECONDS,
     )
-    server = _Server(config, service, on_ready)
+    server = _Server(config, service, on_ready, f"http://{settings.host}:{settings.port}")
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
     try:
@@ -58,13 +59,17 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise CannotListen(f"Cannot listen on {host} port {port}: {reason}. Set MALIPO_HOST or MALIPO_PORT.") from None
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise CannotListen(
+            f"Cannot listen on {host} port {port}: {reason}. "
+            "Is malipo already running? Else set MALIPO_HOST or MALIPO_PORT."
+        ) from None
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, service: Service, on_ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, on_ready: Callable[[], None], url: str) -> None:
         super().__init__(config)
+        self._url = url
         self._service = service
         self._on_ready = on_ready
 
@@ -85,5 +90,5 @@ class _Server(uvicorn.Server):
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
-        log.info("api.started")
+        log.info("api.started", url=self._url)
         self._on_ready()

@@ -43,7 +43,8 @@ def run(arguments: Sequence[str]) -> int:
     except settings_.BadSettings as error:
         return _complain(*error.sentences, code=2)
     except Refusal as refusal:
-        return _complain(refusal.message, code=2)
+        told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
+        return _complain(*(told or [refusal.message]), code=2)
     except (CannotListen, EmbeddedError, SchemaTooNew) as error:
         return _complain(str(error), code=1)
     except ConnectionLost as error:

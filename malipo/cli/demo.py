@@ -15,7 +15,7 @@ import uvloop
 
 from malipo import clock, log, money
 from malipo.api.server import serve as serve_api
-from malipo.cli.serving import migrate_at
+from malipo.cli.serving import DEMO_MERCHANT, migrate_at
 from malipo.cli.work import database_url
 from malipo.db import Database, Tx
 from malipo.ledger.book import Kind, book
@@ -25,9 +25,9 @@ from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import keys, merchants, people
 from malipo.settings import Settings
+from malipo.trail import store as trail
 from malipo.trail.store import Actor
 
-_MERCHANT = "Demo Shop"
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"
 _ACTOR = Actor("demo", "demo")
@@ -80,9 +80,10 @@ async def _run(settings: Settings, url: str, log_file: Path, began: float) -> No
 
 async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:
     """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
-    known = await merchants.find_by_name(tx, _MERCHANT)
-    merchant_id = known[0] if known else await onboard.create_merchant(tx, _MERCHANT, actor=_ACTOR, now=now)
-    await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now)
+    known = await merchants.find_by_name(tx, DEMO_MERCHANT)
+    merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
+    if await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
+        await trail.note(tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO")
     return _Access(
         await _key(tx, settings, merchant_id, remembered.get("apiKey", ""), now),
         _EMAIL,
@@ -163,6 +164,7 @@ Take a first payment:
 
   curl -s {base_url}/v1/payments \\
     -H 'x-api-key: {access.api_key}' \\
+    -H 'Idempotency-Key: order-1' \\
     -H 'content-type: application/json' \\
     -d '{{"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000100", "buyerName": "Asha"}}'
 

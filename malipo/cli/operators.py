@@ -70,4 +70,6 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _in_words(details: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in details.items())
+    return "; ".join(
+        f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in details.items()
+    )

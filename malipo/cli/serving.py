@@ -11,7 +11,10 @@ from malipo.api.server import serve as serve_api
 from malipo.cli.work import add_act, database_url, tell, with_database
 from malipo.db import Database
 from malipo.db.migrate import migrate
+from malipo.merchants.store import merchants
 from malipo.settings import Settings, require
+
+DEMO_MERCHANT = "Demo Shop"
 
 
 def add_commands(commands: Any) -> None:
@@ -32,6 +35,9 @@ def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
 
 async def _migrate_and_serve(settings: Settings, url: str) -> None:
     await migrate_at(url)
+    async with Database.opened(url, size=4) as database, database.read() as connection:
+        if await merchants.find_by_name(connection, DEMO_MERCHANT):
+            log.warning("serve.demo_data", message="The demo merchant, its key and its money are in this database.")
     await serve_api(settings, url)
 
 

@@ -77,7 +77,7 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
 
     merchant_id = write(settings, act)
     shown = {"merchantId": merchant_id, "type": arguments.type, "channels": channels, "bands": bands}
-    what = f"{len(bands)} bands" if bands else "no fee"
+    what = {0: "no fee", 1: "1 band"}.get(len(bands), f"{len(bands)} bands")
     return tell(arguments, shown, f"{arguments.type} over {', '.join(channels)}: {what} from the next payment on.")
 
 

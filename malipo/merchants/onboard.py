@@ -67,7 +67,7 @@ async def add_person(
     known = email_of(email)
     if known is None:
         raise Invalid(
-            "The request has invalid fields.", code="email_invalid", details={"email": ["email is not valid."]}
+            "The request has invalid fields.", code="email_invalid", details={"email": [f"{email!r} is not an email."]}
         )
     person = Person(ids.mint("per_", now), merchant_id, known, name, role, None, now)
     if not await people.insert(tx, person):

@@ -112,7 +112,9 @@ async def _assert_each_was_done_once(
     await witness.assert_clean(database)
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_DURING])
+@pytest.mark.parametrize(
+    "fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_DURING, Fault.HANG_BEFORE, Fault.HANG_AFTER]
+)
 async def test_a_batch_whose_commit_is_cut_is_done_once_for_everybody(
     line: Line, database: Database, merchant: Merchant, fault: Fault
 ) -> None:
@@ -211,7 +213,7 @@ async def test_a_cancellation_whose_commit_is_cut_returns_the_money_once(
     await witness.assert_clean(database)
 
 
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.HANG_BEFORE, Fault.HANG_AFTER])
+@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER])
 async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key_finds_it(
     impatient: Line, database: Database, merchant: Merchant, fault: Fault
 ) -> None:
@@ -226,7 +228,7 @@ async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key
     assert tally(answers) == {(503, "outcome_unknown"): 8}
     assert all(int(answer.headers["Retry-After"]) >= 1 for answer in answers)
     assert all(list(answer.body) == ["error"] for answer in answers)
-    was_done = fault in (Fault.CUT_AFTER, Fault.HANG_AFTER)
+    was_done = fault is Fault.CUT_AFTER
     keyed = [(body, key) for body, key in requests if key is not None]
     again = await at_once([create(impatient.client, body, key=key) for body, key in keyed])
     assert tally(again) == {(201, None): len(keyed)}
@@ -268,9 +270,9 @@ async def test_a_commit_that_hangs_holds_nobody_else_up_for_longer_than_the_pati
 
     assert tally(behind) == {(201, None): 5}
     assert tally(readers) == {(200, None): 5}
-    assert ((await stuck).status, (await stuck).code) == (503, "outcome_unknown")
+    assert (await stuck).status == 201, "on another line"
     again = await create(impatient.client, PAYOUT, key="stuck")
-    assert (again.status, again.headers.get("Idempotency-Replayed")) == (201, "true")
+    assert (again.body, again.headers.get("Idempotency-Replayed")) == ((await stuck).body, "true")
     assert await witness.wallet(database, merchant.id) == (1_000_000 - 6000, 6000)
     await witness.assert_clean(database)
 
@@ -293,8 +295,12 @@ async def test_a_statement_that_hangs_is_answered_and_holds_nobody_else_up(
     async with impatient.in_time(LITTLE_PATIENCE_SECONDS + 3):
         again = await create(impatient.client, PAYOUT, key="stuck")
 
-    assert first.status == 503
-    assert (again.status, again.headers.get("Idempotency-Replayed")) == (201, None)
+    if is_everything_silent:
+        assert (first.status, first.code) == (503, "unavailable")
+        assert (again.status, again.headers.get("Idempotency-Replayed")) == (201, None)
+    else:
+        assert first.status == 201, "on another line"
+        assert (again.body, again.headers.get("Idempotency-Replayed")) == (first.body, "true")
     await witness.assert_clean(database)
 
 
@@ -307,7 +313,7 @@ async def test_a_door_whose_look_at_the_key_hangs_opens_again(impatient: Line) -
         answers = await at_once([impatient.client("GET", "/v1/wallet") for _ in range(3)])
 
     assert tally(answers) == {(200, None): 3}
-    assert (await stuck).status == 503
+    assert (await stuck).status == 200, "on another line"
 
 
 async def test_reads_whose_statements_hang_are_answered(line: Line) -> None:
