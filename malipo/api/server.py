@@ -19,6 +19,8 @@ from malipo.service import Service
 from malipo.settings import Settings
 
 _STOP_SECONDS = 15
+# Longer than clients and proxies keep theirs, so that a payment is never sent on a line that we are just closing.
+_KEEP_ALIVE_SECONDS = 75
 
 
 class CannotListen(Exception):  # noqa: N818
@@ -41,6 +43,7 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
         access_log=False,
         server_header=False,
         proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,
     )
     server = _Server(config, service, on_ready, f"http://{settings.host}:{settings.port}")
