@@ -1,7 +1,7 @@
 """`bench create`: how many collections a second, beside PostgreSQL alone and beside a conventional service.
 
 All three do the same work on the same tables, one after the other, each on a database of its own, in several rounds:
-on a shared machine neighbours come and go, and what was measured side by side can still be compared.
+on a shared machine neighbours come and go, and the middle of the rounds bears that best.
 """
 
 import asyncio
@@ -53,9 +53,8 @@ class Report:
         return median(run.full.per_second for run in self.runs[system])
 
     def ratio_to(self, other: str) -> float:
-        """malipo's rate by the other's in the same round; of the rounds, the middle one."""
-        pairs = zip(self.runs["malipo"], self.runs[other], strict=True)
-        return median(ours.full.per_second / theirs.full.per_second for ours, theirs in pairs)
+        """malipo's rate by the other's, each the middle of its rounds."""
+        return self.per_second("malipo") / self.per_second(other)
 
     def ratios(self) -> dict[str, float]:
         return {"vs_pgbench": self.ratio_to("pgbench"), "vs_conventional": self.ratio_to("conventional")}
