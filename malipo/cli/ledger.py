@@ -23,8 +23,12 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[dict[str, int], list[Finding]]:
         # One moment for all of it, so that a busy service does not look like a wrong book.
         async with database.snapshot() as connection:
+            _progress("adding up every account ...")
             balances = await audit.balances(connection)
-            return balances, [*await audit.check(connection), *await payments_audit.check(connection)]
+            _progress("recomputing every wallet and statement ...")
+            findings = await audit.check(connection)
+            _progress("holding every transaction against its moves and events ...")
+            return balances, findings + await payments_audit.check(connection)
 
     balances, findings = with_database(settings, act)
     if arguments.json:
@@ -33,6 +37,12 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
         _print_balances(balances)
         _print_findings(findings)
     return 1 if findings else 0
+
+
+def _progress(what: str) -> None:
+    """On a large book each step takes a while; a person at a terminal is told."""
+    if sys.stderr.isatty():
+        print(f"malipo: {what}", file=sys.stderr)
 
 
 def _print_balances(balances: dict[str, int]) -> None:
