@@ -8,7 +8,7 @@ from starlette.responses import Response
 from malipo import ids
 from malipo.api.caller import header_of
 from malipo.api.fields import Fields
-from malipo.api.shapes import object_of, success
+from malipo.api.shapes import object_of, pagination, success
 from malipo.merchants.admit import Admitted
 from malipo.networks.contract import Channel
 from malipo.payments import idempotency, shown
@@ -98,8 +98,8 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
     total, found = await service.read_snapshot(
         lambda connection: listing.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
     )
-    pagination = {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}
-    return success({"transactions": [shown.listed(each) for each in found], "pagination": pagination})
+    lines = [shown.listed(each) for each in found]
+    return success({"transactions": lines, "pagination": pagination(total, page=page, limit=limit)})
 
 
 async def retrieve(service: Service, caller: Admitted, request: Request) -> Response:

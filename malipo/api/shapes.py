@@ -30,6 +30,10 @@ def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str
     return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
 
 
+def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:
+    return {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}
+
+
 async def object_of(request: Request) -> dict[str, Any]:
     """The JSON object that a request carries."""
     try:

@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
 from malipo.api.fields import Fields
-from malipo.api.shapes import Form, success
+from malipo.api.shapes import Form, pagination, success
 from malipo.ledger.statement import Filter, Kind, Line
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.admit import Admitted
@@ -46,8 +46,8 @@ async def list_entries(service: Service, caller: Admitted, request: Request) -> 
     total, lines = await service.read_snapshot(
         lambda connection: statement.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
     )
-    pagination = {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}
-    return success({"entries": [_shown(line) for line in lines], "pagination": pagination})
+    entries = [_shown(line) for line in lines]
+    return success({"entries": entries, "pagination": pagination(total, page=page, limit=limit)})
 
 
 def _shown(line: Line) -> dict[str, Any]:

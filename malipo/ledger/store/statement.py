@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from malipo.db import Conn, Row
+from malipo.db.where import Where
 from malipo.ledger.entry import Account
 from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
 
@@ -24,11 +25,14 @@ _LINES = """
 
 async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int) -> tuple[int, list[Line]]:
     """How many lines match, and this page of them, newest first. The connection is a snapshot."""
-    where, values = _where(merchant_id, wanted)
-    total = await connection.fetchval(f"SELECT count(*) FROM moves m WHERE {where}", *values)
+    where = _where(merchant_id, wanted)
+    total = await connection.fetchval(f"SELECT count(*) FROM moves m WHERE {where}", *where.values)
     rows = await connection.fetch(
-        f"{_LINES} WHERE {where} ORDER BY m.wallet_line DESC LIMIT ${len(values) + 1} OFFSET ${len(values) + 2}",
-        *values,
+        f"""
+        {_LINES} WHERE {where}
+        ORDER BY m.wallet_line DESC LIMIT ${len(where.values) + 1} OFFSET ${len(where.values) + 2}
+        """,
+        *where.values,
         limit,
         (page - 1) * limit,
     )
@@ -55,36 +59,28 @@ async def _last(connection: Conn, merchant_id: str) -> int:
 
 
 async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int, last: int) -> list[Row]:
-    where, values = _where(merchant_id, wanted)
-    count = len(values)
+    where = _where(merchant_id, wanted)
+    count = len(where.values)
     return await connection.fetch(
         f"""
         {_LINES} WHERE {where} AND m.wallet_line > ${count + 1} AND m.wallet_line <= ${count + 2}
         ORDER BY m.wallet_line LIMIT {_PIECE}
         """,
-        *values,
+        *where.values,
         after,
         last,
     )
 
 
-def _where(merchant_id: str, wanted: Filter) -> tuple[str, list[object]]:
-    conditions = ["m.merchant_id = $1", "m.wallet_line IS NOT NULL"]
-    values: list[object] = [merchant_id]
-
-    def add(condition: str, value: object) -> None:
-        values.append(value)
-        conditions.append(condition.format(f"${len(values)}"))
-
-    if wanted.first is not None:
-        add("m.at >= {}", wanted.first)
-    if wanted.last is not None:
-        add("m.at <= {}", wanted.last)
+def _where(merchant_id: str, wanted: Filter) -> Where:
+    where = Where("m.merchant_id = {} AND m.wallet_line IS NOT NULL", merchant_id)
+    where.add("m.at >= {}", wanted.first)
+    where.add("m.at <= {}", wanted.last)
     if wanted.kind is not None:
         source, target = ROUTES[wanted.kind]
-        add("m.source = {}", source)
-        add("m.target = {}", target)
-    return " AND ".join(conditions), values
+        where.add("m.source = {}", source)
+        where.add("m.target = {}", target)
+    return where
 
 
 def _line(row: Row) -> Line:

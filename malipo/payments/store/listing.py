@@ -5,6 +5,7 @@ from datetime import datetime
 
 from malipo import clock, ids
 from malipo.db import Conn
+from malipo.db.where import Where
 from malipo.networks.contract import Channel
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Status, Transaction, Type, folded
@@ -24,46 +25,36 @@ async def page(
     connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
-    where, values = _where(merchant_id, wanted)
-    total = await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {where}", *values)
+    where = _where(merchant_id, wanted)
+    total = await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {where}", *where.values)
     offset = (page - 1) * limit
     if offset >= total:
         return total, []
     rows = await connection.fetch(
         f"""
         SELECT {COLUMNS} FROM transactions t WHERE {where}
-        ORDER BY t.id DESC LIMIT ${len(values) + 1} OFFSET ${len(values) + 2}
+        ORDER BY t.id DESC LIMIT ${len(where.values) + 1} OFFSET ${len(where.values) + 2}
         """,
-        *values,
+        *where.values,
         limit,
         offset,
     )
     return total, [transaction_of(row) for row in rows]
 
 
-def _where(merchant_id: str, wanted: Filter) -> tuple[str, list[object]]:
-    """Only what is asked for stands in the statement, so that each combination gets a plan of its own."""
-    conditions = ["t.merchant_id = $1"]
-    values: list[object] = [merchant_id]
-
-    def add(condition: str, value: object) -> None:
-        values.append(value)
-        conditions.append(condition.format(f"${len(values)}"))
-
-    if wanted.status is not None:
-        add("t.status = {}", wanted.status)
-    if wanted.type is not None:
-        add("t.type = {}", wanted.type)
-    if wanted.channel is not None:
-        add("t.channel = {}", wanted.channel)
+def _where(merchant_id: str, wanted: Filter) -> Where:
+    where = Where("t.merchant_id = {}", merchant_id)
+    where.add("t.status = {}", wanted.status)
+    where.add("t.type = {}", wanted.type)
+    where.add("t.channel = {}", wanted.channel)
     # An id begins with the time of its creation in milliseconds, so a range of time is a range of ids.
     if wanted.first is not None:
-        add("t.id >= {}", ids.first_of("txn_", _milliseconds_from(wanted.first)))
+        where.add("t.id >= {}", ids.first_of("txn_", _milliseconds_from(wanted.first)))
     if wanted.last is not None:
-        add("t.id <= {}", ids.last_of("txn_", clock.milliseconds(wanted.last)))
+        where.add("t.id <= {}", ids.last_of("txn_", clock.milliseconds(wanted.last)))
     if wanted.search is not None:
-        add("strpos(t.searchable, {}) > 0", folded(wanted.search))
-    return " AND ".join(conditions), values
+        where.add("strpos(t.searchable, {}) > 0", folded(wanted.search))
+    return where
 
 
 def _milliseconds_from(moment: datetime) -> int:

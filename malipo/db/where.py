@@ -1,0 +1,17 @@
+"""A WHERE that holds only what is asked for, so that each combination of filters gets a plan of its own."""
+
+
+class Where:
+    def __init__(self, condition: str, value: object) -> None:
+        """It always begins with whose rows these are."""
+        self._conditions = [condition.format("$1")]
+        self.values = [value]
+
+    def add(self, condition: str, value: object | None) -> None:
+        """A condition with `{}` where its value stands; without a value, none. Conditions are constants of the code."""
+        if value is not None:
+            self.values.append(value)
+            self._conditions.append(condition.format(f"${len(self.values)}"))
+
+    def __str__(self) -> str:
+        return " AND ".join(self._conditions)
