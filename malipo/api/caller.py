@@ -14,7 +14,7 @@ from malipo.merchants.login import SessionOver
 from malipo.merchants.people import Right
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.settings import Network
+from malipo.settings.parsers import Network
 from malipo.trail.store import Actor
 
 

@@ -9,11 +9,8 @@ from typing import Any
 import msgspec
 
 from malipo.networks.contract import Channel
-
-
-class Type(StrEnum):
-    COLLECTION = "COLLECTION"
-    DISBURSEMENT = "DISBURSEMENT"
+from malipo.networks.contract import FailureCode as FailureCode
+from malipo.networks.contract import Type as Type
 
 
 class Status(StrEnum):
@@ -55,19 +52,6 @@ def next_status(type_: Type, status: Status, cause: Cause) -> Status | None:
     if (type_, cause) in NEVER:
         return None
     return TRANSITIONS.get((status, cause))
-
-
-class FailureCode(StrEnum):
-    """Our own words for why a payment failed, the same for every network."""
-
-    DECLINED = "declined"
-    EXPIRED = "expired"
-    INSUFFICIENT_FUNDS = "insufficient_funds"
-    INVALID_RECIPIENT = "invalid_recipient"
-    LIMIT_EXCEEDED = "limit_exceeded"
-    NOT_RECEIVED = "not_received"
-    CHANNEL_UNAVAILABLE = "channel_unavailable"
-    REJECTED = "rejected"
 
 
 def folded(text: str) -> str:

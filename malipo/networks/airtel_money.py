@@ -1,0 +1,324 @@
+"""Airtel Money (Airtel Africa Open API): OAuth tokens, collections, disbursements with a sealed PIN, enquiry.
+
+A collection's reply says "SUCCESS" when the prompt was sent; only `TS` says that money moved. Callbacks can be signed:
+then they end a payment by themselves, else they are hints.
+
+What counts, in this order: a fault of HTTP says nothing; then the letters of the transaction; then the response code;
+then the older result code; then HTTP.
+"""
+
+import base64
+import hashlib
+import hmac
+from typing import Any
+
+import msgspec
+
+from malipo.networks import airtel_codes as codes
+from malipo.networks import rsa
+from malipo.networks.contract import (
+    Acknowledgement,
+    Answer,
+    Callback,
+    News,
+    Order,
+    Resubmit,
+    Type,
+    Verdict,
+)
+from malipo.networks.held import Held
+from malipo.networks.wire import Lost, Reply, Unsent, Wire, json_object, text_of
+from malipo.networks.words import cleaned
+from malipo.settings.networks import AirtelMoneySettings
+
+_encode = msgspec.json.Encoder().encode
+_TOKEN_MARGIN_SECONDS = 30
+
+
+class _NoToken(Exception):  # noqa: N818
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+
+class _RawCallback(msgspec.Struct):
+    """The bytes under the signature are the network's own, not ours written again."""
+
+    transaction: msgspec.Raw | None = None
+    payload: "_RawCallback | None" = None
+    hash: str | None = None
+
+
+_decode_raw = msgspec.json.Decoder(_RawCallback).decode
+
+
+class AirtelMoney:
+    name = "airtel_money"
+
+    def __init__(self, settings: AirtelMoneySettings, wire: Wire) -> None:
+        assert settings.airtel_money_base_url
+        assert settings.airtel_money_public_key
+        self._settings = settings
+        self._wire = wire
+        self._base = settings.airtel_money_base_url.rstrip("/") + "/"
+        self._sealed_pin = rsa.sealed(
+            rsa.public_key(settings.airtel_money_public_key),
+            settings.airtel_money_pin or "",
+            padding_=settings.airtel_money_pin_padding,
+        )
+        self._token = Held(self._fetch_token)
+        self.timeout_seconds: float = settings.airtel_money_timeout_seconds
+        self.concurrency = settings.airtel_money_concurrency
+
+    def resubmit(self, type_: Type) -> Resubmit:
+        return Resubmit.DUPLICATES_REFUSED  # ESB000041, DP00900001011, DP00900001017
+
+    async def send(self, order: Order) -> Answer:
+        if order.type is Type.COLLECTION:
+            path, body = self._settings.airtel_money_collection_path, self._collection(order)
+        else:
+            path, body = self._settings.airtel_money_disbursement_path, self._disbursement(order)
+        reply = await self._call("POST", path, body=_encode(body))
+        return reply if isinstance(reply, Answer) else _of_payment(reply, order.type)
+
+    async def ask(self, order: Order) -> Answer:
+        path = (
+            self._settings.airtel_money_collection_query_path
+            if order.type is Type.COLLECTION
+            else self._settings.airtel_money_disbursement_query_path
+        )
+        reply = await self._call("GET", path.rstrip("/") + "/" + order.key)
+        if isinstance(reply, Answer):
+            # Whatever became of the question, it says nothing of the payment.
+            return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
+        return _of_enquiry(reply, order.type)
+
+    async def probe(self) -> Answer:
+        try:
+            await self._fetch_token()
+        except _NoToken as error:
+            return error.answer
+        return Answer(verdict=Verdict.WAITING, code="token")
+
+    def read(self, callback: Callback) -> News | None:
+        try:
+            outer = _decode_raw(callback.body)
+        except (ValueError, RecursionError):
+            return None
+        inner = outer.payload if outer.transaction is None and outer.payload is not None else outer
+        if inner.transaction is None:
+            return None
+        raw = bytes(inner.transaction)
+        signature = outer.hash or inner.hash or callback.headers.get("hash")
+        key = self._settings.airtel_money_callback_key
+        if signature is not None and key is not None and not self._is_signed(raw, key, signature):
+            return None
+        said = json_object(raw) or {}
+        our_key = text_of(said.get("id"))
+        if not our_key.isalnum():
+            return None
+        answer = _of_letters(said, "status_code") or Answer(verdict=Verdict.UNKNOWN, code=_code(said))
+        return News(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
+
+    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+        if news is None:
+            return Acknowledgement(status=400, body=b'{"status":"rejected"}')
+        return Acknowledgement(status=200, body=b'{"status":"received"}')
+
+    def _is_signed(self, raw: bytes, key: str, signature: str) -> bool:
+        """Nothing public says which bytes are under the hash, so the setting may name them, or allow both."""
+        forms = {"wrapped": b'{"transaction":' + raw + b"}", "object": raw}
+        wanted = self._settings.airtel_money_callback_hash
+        given = signature.strip().encode("utf-8", "replace")
+        is_right = False
+        for form, signed in forms.items():
+            if wanted in ("either", form):
+                made = base64.b64encode(hmac.new(key.encode(), signed, hashlib.sha256).digest())
+                is_right |= hmac.compare_digest(made, given)
+        return is_right
+
+    def _collection(self, order: Order) -> dict[str, Any]:
+        country, currency = self._settings.airtel_money_country, self._settings.airtel_money_currency
+        return {
+            "reference": cleaned(order.note, least=4, most=64),
+            "subscriber": {"country": country, "currency": currency, "msisdn": _national(order.phone)},
+            "transaction": {"amount": order.amount, "country": country, "currency": currency, "id": order.key},
+        }
+
+    def _disbursement(self, order: Order) -> dict[str, Any]:
+        return {
+            "payee": {"msisdn": _national(order.phone)},
+            "reference": order.key,
+            "pin": self._sealed_pin,
+            "transaction": {"amount": order.amount, "id": order.key},
+        }
+
+    async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
+        """A call under the token; once more, with the same bytes, when it is told that the token is over."""
+        reply = None
+        for _ in range(2):
+            try:
+                token = await self._token.get()
+            except _NoToken as error:
+                return error.answer
+            reply = await self._request(method, path, token, body)
+            if isinstance(reply, Unsent):
+                return Answer(verdict=Verdict.UNSENT, code="unsent", detail=reply.reason, is_fault=True)
+            if isinstance(reply, Lost):
+                return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
+            if reply.status != 401:
+                return reply
+            self._token.drop(token)
+        return codes.misconfigured("HTTP 401", "the token is not accepted")
+
+    async def _request(self, method: str, path: str, token: str, body: bytes | None) -> Reply | Unsent | Lost:
+        return await self._wire.call(
+            method,
+            self._base + path.lstrip("/"),
+            headers={
+                "Authorization": f"Bearer {token}",
+                "Content-Type": "application/json",
+                "Accept": "*/*",
+                "X-Country": self._settings.airtel_money_country,
+                "X-Currency": self._settings.airtel_money_currency,
+            },
+            body=body,
+            timeout_seconds=self.timeout_seconds,
+        )
+
+    async def _fetch_token(self) -> tuple[str, float]:
+        reply = await self._wire.call(
+            "POST",
+            self._base + self._settings.airtel_money_token_path.lstrip("/"),
+            headers={"Content-Type": "application/json", "Accept": "*/*"},
+            body=_encode(
+                {
+                    "client_id": self._settings.airtel_money_client_id,
+                    "client_secret": self._settings.airtel_money_client_secret,
+                    "grant_type": "client_credentials",
+                }
+            ),
+            timeout_seconds=self.timeout_seconds,
+        )
+        if isinstance(reply, Unsent | Lost):
+            # Lost or not, this was no payment: none has been sent.
+            raise _NoToken(Answer(verdict=Verdict.UNSENT, code="token", detail=reply.reason, is_fault=True))
+        said = reply.json() or {}
+        if token := text_of(said.get("access_token")):
+            return token, _seconds(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
+        if reply.status in (400, 401, 403):
+            raise _NoToken(codes.misconfigured(f"HTTP {reply.status}", text_of(said.get("error_description"))))
+        raise _NoToken(Answer(verdict=Verdict.UNSENT, code=f"HTTP {reply.status}", is_fault=True))
+
+
+def _of_payment(reply: Reply, type_: Type) -> Answer:
+    if reply.status == 429:
+        # Turned away at the door. Even if not: the same id is never paid twice.
+        return Answer(verdict=Verdict.UNSENT, code="HTTP 429", is_fault=True)
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
+    transaction = _transaction(said)
+    if type_ is Type.DISBURSEMENT and (answer := _of_letters(transaction, "status")):
+        return answer
+    response, result = _codes(said)
+    if type_ is Type.COLLECTION and response == codes.COLLECTED:
+        # On the request itself even this only says that the prompt was sent.
+        return Answer(verdict=Verdict.WAITING, code=response)
+    if response == codes.PAID:
+        if not _is_success(said):
+            return Answer(verdict=Verdict.UNKNOWN, code=response)
+        return Answer(verdict=Verdict.CONFIRMED, code=response, provider_reference=_receipt(transaction))
+    return codes.answer_of(response, result, _message(said)) or _of_http(reply, said)
+
+
+def _of_enquiry(reply: Reply, type_: Type) -> Answer:
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
+    transaction = _transaction(said)
+    if answer := _of_letters(transaction, "status"):
+        return answer
+    response, result = _codes(said)
+    if response in codes.MISSING or result in codes.MISSING:
+        return Answer(verdict=Verdict.MISSING, code=response or result, detail=_message(said))
+    if reply.status == 404 and isinstance(said.get("status"), dict):
+        return Answer(verdict=Verdict.MISSING, code="HTTP 404", detail=_message(said))
+    if response in (codes.COLLECTED, codes.PAID) and _is_success(said):
+        return Answer(verdict=Verdict.CONFIRMED, code=response, provider_reference=_receipt(transaction))
+    answer = codes.answer_of(response, result, _message(said))
+    if answer is None or answer.alert or reply.status >= 400:
+        # The question was refused; that says nothing of the payment.
+        return Answer(verdict=Verdict.UNKNOWN, code=response or result or f"HTTP {reply.status}", detail=_message(said))
+    return answer
+
+
+def _of_letters(transaction: dict[str, Any], name: str) -> Answer | None:
+    """TS, TF, TE, TIP, TA or TR. A receipt alone is no success, and a response code does not undo one."""
+    letters = text_of(transaction.get(name)).upper()
+    detail = text_of(transaction.get("message"))
+    match letters:
+        case "TS":
+            return Answer(
+                verdict=Verdict.CONFIRMED, code=letters, detail=detail, provider_reference=_receipt(transaction)
+            )
+        case "TF" | "TE" | "TR":
+            failure = codes.failure_of(_code(transaction)) or codes.LETTERS[letters]
+            return Answer(verdict=Verdict.REFUSED, code=letters, detail=detail, failure_code=failure)
+        case "TIP":
+            return Answer(verdict=Verdict.WAITING, code=letters, detail=detail)
+        case "TA":
+            return Answer(verdict=Verdict.UNKNOWN, code=letters, detail=detail)
+    return None
+
+
+def _of_http(reply: Reply, said: dict[str, Any]) -> Answer:
+    if reply.status in (400, 403, 404, 405, 415):
+        return codes.misconfigured(f"HTTP {reply.status}", _message(said))
+    return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=_message(said))
+
+
+def _national(phone: str) -> str:
+    return phone.removeprefix("+255")
+
+
+def _seconds(value: object) -> float:
+    """`expires_in` is text in some replies and a number in others."""
+    try:
+        return float(text_of(value) or 0)
+    except ValueError:
+        return 0.0
+
+
+def _transaction(said: dict[str, Any]) -> dict[str, Any]:
+    data = said.get("data")
+    transaction = data.get("transaction") if isinstance(data, dict) else None
+    return transaction if isinstance(transaction, dict) else {}
+
+
+def _status(said: dict[str, Any]) -> dict[str, Any]:
+    status = said.get("status")
+    return status if isinstance(status, dict) else {}
+
+
+def _codes(said: dict[str, Any]) -> tuple[str, str]:
+    return text_of(_status(said).get("response_code")), text_of(_status(said).get("result_code"))
+
+
+def _code(transaction: dict[str, Any]) -> str:
+    return text_of(transaction.get("code"))
+
+
+def _message(said: dict[str, Any]) -> str:
+    return text_of(_status(said).get("message"))
+
+
+def _is_success(said: dict[str, Any]) -> bool:
+    return _status(said).get("success") is True
+
+
+def _status_code(said: dict[str, Any] | None, reply: Reply) -> str:
+    return (_codes(said)[0] if said else "") or f"HTTP {reply.status}"
+
+
+def _receipt(transaction: dict[str, Any]) -> str | None:
+    return text_of(transaction.get("reference_id")) or text_of(transaction.get("airtel_money_id")) or None

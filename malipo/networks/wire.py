@@ -1,0 +1,118 @@
+"""One request to a network, and what came of it, as a value.
+
+It knows HTTP and nothing of payments. What matters above all is whether anything can have reached the other side:
+
+    Reply       the network answered, whatever it said
+    Unsent      no connection was made, so provably nothing was sent
+    Lost        something may have been sent, and no whole answer came: nobody knows what happened
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import msgspec
+
+_CONNECT_SECONDS = 10
+_MOST_BYTES = 256 * 1024
+# Shorter than servers keep theirs, so that a request is seldom written to a line that is just being closed.
+_KEEP_ALIVE_SECONDS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    body: bytes
+
+    @property
+    def is_fault(self) -> bool:
+        """The network itself is in trouble, and what it says of the payment is worth nothing."""
+        return self.status >= 500 or self.status == 408
+
+    def json(self) -> dict[str, Any] | None:
+        """The body, if it is a JSON object."""
+        return json_object(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    reason: str
+
+
+class Wire:
+    """Connections to the networks, reused. No redirect is followed, and no proxy is taken from the environment."""
+
+    def __init__(self) -> None:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("Accept-Encoding", "User-Agent"),
+        )
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls) -> AsyncIterator["Wire"]:
+        wire = cls()
+        try:
+            yield wire
+        finally:
+            await wire.close()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def call(
+        self, method: str, url: str, *, headers: Mapping[str, str], timeout_seconds: float, body: bytes | None = None
+    ) -> Reply | Unsent | Lost:
+        timeout = aiohttp.ClientTimeout(total=timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
+        try:
+            async with self._session.request(
+                method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
+            ) as response:
+                return await _whole(response)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            return Unsent(_in_words(error))
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            return Lost(_in_words(error))
+
+
+async def _whole(response: aiohttp.ClientResponse) -> Reply | Lost:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            return Lost("the answer is too long")
+    return Reply(response.status, bytes(body))
+
+
+def _in_words(error: BaseException) -> str:
+    """Never the address or the headers: they may hold a secret."""
+    if isinstance(error, asyncio.TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"no connection: {error.os_error.strerror or type(error.os_error).__name__}"
+    return type(error).__name__
+
+
+def json_object(body: bytes) -> dict[str, Any] | None:
+    """What a JSON object says; None for anything else, however malformed."""
+    try:
+        value = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def text_of(value: object) -> str:
+    """A field that should be text. Networks send numbers and nothing at all in its place."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return str(value).strip()

@@ -1,0 +1,135 @@
+"""Everything an operator can set: one frozen object, read once from `MALIPO_…` and handed down.
+
+A name we do not know or a value we cannot read stops the start with a sentence that names it: a typing error in
+a setting must never be a silent default. A secret may also stand in a file: `MALIPO_SECRET_KEY_FILE=/run/secret`
+is read instead of `MALIPO_SECRET_KEY`. `docs/settings.md` is kept in step with this file by a test.
+"""
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from malipo.settings import parsers as parse
+from malipo.settings.networks import AirtelMoneySettings, MpesaSettings
+from malipo.settings.parsers import Network, setting
+
+PREFIX = "MALIPO_"
+_FILE = "_FILE"
+
+
+class BadSettings(Exception):  # noqa: N818
+    """One sentence for each setting that is wrong."""
+
+    def __init__(self, sentences: list[str]) -> None:
+        super().__init__("\n".join(sentences))
+        self.sentences = sentences
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(MpesaSettings, AirtelMoneySettings):
+    # Where it listens and where it keeps things.
+    host: str = setting("127.0.0.1", parse.text)
+    port: int = setting(8080, parse.PORT)
+    data_dir: Path = setting(Path("var"), parse.path)
+    log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))
+    trusted_proxies: tuple[Network, ...] = setting((), parse.networks)
+
+    # What tokens are signed with. The same for every process of a fleet.
+    secret_key: str | None = setting(
+        None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
+    )
+
+    metrics_token: str | None = setting(
+        None, parse.matching(r"\S{16,}", "at least 16 characters without spaces"), secret=True
+    )
+
+    # PostgreSQL.
+    database_url: str | None = setting(None, parse.database_url, secret=True)
+    database_pool: int = setting(10, parse.whole(4, 1000))
+    database_patience_seconds: int = setting(10, parse.whole(1, 300))
+
+    # Who acts on the command line.
+    operator: str | None = setting(None, parse.matching(r"[^\s]{1,100}", "an operator's name"))
+
+    # The brand.
+    reference_prefix: str = setting("MLP", parse.matching("[A-Z0-9]{1,8}", "1 to 8 capital letters or digits"))
+    key_prefix: str = setting("mlp", parse.matching("[a-z0-9]{1,12}", "1 to 12 small letters or digits"))
+    header_word: str = setting("Service", parse.matching("[A-Za-z0-9]{1,20}", "1 to 20 letters or digits"))
+
+    # Limits.
+    rate_limit_create: int = setting(100, parse.PER_MINUTE)
+    rate_limit_list: int = setting(300, parse.PER_MINUTE)
+    rate_limit_other: int = setting(200, parse.PER_MINUTE)
+    max_amount_mpesa: int = setting(10_000_000, parse.AMOUNT)
+    max_amount_tigo_pesa: int = setting(10_000_000, parse.AMOUNT)
+    max_amount_airtel_money: int = setting(10_000_000, parse.AMOUNT)
+    max_amount_halopesa: int = setting(10_000_000, parse.AMOUNT)
+
+    # Networks: when they are asked, and how long silence is borne.
+    simulator_port: int = setting(8081, parse.PORT)
+    poll_seconds: tuple[int, ...] = setting((15, 30, 60, 120, 300, 900, 3600), parse.seconds_list)
+    not_found_seconds: int = setting(300, parse.whole(0, 86_400))
+    lapse_seconds: int = setting(600, parse.whole(1, 86_400))
+    unsettled_seconds: int = setting(3600, parse.whole(1, 864_000))
+
+    # Webhooks.
+    webhook_retry_seconds: tuple[int, ...] = setting((30, 300, 1800, 7200, 43200), parse.seconds_list)
+    webhook_timeout_seconds: int = setting(10, parse.whole(1, 60))
+    webhook_allow_private: bool = setting(False, parse.boolean)
+
+
+def require(settings: Settings, *names: str) -> None:
+    """Refuse to start, with one sentence for each, when a setting that is needed is missing."""
+    missing = [
+        f"{variable(name)} is needed and not set (see docs/settings.md)."
+        for name in names
+        if not getattr(settings, name)
+    ]
+    if missing:
+        raise BadSettings(missing)
+
+
+def variable(name: str) -> str:
+    """The environment variable of a field."""
+    return PREFIX + name.upper()
+
+
+def is_secret(each: Field[Any]) -> bool:
+    return bool(each.metadata["secret"])
+
+
+def read(environment: Mapping[str, str]) -> Settings:
+    """The settings that an environment asks for; BadSettings names everything wrong with it at once."""
+    known = {variable(each.name): each for each in fields(Settings)}
+    files = {name + _FILE for name, each in known.items() if is_secret(each)}
+    values: dict[str, Any] = {}
+    wrong = [
+        f"{name} is not a setting of malipo (see docs/settings.md)."
+        for name in sorted(environment)
+        if name.startswith(PREFIX) and name not in known and name not in files
+    ]
+    for name, each in known.items():
+        try:
+            given = _given(environment, name, may_be_file=is_secret(each))
+            if given is not None:
+                values[each.name] = each.metadata["parse"](given)
+        except ValueError as error:
+            shown = "" if is_secret(each) else f"; it is {environment[name]!r}"
+            wrong.append(f"{name} {error}{shown}.")
+    if wrong:
+        raise BadSettings(wrong)
+    return Settings(**values)
+
+
+def _given(environment: Mapping[str, str], name: str, *, may_be_file: bool) -> str | None:
+    path = environment.get(name + _FILE) if may_be_file else None
+    if path is None:
+        return environment.get(name)
+    if name in environment:
+        raise ValueError(f"is set twice: once itself, and once as {name}{_FILE}")
+    try:
+        return Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise ValueError(f"cannot be read from the file {path!r}: {reason}") from None

@@ -1,0 +1,86 @@
+"""How a setting's text is read. Each raises ValueError with the rest of a sentence: "… must be a whole number"."""
+
+import ipaddress
+import re
+from collections.abc import Callable
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def text(value: str) -> str:
+    return value
+
+
+def path(value: str) -> Path:
+    if not value:
+        raise ValueError("must be a folder")
+    return Path(value)
+
+
+def boolean(value: str) -> bool:
+    match value.lower():
+        case "true" | "on" | "1":
+            return True
+        case "false" | "off" | "0":
+            return False
+    raise ValueError("must be true or false, on or off, 1 or 0")
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(value: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,18}", value) or not least <= int(value) <= most:
+            raise ValueError(f"must be a whole number from {least} to {most}")
+        return int(value)
+
+    return parse
+
+
+def seconds_list(value: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in value.split(",")]
+    if not all(re.fullmatch(r"[0-9]{1,9}", part) for part in parts):
+        raise ValueError("must be whole seconds with commas between them, such as 30,300,1800")
+    return tuple(int(part) for part in parts)
+
+
+def networks(value: str) -> tuple[Network, ...]:
+    try:
+        return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())
+    except ValueError:
+        raise ValueError("must be IP addresses or networks with commas between them, such as 10.0.0.0/8") from None
+
+
+def matching(pattern: str, words: str) -> Callable[[str], str]:
+    def parse(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"must be {words}")
+        return value
+
+    return parse
+
+
+def database_url(value: str) -> str:
+    if not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError("must begin with postgresql://")
+    return value
+
+
+def setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False) -> Any:
+    return field(default=default, metadata={"parse": parse, "secret": secret})
+
+
+def base_url(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
+        raise ValueError("must be an address such as https://openapi.example.com, without a query or a password")
+    return value.rstrip("/")
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    return matching("|".join(map(re.escape, words)), f"{', '.join(words[:-1])} or {words[-1]}")
+
+
+PORT = whole(1, 65535)
+AMOUNT = whole(500, 10**15)
+PER_MINUTE = whole(0, 10_000_000)
