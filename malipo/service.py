@@ -14,6 +14,7 @@ from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Conn, ConnectionLost, Contention, Database, DataError, Tx
+from malipo.db.bell import Bell
 from malipo.db.group import Act, Group
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.limits.window import RateClass
@@ -22,11 +23,15 @@ from malipo.merchants.login import Login
 from malipo.merchants.passwords import Passwords
 from malipo.merchants.tokens import Tokens
 from malipo.metrics import Metrics
+from malipo.networks.connect import Networks, connect
 from malipo.networks.contract import Channel
+from malipo.networks.wire import Wire
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.initiate import Initiate, Initiated, Order
-from malipo.payments.record import Change, Outcome
-from malipo.payments.settle import Settle
+from malipo.payments.pursuit import Rules
+from malipo.payments.record import Outcome
+from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.submit import Claim, Submit, Taken
 from malipo.payments.transaction import Transaction
 from malipo.payments.watch import Watch
 from malipo.settings import Settings
@@ -46,10 +51,14 @@ class Service:
     database: Database
     watch: Watch
     login: Login
+    networks: Networks
+    bell: Bell
+    _wire: Wire
     _admit: Group[Knock, Admitted | Refusal]
     _initiate: Group[Order, Initiated | Refusal]
     _cancel: Group[Cancellation, Outcome | Refusal]
-    _settle: Group[Change, Outcome | None]
+    _submit: Group[Claim, Taken]
+    _settle: Group[Report, Settled | None]
 
     @classmethod
     def assemble(cls, settings: Settings, database: Database, *, clock: Clock = clocks.now) -> Service:
@@ -63,6 +72,8 @@ class Service:
             metrics.watch_queue(name, lambda: made.depth)
             return made
 
+        wire = Wire()
+        rules = Rules(poll_seconds=settings.poll_seconds, not_found_seconds=settings.not_found_seconds)
         limits = {
             RateClass.CREATE: settings.rate_limit_create,
             RateClass.LIST: settings.rate_limit_list,
@@ -75,10 +86,14 @@ class Service:
             database=database,
             watch=Watch(database),
             login=Login(database, Tokens(settings.secret_key or secrets.token_hex(32)), Passwords()),
+            networks=connect(settings, wire),
+            bell=Bell(database),
+            _wire=wire,
             _admit=group("admit", Admit(limits=limits, clock=clock), min(patience, _READING_PATIENCE_SECONDS)),
             _initiate=group("initiate", Initiate(clock=clock)),
             _cancel=group("cancel", Cancel(clock=clock)),
-            _settle=group("settle", Settle(clock=clock)),
+            _submit=group("submit", Submit(clock=clock)),
+            _settle=group("settle", Settle(clock=clock, rules=rules)),
         )
 
     @property
@@ -114,6 +129,7 @@ class Service:
             initiated = _granted(await self._initiate(replace(order, draft=draft)))
         if not initiated.is_replay:
             self._count(initiated.transaction)
+            self.bell.ring(initiated.transaction.channel)
         return initiated
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
@@ -122,11 +138,17 @@ class Service:
             self._count(outcome.transaction)
         return outcome.transaction
 
-    async def settle(self, change: Change) -> Outcome | None:
-        outcome = await self._settle(change)
-        if outcome is not None and outcome.has_moved:
-            self._count(outcome.transaction)
-        return outcome
+    async def submit(self, claim: Claim) -> Taken:
+        taken = await self._submit(claim)
+        for each in [*taken.to_send, *taken.lapsed]:
+            self._count(each)
+        return taken
+
+    async def settle(self, report: Report) -> Settled | None:
+        settled = await self._settle(report)
+        if settled is not None and settled.transaction.status is not settled.before:
+            self._count(settled.transaction)
+        return settled
 
     def _count(self, transaction: Transaction) -> None:
         self.metrics.count_transaction(transaction.type, transaction.channel, transaction.status)
@@ -158,7 +180,10 @@ class Service:
     async def finish(self) -> None:
         """Answer everybody who has asked."""
         self.watch.release()
-        await asyncio.gather(*(each.finish() for each in (self._admit, self._initiate, self._cancel, self._settle)))
+        groups = (self._admit, self._initiate, self._cancel, self._submit, self._settle)
+        await asyncio.gather(*(each.finish() for each in groups))
+        await self.bell.finish()
+        await self._wire.close()
 
 
 def _granted(answer: Granted | Refusal) -> Granted:

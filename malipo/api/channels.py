@@ -5,12 +5,21 @@ from starlette.responses import Response
 
 from malipo.api.shapes import success
 from malipo.merchants.admit import Admitted
+from malipo.networks import store
 from malipo.networks.catalog import PROFILES
+from malipo.networks.contract import Channel, Type
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.service import Service
 
 
 async def list_(service: Service, caller: Admitted, request: Request) -> Response:
+    down = await service.read(store.find_down)
+
+    def is_up(channel: Channel) -> bool:
+        """Whether payments of both types leave at once: there is a way for each, and none is known to be down."""
+        ways = [service.networks.routes.get((channel, type_)) for type_ in Type]
+        return all(way is not None and way not in down for way in ways)
+
     channels = [
         {
             "channel": channel,
@@ -18,7 +27,7 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
             "minAmount": MIN_AMOUNT,
             "maxAmount": service.max_amounts[channel],
             "prefixes": profile.prefixes,
-            "isUp": True,
+            "isUp": is_up(channel),
         }
         for channel, profile in PROFILES.items()
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api import auth, channels, contract, health, keys, metrics, payments, people, quote, wallet
+from malipo.api import auth, callbacks, channels, contract, health, keys, metrics, payments, people, quote, wallet
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admitted
 from malipo.merchants.keys import Permission
@@ -67,6 +67,7 @@ ROUTES: list[AnyRoute] = [
     ByKey("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),
     ByKey("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
+    Open("POST", "/callbacks/{route}/{token}", callbacks.receive),
     Open("POST", "/merchant/auth/login", auth.log_in),
     Open("POST", "/merchant/auth/refresh", auth.refresh),
     Open("POST", "/merchant/auth/reset", auth.reset),

@@ -37,7 +37,7 @@ def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:
 async def object_of(request: Request) -> dict[str, Any]:
     """The JSON object that a request carries."""
     try:
-        body = msgspec.json.decode(await _body(request))
+        body = msgspec.json.decode(await body_of(request))
     except (msgspec.MsgspecError, ValueError, RecursionError):
         raise Invalid("The body is not valid JSON.", code="json_invalid") from None
     if not isinstance(body, dict):
@@ -45,7 +45,7 @@ async def object_of(request: Request) -> dict[str, Any]:
     return body
 
 
-async def _body(request: Request) -> bytes:
+async def body_of(request: Request) -> bytes:
     body = bytearray()
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > _MOST_BYTES:

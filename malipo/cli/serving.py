@@ -1,6 +1,8 @@
-"""malipo serve, api and migrate: the service itself, and its parts for a fleet."""
+"""malipo serve, api, worker and migrate: the service itself, and its parts for a fleet."""
 
 import argparse
+import asyncio
+import os
 import sys
 from typing import Any
 
@@ -8,25 +10,33 @@ import uvloop
 
 from malipo import log
 from malipo.api.server import serve as serve_api
+from malipo.cli.children import UNTIL_STDIN_CLOSES, kept_running, until_stdin_closes
 from malipo.cli.work import add_act, database_url, tell, with_database
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.merchants.store import merchants
+from malipo.networks.connect import connect
+from malipo.networks.wire import Wire
 from malipo.settings import Settings, require
+from malipo.worker.run import serve as serve_worker
 
 DEMO_MERCHANT = "Demo Shop"
 
 
 def add_commands(commands: Any) -> None:
-    serve = commands.add_parser("serve", help="run the service: migrations, then the API")
+    serve = commands.add_parser("serve", help="run the service: migrations, then the API and a worker")
     serve.set_defaults(command=_serve)
     api = commands.add_parser("api", help="run one API process on a migrated database")
     api.set_defaults(command=_api)
+    worker = commands.add_parser("worker", help="run one worker: it speaks to the networks")
+    worker.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
+    worker.set_defaults(command=_worker)
     add_act(commands, "migrate", _migrate, "bring the database's schema up to date")
 
 
 def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
+    connect(settings, Wire())  # Says what is missing, before anything is started.
     log.configure(level=settings.log_level, stream=sys.stderr)
     with database_url(settings) as url:
         uvloop.run(_migrate_and_serve(settings, url))
@@ -38,7 +48,8 @@ async def _migrate_and_serve(settings: Settings, url: str) -> None:
     async with Database.opened(url, size=4) as database, database.read() as connection:
         if await merchants.find_by_name(connection, DEMO_MERCHANT):
             log.warning("serve.demo_data", message="The demo merchant, its key and its money are in this database.")
-    await serve_api(settings, url)
+    async with kept_running("malipo", ["worker"], environment=os.environ, output=sys.stderr):
+        await serve_api(settings, url)
 
 
 async def migrate_at(url: str) -> None:
@@ -52,6 +63,23 @@ def _api(arguments: argparse.Namespace, settings: Settings) -> int:
     with database_url(settings) as url:
         uvloop.run(serve_api(settings, url))
     return 0
+
+
+def _worker(arguments: argparse.Namespace, settings: Settings) -> int:
+    log.configure(level=settings.log_level, stream=sys.stderr)
+    with database_url(settings) as url:
+        uvloop.run(_work(settings, url, with_stdin=arguments.until_stdin_closes))
+    return 0
+
+
+async def _work(settings: Settings, url: str, *, with_stdin: bool) -> None:
+    stop = asyncio.Event()
+    watching = asyncio.ensure_future(until_stdin_closes(stop)) if with_stdin else None
+    try:
+        await serve_worker(settings, url, stop)
+    finally:
+        if watching is not None:
+            watching.cancel()
 
 
 def _migrate(arguments: argparse.Namespace, settings: Settings) -> int:

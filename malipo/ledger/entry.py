@@ -24,7 +24,8 @@ class Step(StrEnum):
 
     OPEN = "open"
     END = "end"
-    CONTRADICTION = "contradiction"
+    CONTRADICTION = "contradiction"  # the network took back its word
+    RESOLUTION = "resolution"  # an operator has found out what is true
     BOOKING = "booking"
 
 

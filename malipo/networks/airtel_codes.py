@@ -84,6 +84,10 @@ def failure_of(code: str) -> FailureCode | None:
     return _REFUSED.get(code)
 
 
+def alert_of(code: str) -> str | None:
+    return f"Airtel Money: our float is short ({code})." if code == _FLOAT_IS_SHORT else None
+
+
 def misconfigured(code: str, detail: str) -> Answer:
     return Answer(
         verdict=Verdict.REFUSED,

@@ -43,7 +43,7 @@ class _NoToken(Exception):  # noqa: N818
 class _RawCallback(msgspec.Struct):
     """The bytes under the signature are the network's own, not ours written again."""
 
-    transaction: msgspec.Raw | None = None
+    transaction: msgspec.Raw = msgspec.Raw(b"")
     payload: "_RawCallback | None" = None
     hash: str | None = None
 
@@ -104,9 +104,8 @@ class AirtelMoney:
             outer = _decode_raw(callback.body)
         except (ValueError, RecursionError):
             return None
-        inner = outer.payload if outer.transaction is None and outer.payload is not None else outer
-        if inner.transaction is None:
-            return None
+        raw = bytes(outer.transaction)
+        inner = outer if raw or outer.payload is None else outer.payload
         raw = bytes(inner.transaction)
         signature = outer.hash or inner.hash or callback.headers.get("hash")
         key = self._settings.airtel_money_callback_key
@@ -218,9 +217,9 @@ def _of_payment(reply: Reply, type_: Type) -> Answer:
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
     transaction = _transaction(said)
-    if type_ is Type.DISBURSEMENT and (answer := _of_letters(transaction, "status")):
-        return answer
     response, result = _codes(said)
+    if type_ is Type.DISBURSEMENT and (answer := _of_letters(transaction, "status", response)):
+        return answer
     if type_ is Type.COLLECTION and response == codes.COLLECTED:
         # On the request itself even this only says that the prompt was sent.
         return Answer(verdict=Verdict.WAITING, code=response)
@@ -236,9 +235,9 @@ def _of_enquiry(reply: Reply, type_: Type) -> Answer:
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
     transaction = _transaction(said)
-    if answer := _of_letters(transaction, "status"):
-        return answer
     response, result = _codes(said)
+    if answer := _of_letters(transaction, "status", response):
+        return answer
     if response in codes.MISSING or result in codes.MISSING:
         return Answer(verdict=Verdict.MISSING, code=response or result, detail=_message(said))
     if reply.status == 404 and isinstance(said.get("status"), dict):
@@ -252,7 +251,7 @@ def _of_enquiry(reply: Reply, type_: Type) -> Answer:
     return answer
 
 
-def _of_letters(transaction: dict[str, Any], name: str) -> Answer | None:
+def _of_letters(transaction: dict[str, Any], name: str, response: str = "") -> Answer | None:
     """TS, TF, TE, TIP, TA or TR. A receipt alone is no success, and a response code does not undo one."""
     letters = text_of(transaction.get(name)).upper()
     detail = text_of(transaction.get("message"))
@@ -262,8 +261,14 @@ def _of_letters(transaction: dict[str, Any], name: str) -> Answer | None:
                 verdict=Verdict.CONFIRMED, code=letters, detail=detail, provider_reference=_receipt(transaction)
             )
         case "TF" | "TE" | "TR":
-            failure = codes.failure_of(_code(transaction)) or codes.LETTERS[letters]
-            return Answer(verdict=Verdict.REFUSED, code=letters, detail=detail, failure_code=failure)
+            code = _code(transaction) or response
+            return Answer(
+                verdict=Verdict.REFUSED,
+                code=letters,
+                detail=detail,
+                failure_code=codes.failure_of(code) or codes.LETTERS[letters],
+                alert=codes.alert_of(code),
+            )
         case "TIP":
             return Answer(verdict=Verdict.WAITING, code=letters, detail=detail)
         case "TA":

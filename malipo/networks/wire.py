@@ -51,11 +51,18 @@ class Wire:
     """Connections to the networks, reused. No redirect is followed, and no proxy is taken from the environment."""
 
     def __init__(self) -> None:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            skip_auto_headers=("Accept-Encoding", "User-Agent"),
-        )
+        self._opened: aiohttp.ClientSession | None = None
+
+    @property
+    def _session(self) -> aiohttp.ClientSession:
+        """Made when it is first needed: a process that only reads callbacks never calls."""
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Accept-Encoding", "User-Agent"),
+            )
+        return self._opened
 
     @classmethod
     @asynccontextmanager
@@ -67,7 +74,8 @@ class Wire:
             await wire.close()
 
     async def close(self) -> None:
-        await self._session.close()
+        if self._opened is not None:
+            await self._opened.close()
 
     async def call(
         self, method: str, url: str, *, headers: Mapping[str, str], timeout_seconds: float, body: bytes | None = None

@@ -7,7 +7,7 @@ checked afterwards against what was written (`payments/audit.py`).
 from collections.abc import Callable
 
 from malipo.ledger.entry import Account, Move, Posting, Step
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Cause, Status, Transaction, Type
 
 
 def _take(transaction: Transaction) -> list[Move]:
@@ -38,6 +38,26 @@ MOVES: dict[tuple[Type, Status], Callable[[Transaction], list[Move]]] = {
     (Type.COLLECTION, Status.COMPLETED): _pay_in,  # the channel's float → wallet, and fees
 }
 
+
+def _came_in(transaction: Transaction) -> list[Move]:
+    return [Move(Account.FLOAT, Account.SUSPENSE, transaction.amount, transaction.channel)]
+
+
+def _went_out(transaction: Transaction) -> list[Move]:
+    return [Move(Account.SUSPENSE, Account.FLOAT, transaction.amount, transaction.channel)]
+
+
+# A network that contradicts what it said changes nothing that the merchant saw. Its float is not what we thought, and
+# the difference waits in suspense for an operator.
+CONTRADICTIONS: dict[tuple[Type, Status, Cause], Callable[[Transaction], list[Move]]] = {
+    (Type.COLLECTION, Status.FAILED, Cause.CONFIRMED): _came_in,
+    (Type.COLLECTION, Status.CANCELLED, Cause.CONFIRMED): _came_in,
+    (Type.COLLECTION, Status.COMPLETED, Cause.REFUSED): _went_out,
+    (Type.DISBURSEMENT, Status.FAILED, Cause.CONFIRMED): _went_out,
+    (Type.DISBURSEMENT, Status.CANCELLED, Cause.CONFIRMED): _went_out,
+    (Type.DISBURSEMENT, Status.COMPLETED, Cause.REFUSED): _came_in,
+}
+
 EVENTS: dict[tuple[Type, Status], str] = {
     (Type.COLLECTION, Status.PENDING): "payment.pending",
     (Type.COLLECTION, Status.COMPLETED): "payment.completed",
@@ -56,6 +76,13 @@ def posting_of(transaction: Transaction) -> Posting | None:
         return None
     step = Step.END if transaction.status.is_final else Step.OPEN
     return Posting(transaction.merchant_id, transaction.id, step, moves(transaction))
+
+
+def contradiction_of(transaction: Transaction) -> Posting:
+    """The moves of a transaction that has ended, when its network now says the opposite."""
+    cause = Cause.REFUSED if transaction.status is Status.COMPLETED else Cause.CONFIRMED
+    moves = CONTRADICTIONS[transaction.type, transaction.status, cause]
+    return Posting(transaction.merchant_id, transaction.id, Step.CONTRADICTION, moves(transaction))
 
 
 def event_of(transaction: Transaction) -> str | None:

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.ledger.entry import Posting, Wallet
+from malipo.ledger.entry import Posting, Step, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox import store as outbox
 from malipo.outbox.store import Fact
 from malipo.payments import shown
-from malipo.payments.effects import event_of, posting_of
-from malipo.payments.store import transactions
+from malipo.payments.effects import contradiction_of, event_of, posting_of
+from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -54,27 +54,46 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
 async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
     """Let changes happen in their order. One that leads nowhere moves nothing; None stands for no such payment."""
     found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
-    expected = {key: transaction.status for key, transaction in found.items()}
+    current = dict(found)
     reached: list[Transaction] = []
     outcomes: list[Outcome | None] = []
     for change in changes:
         key = (change.merchant_id, change.transaction_id)
-        before = found.get(key)
-        after = _after(before, change, now) if before is not None else None
+        before = current.get(key)
+        after = after_change(before, change, now) if before is not None else None
         if after is not None:
-            found[key] = after
+            current[key] = after
             reached.append(after)
-        outcomes.append(Outcome(found[key], after is not None) if before is not None else None)
-    if reached:
-        latest = {(each.merchant_id, each.id): each for each in reached}
-        written = await transactions.update(tx, [(expected[key], each) for key, each in latest.items()])
-        assert written == {each.id for each in reached}, "a locked row changed under us"
-        wallets = await ledger.lock(tx, {each.merchant_id for each in reached if posting_of(each)})
-        await _tell_and_move(tx, reached, wallets, now=now)
+        outcomes.append(Outcome(current[key], after is not None) if before is not None else None)
+    await write(tx, found, reached, now=now)
     return outcomes
 
 
-def _after(before: Transaction, change: Change, now: datetime) -> Transaction | None:
+async def write(
+    tx: Tx, found: Mapping[transactions.Key, Transaction], reached: Sequence[Transaction], *, now: datetime
+) -> None:
+    """Write the statuses that were reached, in their order, by transactions which the caller has found and locked."""
+    if not reached:
+        return
+    latest = {(each.merchant_id, each.id): each for each in reached}
+    written = await transactions.update(tx, [(found[key].status, each) for key, each in latest.items()])
+    assert written == {each.id for each in reached}, "a locked row changed under us"
+    await dispatches.delete(tx, [key for key, each in latest.items() if each.status.is_final])
+    wallets = await ledger.lock(tx, {each.merchant_id for each in reached if posting_of(each)})
+    await _tell_and_move(tx, reached, wallets, now=now)
+
+
+async def contradict(tx: Tx, contradicted: Sequence[Transaction], *, now: datetime) -> list[Transaction]:
+    """Put what their networks took back into suspense, once; those for which this is new."""
+    known = await ledger.find_causes(tx, Step.CONTRADICTION, [(each.merchant_id, each.id) for each in contradicted])
+    new = list({each.id: each for each in contradicted if each.id not in known}.values())
+    wallets = await ledger.lock(tx, {each.merchant_id for each in new})
+    await ledger.post(tx, wallets, [contradiction_of(each) for each in new], now=now)
+    return new
+
+
+def after_change(before: Transaction, change: Change, now: datetime) -> Transaction | None:
+    """The transaction after a change; None if the change leads nowhere."""
     status = next_status(before.type, before.status, change.cause)
     if status is None:
         return None

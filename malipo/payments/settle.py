@@ -1,19 +1,184 @@
-"""Ends payments as the network says. Told twice, or late, it changes nothing: the first word counts.
+"""Acts on what was heard of payments, by whichever way: the reply, an answer to a question, or a callback.
 
-Callbacks and the status poller both come here, and so does anybody else with news of a payment.
+Told twice, or late, it changes nothing: the first word counts. What each answer means is decided in `pursuit.py`; here
+it is written down, in one commit for all who are heard together.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
+import msgspec
+
+from malipo import log
 from malipo.clock import Clock
 from malipo.db import Tx
+from malipo.networks.contract import Channel, FailureCode
 from malipo.payments import record
-from malipo.payments.record import Change, Outcome
+from malipo.payments.pursuit import Decision, Dispatch, Heard, Rules, decide
+from malipo.payments.record import Change
+from malipo.payments.store import dispatches, hearings, transactions
+from malipo.payments.store.dispatches import Subject
+from malipo.payments.store.hearings import Hearing
+from malipo.payments.transaction import Status, Transaction
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
+
+_REASONS = {
+    FailureCode.DECLINED: "The customer declined the payment.",
+    FailureCode.EXPIRED: "The customer did not answer in time.",
+    FailureCode.INSUFFICIENT_FUNDS: "The customer's balance is too low.",
+    FailureCode.INVALID_RECIPIENT: "This number cannot take part in this payment.",
+    FailureCode.LIMIT_EXCEEDED: "The amount is outside of a limit of the network.",
+    FailureCode.NOT_RECEIVED: "The network did not receive the request.",
+    FailureCode.CHANNEL_UNAVAILABLE: "The network could not take it in time. Nothing was charged or paid.",
+    FailureCode.REJECTED: "The network refused the payment.",
+}
+
+
+def reason_of(code: FailureCode) -> str:
+    """Why, in words that are the same for every network."""
+    return _REASONS[code]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Something heard of the payment that the network knows by this key, on one of these channels."""
+
+    id: str  # minted before the first try, so that it is written down once
+    channels: Sequence[Channel]
+    key: str
+    heard: Heard
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """The transaction as it is now, and the status it was in before."""
+
+    transaction: Transaction
+    before: Status
+    is_contradiction: bool = False
 
 
 class Settle:
-    def __init__(self, *, clock: Clock) -> None:
+    def __init__(self, *, clock: Clock, rules: Rules) -> None:
         self._clock = clock
+        self._rules = rules
 
-    async def __call__(self, tx: Tx, news: Sequence[Change], /, *, again: bool) -> list[Outcome | None]:
-        return await record.advance(tx, news, now=self._clock())
+    async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[Settled | None]:
+        """What came of each; None for a payment that nobody knows."""
+        now = self._clock()
+        found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
+        batch = _Batch(found, self._rules, now)
+        answers = [batch.hear(report) for report in reports]
+        await batch.write(tx)
+        return answers
+
+
+class _Batch:
+    """Decides report by report, each against what the one before left."""
+
+    def __init__(self, found: dict[dispatches.NetworkKey, Subject], rules: Rules, now: datetime) -> None:
+        self._found = {key: each.transaction for key, each in self._by_id(found).items()}
+        self._current = found
+        self._rules = rules
+        self._now = now
+        self._reached: list[Transaction] = []
+        self._contradicted: list[tuple[Transaction, Heard]] = []
+        self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
+        self._kept = {key for key, each in self._by_id(found).items() if each.dispatch is not None}
+        self._hearings: list[Hearing] = []
+
+    @staticmethod
+    def _by_id(found: dict[dispatches.NetworkKey, Subject]) -> dict[transactions.Key, Subject]:
+        return {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
+
+    def hear(self, report: Report) -> Settled | None:
+        keys = [(channel, report.key) for channel in report.channels if (channel, report.key) in self._current]
+        if len(keys) != 1:
+            return None
+        transaction, dispatch = self._current[keys[0]]
+        decision = decide(transaction, dispatch, report.heard, self._rules, self._now)
+        self._note(report, transaction, dispatch, decision)
+        before = transaction.status
+        key = (transaction.merchant_id, transaction.id)
+        if decision.cause is not None:
+            self._kept.discard(key)  # Whoever ends takes the dispatch along.
+            after = record.after_change(transaction, self._change(transaction, report.heard, decision), self._now)
+            assert after is not None, "a decision leads somewhere"
+            self._reached.append(after)
+            transaction = after
+        if decision.is_contradiction:
+            self._contradicted.append((transaction, report.heard))
+        self._decided[key] = (transaction, decision)
+        self._current[keys[0]] = Subject(transaction, decision.dispatch)
+        return Settled(transaction, before, decision.is_contradiction)
+
+    def _change(self, transaction: Transaction, heard: Heard, decision: Decision) -> Change:
+        assert decision.cause is not None
+        failure = decision.failure_code
+        return Change(
+            merchant_id=transaction.merchant_id,
+            transaction_id=transaction.id,
+            cause=decision.cause,
+            provider_reference=heard.answer.provider_reference,
+            failure_code=failure,
+            failure_reason=None if failure is None else reason_of(failure),
+        )
+
+    def _note(self, report: Report, transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
+        attention = decision.dispatch.attention if decision.dispatch is not None else None
+        if attention is not None and (dispatch is None or dispatch.attention is not attention):
+            log.warning("payment.needs_attention", transaction=transaction.id, why=attention)
+        answer = report.heard.answer
+        self._hearings.append(
+            Hearing(
+                id=report.id,
+                merchant_id=transaction.merchant_id,
+                transaction_id=transaction.id,
+                at=self._now,
+                route=report.heard.route,
+                act=report.heard.act,
+                verdict=answer.verdict,
+                code=answer.code,
+                detail=answer.detail,
+            )
+        )
+
+    async def write(self, tx: Tx) -> None:
+        await record.write(tx, self._found, self._reached, now=self._now)
+        await self._write_dispatches(tx)
+        await hearings.insert(tx, self._hearings)
+        if self._contradicted:
+            await self._contradict(tx)
+
+    async def _write_dispatches(self, tx: Tx) -> None:
+        changed: list[tuple[transactions.Key, Dispatch, float | None]] = []
+        done: list[transactions.Key] = []
+        for key, (transaction, decision) in self._decided.items():
+            dispatch = decision.dispatch
+            if dispatch is None:
+                done.append(key)
+            elif key in self._kept:
+                changed.append((key, dispatch, decision.wait_seconds))
+            else:
+                assert dispatch.route is not None
+                await dispatches.reopen(tx, transaction, dispatch.route)
+        await dispatches.delete(tx, [key for key in done if key in self._kept])
+        await dispatches.update(tx, changed)
+
+    async def _contradict(self, tx: Tx) -> None:
+        new = await record.contradict(tx, [each for each, _ in self._contradicted], now=self._now)
+        heard_of = {each.id: heard for each, heard in self._contradicted}
+        for transaction in new:
+            heard = heard_of[transaction.id]
+            says = heard.answer.verdict
+            log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
+            await trail.note(
+                tx,
+                Actor(f"network {heard.route}", heard.act),
+                "payment.contradicted",
+                now=self._now,
+                merchant_id=transaction.merchant_id,
+                transaction=transaction.id,
+                status=transaction.status,
+                network_says=says,
+                amount=transaction.amount,
+            )

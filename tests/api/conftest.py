@@ -18,6 +18,7 @@ from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, create_database, make_merchant, starting, until_ready
+from tests.happen import happen
 
 Make = Callable[..., Awaitable[Merchant]]
 
@@ -103,7 +104,7 @@ async def tell(service: Service, merchant: Merchant, id_: str, cause: Cause) -> 
         learned = {"provider_reference": "NET-42"}
     elif cause in (Cause.REFUSED, Cause.LAPSED):
         learned = {"failure_code": "declined", "failure_reason": "The customer declined."}
-    outcome = await service.settle(Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, **learned))
+    outcome = await happen(service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, **learned))
     assert outcome is not None
     assert outcome.has_moved
 

@@ -20,6 +20,7 @@ from malipo.payments.transaction import Cause, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, _create, make_merchant
+from tests.happen import happen
 from tests.journeys import witness
 from tests.journeys.crowd import order
 from tests.journeys.terminal import malipo
@@ -190,10 +191,10 @@ async def _live_a_life(service: Service) -> None:
     cancelled = await service.cancel(Cancellation(merchant.id, payouts[0].transaction.reference))
     assert cancelled.status is Status.CANCELLED
     for paid in (collections[0], payouts[1]):
-        assert await service.settle(news(paid.transaction.id, Cause.SUBMITTED))
-        assert await service.settle(news(paid.transaction.id, Cause.CONFIRMED))
-    assert await service.settle(news(payouts[2].transaction.id, Cause.SUBMITTED))
-    assert await service.settle(news(payouts[2].transaction.id, Cause.REFUSED))
+        assert await happen(service, news(paid.transaction.id, Cause.SUBMITTED))
+        assert await happen(service, news(paid.transaction.id, Cause.CONFIRMED))
+    assert await happen(service, news(payouts[2].transaction.id, Cause.SUBMITTED))
+    assert await happen(service, news(payouts[2].transaction.id, Cause.REFUSED))
     with pytest.raises(NotCancellable):
         await service.cancel(Cancellation(merchant.id, payouts[1].transaction.id))
 

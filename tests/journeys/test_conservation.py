@@ -25,6 +25,7 @@ from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, _create, make_merchant
+from tests.happen import happen
 from tests.journeys import witness
 from tests.journeys.crowd import order
 
@@ -285,7 +286,7 @@ class Run:
             )
             for each in happenings
         ]
-        outcomes = await asyncio.gather(*(self._service.settle(each) for each in news))
+        outcomes = await asyncio.gather(*(happen(self._service, each) for each in news))
         for happening, outcome in zip(happenings, outcomes, strict=True):
             moves = self.model.happen(happening.nth, happening.cause)
             assert (outcome.has_moved if outcome is not None else None) is moves
@@ -411,7 +412,7 @@ def test_whatever_happens_at_once_no_shilling_is_made_or_lost(
         acts: list[Callable[[], Awaitable[Any]]] = [
             *(lambda each=each: world.service.initiate(each) for each in orders),
             *(
-                lambda id_=id_, cause=cause: world.service.settle(_change(merchant, id_, cause))
+                lambda id_=id_, cause=cause: happen(world.service, _change(merchant, id_, cause))
                 for id_ in ids
                 for cause in chance.sample(list(Cause), 3)
             ),

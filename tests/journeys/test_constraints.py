@@ -10,6 +10,7 @@ from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant
+from tests.happen import happen
 from tests.journeys import witness
 from tests.journeys.crowd import order
 
@@ -165,7 +166,7 @@ async def names(service: Service, merchant: Merchant) -> dict[str, str]:
         ("paid", Cause.SUBMITTED),
         ("paid", Cause.CONFIRMED),
     ):
-        await service.settle(Change(merchant_id=merchant.id, transaction_id=names[name], cause=cause))
+        await happen(service, Change(merchant_id=merchant.id, transaction_id=names[name], cause=cause))
     return names
 
 

@@ -14,6 +14,7 @@ from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant
+from tests.happen import happen
 from tests.journeys import witness
 from tests.journeys.crowd import order
 from tests.journeys.terminal import malipo
@@ -37,8 +38,8 @@ async def names(service: Service, database: Database, merchant: Merchant) -> dic
             "failed": [Cause.SUBMITTED, Cause.REFUSED],
         }.get(name.rpartition("_")[2], [])
         for cause in causes:
-            await service.settle(
-                Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, failure_code="declined")
+            await happen(
+                service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, failure_code="declined")
             )
         if name.endswith("cancelled"):
             await service.cancel(Cancellation(merchant.id, id_))

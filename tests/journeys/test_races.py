@@ -23,6 +23,7 @@ from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Answer, Client, Merchant, Running, make_merchant, until_ready
+from tests.happen import happen
 from tests.journeys import witness
 from tests.journeys.crowd import at_once, create, order, tally
 
@@ -240,7 +241,7 @@ async def test_of_a_cancel_and_a_submit_that_meet_exactly_one_wins(
         return await at_once([api("POST", f"/v1/payments/{each}/cancel") for each in payouts])
 
     async def submit() -> list[bool]:
-        outcomes = await at_once([service.settle(_news(merchant, each, Cause.SUBMITTED)) for each in payouts])
+        outcomes = await at_once([happen(service, _news(merchant, each, Cause.SUBMITTED)) for each in payouts])
         return [outcome is not None and outcome.has_moved for outcome in outcomes]
 
     async with _held(
@@ -273,7 +274,7 @@ async def test_cancels_and_settles_let_loose_on_the_same_payouts_move_each_shill
     payouts = [answer.body["transaction"]["id"] for answer in created]
 
     async def settle(payout: str, end: Cause) -> bool:
-        outcomes = [await service.settle(_news(merchant, payout, cause)) for cause in (Cause.SUBMITTED, end, end)]
+        outcomes = [await happen(service, _news(merchant, payout, cause)) for cause in (Cause.SUBMITTED, end, end)]
         assert all(outcomes)
         return [bool(outcome and outcome.has_moved) for outcome in outcomes] == [True, True, False]
 
@@ -381,7 +382,7 @@ async def test_two_commits_that_want_the_same_payments_take_them_in_one_order(
     services: tuple[Service, Service], database: Database, database_url: str, merchant: Merchant
 ) -> None:
     async def submit(service: Service, payout: str) -> Outcome | None:
-        return await service.settle(_news(merchant, payout, Cause.SUBMITTED))
+        return await happen(service, _news(merchant, payout, Cause.SUBMITTED))
 
     hold = "SELECT * FROM transactions WHERE id = $1 FOR UPDATE"
     for _ in range(12):
@@ -412,7 +413,7 @@ async def test_many_merchants_in_opposite_orders_never_wait_for_each_other_in_a_
     async def settle(payouts: list[tuple[Merchant, str]]) -> None:
         for causes in ((Cause.SUBMITTED,), (Cause.CONFIRMED, Cause.REFUSED)):
             news = [_news(who, payout, random.choice(causes)) for who, payout in payouts]
-            assert all(await at_once([service.settle(each) for each in news]))
+            assert all(await at_once([happen(service, each) for each in news]))
 
     async def cancel(api: Client, payouts: list[tuple[Merchant, str]]) -> None:
         answers = await at_once([api.as_(who.key)("POST", f"/v1/payments/{payout}/cancel") for who, payout in payouts])

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from malipo.db import Conn, Tx
-from malipo.ledger.entry import Account, Move, Posting, Wallet
+from malipo.ledger.entry import Account, Move, Posting, Step, Wallet
 
 
 async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
@@ -74,6 +74,20 @@ def _row(posting: Posting, line: int, move: Move, after: Wallet) -> tuple[object
         after.lines if in_statement else None,
         after.available if in_statement else None,
     )
+
+
+async def find_causes(tx: Tx, step: Step, causes: Sequence[tuple[str, str]]) -> set[str]:
+    """Those of these causes (a merchant's id, and their own) that have taken this step."""
+    rows = await tx.fetch(
+        """
+        SELECT DISTINCT cause_id FROM moves
+        WHERE (merchant_id, cause_id) IN (SELECT * FROM unnest($1::text[], $2::text[])) AND step = $3
+        """,
+        [merchant_id for merchant_id, _ in causes],
+        [cause_id for _, cause_id in causes],
+        step,
+    )
+    return {row["cause_id"] for row in rows}
 
 
 async def open_wallet(tx: Tx, merchant_id: str, *, now: datetime) -> None:

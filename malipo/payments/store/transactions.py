@@ -30,21 +30,25 @@ def transaction_of(row: Row) -> Transaction:
 
 
 async def insert(tx: Tx, transactions: Sequence[Transaction]) -> set[str]:
-    """The ids that were not there before."""
+    """The ids that were not there before. Each of these is also put in line to be sent to its network."""
     if not transactions:
         return set()
     rows = await tx.fetch(
         """
-        INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone,
-                                  name, description, metadata, searchable, created_at)
-        SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name, description,
-               metadata, searchable, created_at
-        FROM json_to_recordset($1) AS new (
-            merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
-            amount bigint, fee bigint, phone text, name text, description text, metadata json, searchable text,
-            created_at timestamptz)
-        ON CONFLICT (merchant_id, id) DO NOTHING
-        RETURNING id
+        WITH created AS (
+            INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
+                                      phone, name, description, metadata, searchable, created_at)
+            SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
+                   description, metadata, searchable, created_at
+            FROM json_to_recordset($1) AS new (
+                merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
+                amount bigint, fee bigint, phone text, name text, description text, metadata json, searchable text,
+                created_at timestamptz)
+            ON CONFLICT (merchant_id, id) DO NOTHING
+            RETURNING merchant_id, id, channel, type)
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at)
+        SELECT merchant_id, id, channel, type, now() FROM created
+        RETURNING transaction_id AS id
         """,
         # One document and not an array a column: the driver looks at every element of an array twice.
         _encode([msgspec.structs.asdict(each) | {"searchable": each.searchable} for each in transactions]).decode(),

@@ -1,0 +1,58 @@
+"""/callbacks: where the networks tell what became of a payment.
+
+Anybody can send a request here, so the path has a secret part, the addresses may be limited, and what is not signed is
+only a hint: it has the network asked. Whatever comes, it is answered as the network expects it.
+"""
+
+import hmac
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo import ids, log
+from malipo.api.caller import address_of
+from malipo.api.shapes import body_of
+from malipo.errors import Forbidden, Missing
+from malipo.networks.connect import Gate
+from malipo.networks.contract import Callback, News
+from malipo.payments.pursuit import Act, Heard
+from malipo.payments.settle import Report
+from malipo.service import Service
+
+
+async def receive(service: Service, request: Request) -> Response:
+    route = request.path_params["route"]
+    gate = service.networks.gates.get(route)
+    if gate is None or not hmac.compare_digest(gate.token.encode(), request.path_params["token"].encode()):
+        raise Missing("There is nothing at this address.")
+    _require_address(service, gate, request)
+    connector = service.networks.connectors[route]
+    callback = Callback(dict(request.headers), await body_of(request))
+    news = connector.read(callback)
+    if news is None:
+        log.warning("callback.unreadable", route=route, bytes=len(callback.body))
+    else:
+        await _take_in(service, route, news)
+    answer = connector.acknowledge(callback, news)
+    return Response(answer.body, answer.status, media_type=answer.media_type)
+
+
+def _require_address(service: Service, gate: Gate, request: Request) -> None:
+    address = address_of(request, service.settings.trusted_proxies)
+    if gate.allowed and not any(address in network for network in gate.allowed):
+        raise Forbidden("This address may not send callbacks.", code="address_not_allowed")
+
+
+async def _take_in(service: Service, route: str, news: News) -> None:
+    """If it cannot be written down, the network gets a 503 instead of an acknowledgement, and tells us again."""
+    report = Report(
+        id=ids.mint("hrg_", service.clock()),
+        channels=service.networks.channels_of(route),
+        key=news.key,
+        heard=Heard(route=route, act=Act.CALLBACK, answer=news.answer, is_trusted=news.is_signed),
+    )
+    settled = await service.settle(report)
+    if settled is None:
+        log.warning("callback.unknown_payment", route=route, verdict=news.answer.verdict)
+    elif not (news.is_signed and settled.transaction.status.is_final):
+        service.bell.ring(route)  # It may have made a question due.

@@ -1,0 +1,75 @@
+"""The simulated networks, as an operator would connect them: credentials from the portal, callbacks registered there.
+
+It speaks to the simulator over HTTP alone. Only the demo and the tests do.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from malipo.settings import Settings, variable
+
+_READY_SECONDS = 15.0
+
+# Each setting of a network, and what the portal calls it.
+_SETTINGS: dict[str, dict[str, str]] = {
+    "MPESA": {
+        "mpesa_base_url": "basePath",
+        "mpesa_api_key": "apiKey",
+        "mpesa_public_key": "publicKey",
+        "mpesa_service_provider_code": "serviceProviderCode",
+        "mpesa_origin": "origin",
+    },
+    "AIRTEL_MONEY": {
+        "airtel_money_base_url": "basePath",
+        "airtel_money_client_id": "clientId",
+        "airtel_money_client_secret": "clientSecret",
+        "airtel_money_pin": "pin",
+        "airtel_money_public_key": "publicKey",
+        "airtel_money_callback_key": "callbackKey",
+    },
+}
+
+
+class NoSimulator(Exception):  # noqa: N818
+    """It did not start."""
+
+
+async def credentials(simulator_url: str) -> dict[str, dict[str, str]]:
+    """What its portal gives us, as soon as it is there."""
+    deadline = asyncio.get_running_loop().time() + _READY_SECONDS
+    async with aiohttp.ClientSession() as http:
+        while True:
+            try:
+                async with http.get(f"{simulator_url}/api/credentials") as answer:
+                    return msgspec.json.decode(await answer.read(), type=dict[str, dict[str, str]])
+            except (aiohttp.ClientError, msgspec.MsgspecError) as error:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise NoSimulator(f"The simulator at {simulator_url} does not answer: {error}") from None
+                await asyncio.sleep(0.05)
+
+
+def environment(simulator_url: str, portal: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The settings that connect every simulated network, as variables."""
+    found: dict[str, str] = {}
+    for channel, names in _SETTINGS.items():
+        given = portal[channel]
+        for name, their_name in names.items():
+            value = given[their_name]
+            found[variable(name)] = simulator_url + value if their_name == "basePath" else value
+        found[variable(f"{channel.lower()}_callback_token")] = secrets.token_urlsafe(24)
+    return found
+
+
+async def register_callbacks(simulator_url: str, base_url: str, settings: Settings) -> None:
+    """Tell each network where its results are to be told."""
+    urls: dict[str, Any] = {
+        channel: f"{base_url}/callbacks/{channel.lower()}/{getattr(settings, f'{channel.lower()}_callback_token')}"
+        for channel in _SETTINGS
+    }
+    async with aiohttp.ClientSession() as http, http.put(f"{simulator_url}/api/callbacks", json=urls) as answer:
+        answer.raise_for_status()

@@ -1,0 +1,167 @@
+"""What to do next about a payment, when something was heard of it. Pure.
+
+The rule above all: a payment ends when its network says so, and never because of silence. `decide` is the only place
+that turns a network's answer into a change of status, into another question, or into a case for an operator.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo.networks.contract import Answer, FailureCode, Resubmit, Type, Verdict
+from malipo.payments.transaction import Cause, Status, Transaction
+
+# How often "I do not know it" must be heard before it counts, and how often a payout is sent in all.
+_NOT_FOUNDS = 3
+_SENDS = 3
+_UNSENT_PAUSE_SECONDS = 5.0
+
+
+class Act(StrEnum):
+    """How we come to hear."""
+
+    SEND = "send"  # the reply to the request itself
+    ASK = "ask"  # the answer to a question
+    CALLBACK = "callback"  # the network's own word
+
+
+class Next(StrEnum):
+    SEND = "send"
+    SENDING = "sending"  # a worker is at it; if it dies, the next act is to ask
+    ASK = "ask"
+
+
+class Attention(StrEnum):
+    """Why an operator must look."""
+
+    NOT_FOUND = "not_found"  # a payout that the network says it never got, and that must not be sent again
+    FORGOTTEN = "forgotten"  # the network had it, and now does not know it
+    DIFFERS = "differs"  # the network speaks of another amount or phone
+    UNSENT = "unsent"  # the network speaks of a payment that we have not sent
+
+
+class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Where we stand with the network."""
+
+    route: str | None = None
+    next_act: Next = Next.SEND
+    sends: int = 0
+    asks: int = 0
+    not_founds: int = 0
+    is_acknowledged: bool = False
+    sent_at: datetime | None = None
+    hint: FailureCode | None = None
+    attention: Attention | None = None
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    poll_seconds: Sequence[int]
+    not_found_seconds: float
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer, and what it is worth."""
+
+    route: str
+    act: Act
+    answer: Answer
+    is_trusted: bool = True  # not so for an unsigned callback, which is only a hint
+    resubmit: Resubmit = Resubmit.UNSAFE
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    cause: Cause | None = None
+    failure_code: FailureCode | None = None
+    is_contradiction: bool = False
+    dispatch: Dispatch | None = None  # None: nothing is left to do
+    wait_seconds: float | None = None  # None: as it was
+
+
+def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules, now: datetime) -> Decision:
+    if transaction.status.is_final:
+        return _after_the_end(transaction, dispatch, heard, rules)
+    assert dispatch is not None, "an open payment has a dispatch"
+    if transaction.status is Status.PENDING:
+        # Nothing was sent, so whatever speaks of it is mistaken or a lie.
+        return Decision(dispatch=replace(dispatch, attention=Attention.UNSENT))
+    if _differs(transaction, heard.answer):
+        return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)
+    if not heard.is_trusted:
+        return _ask_now(replace(dispatch, hint=heard.answer.failure_code))
+    match heard.answer.verdict:
+        case Verdict.CONFIRMED:
+            return Decision(cause=Cause.CONFIRMED)
+        case Verdict.REFUSED if heard.act is Act.SEND and dispatch.sends > 1:
+            # A refusal of the second sending says nothing about the first.
+            return _ask_later(dispatch, heard, rules)
+        case Verdict.REFUSED:
+            return Decision(cause=Cause.REFUSED, failure_code=_failure_of(heard.answer, dispatch))
+        case Verdict.UNSENT if heard.act is Act.SEND:
+            unsent = replace(dispatch, next_act=Next.SEND, sends=dispatch.sends - 1)
+            return Decision(dispatch=unsent, wait_seconds=_UNSENT_PAUSE_SECONDS)
+        case Verdict.MISSING if heard.act is Act.ASK:
+            return _missing(transaction, dispatch, heard, rules, now)
+        case Verdict.WAITING:
+            return _ask_later(replace(dispatch, is_acknowledged=True, not_founds=0), heard, rules)
+    return _ask_later(dispatch, heard, rules)
+
+
+def _after_the_end(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules) -> Decision:
+    """What the merchant saw stays. Only the answer to a question can contradict it: callbacks come late and twice."""
+    verdict = heard.answer.verdict
+    if not verdict.is_definite:
+        if heard.act is not Act.ASK or dispatch is None:
+            return Decision(dispatch=dispatch)
+        # Who cannot say otherwise through the whole schedule does not contradict.
+        return Decision() if dispatch.asks >= len(rules.poll_seconds) else _ask_later(dispatch, heard, rules)
+    agrees = (verdict is Verdict.CONFIRMED) == (transaction.status is Status.COMPLETED)
+    if heard.act is Act.ASK:
+        return Decision(is_contradiction=not agrees)
+    if agrees:
+        return Decision(dispatch=dispatch)
+    return _ask_now(dispatch or Dispatch(route=heard.route, next_act=Next.ASK))
+
+
+def _missing(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules, now: datetime) -> Decision:
+    counted = replace(dispatch, not_founds=dispatch.not_founds + 1)
+    assert dispatch.sent_at is not None, "what is asked about was sent"
+    had_time = now - dispatch.sent_at >= timedelta(seconds=rules.not_found_seconds)
+    if counted.not_founds < _NOT_FOUNDS or not had_time:
+        return _ask_later(counted, heard, rules)
+    if dispatch.is_acknowledged:
+        return _ask_later(replace(counted, attention=Attention.FORGOTTEN), heard, rules)
+    if transaction.type is Type.COLLECTION:
+        return Decision(cause=Cause.REFUSED, failure_code=FailureCode.NOT_RECEIVED)
+    if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.sends < _SENDS:
+        return Decision(dispatch=replace(counted, next_act=Next.SEND, not_founds=0), wait_seconds=0)
+    return _ask_later(replace(counted, attention=Attention.NOT_FOUND), heard, rules)
+
+
+def _ask_later(dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
+    asks = dispatch.asks + (heard.act is Act.ASK)
+    seconds = rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)]
+    if heard.act is Act.CALLBACK and dispatch.next_act is Next.SENDING:
+        # The worker that is at it will say more.
+        return Decision(dispatch=dispatch)
+    return Decision(dispatch=replace(dispatch, next_act=Next.ASK, asks=asks), wait_seconds=seconds)
+
+
+def _ask_now(dispatch: Dispatch) -> Decision:
+    """Also what was about to be sent: somebody has heard of it, so nothing is sent before the network was asked."""
+    next_act = Next.ASK if dispatch.next_act is Next.SEND else dispatch.next_act
+    return Decision(dispatch=replace(dispatch, next_act=next_act), wait_seconds=0)
+
+
+def _failure_of(answer: Answer, dispatch: Dispatch) -> FailureCode:
+    """A query often says no more than that it failed. Why, an unsigned callback is good enough to say."""
+    failure = answer.failure_code or FailureCode.REJECTED
+    return dispatch.hint if failure is FailureCode.REJECTED and dispatch.hint else failure
+
+
+def _differs(transaction: Transaction, answer: Answer) -> bool:
+    return (answer.amount is not None and answer.amount != transaction.amount) or (
+        answer.phone is not None and answer.phone != transaction.phone
+    )

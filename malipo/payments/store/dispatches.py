@@ -1,0 +1,253 @@
+"""Dispatches: what workers must do about open payments. Due times are the database's, so that clocks cannot disagree.
+
+A claim takes its rows without ever waiting for a lock: what somebody else holds is left to them.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from malipo.db import Conn, Row, Tx
+from malipo.networks.contract import Channel, FailureCode, Type
+from malipo.payments.pursuit import Attention, Dispatch, Next
+from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
+from malipo.payments.transaction import Transaction
+
+NetworkKey = tuple[Channel, str]
+
+_DISPATCH = """
+    d.route, d.next_act, d.sends, d.asks, d.not_founds, d.is_acknowledged, d.sent_at, d.hint, d.attention
+"""
+
+
+class Subject(NamedTuple):
+    """A transaction, and what is to be done about it, if anything."""
+
+    transaction: Transaction
+    dispatch: Dispatch | None
+
+
+class Open(NamedTuple):
+    """An open payment, as an operator looks at it."""
+
+    transaction: Transaction
+    dispatch: Dispatch
+    due_at: datetime
+
+
+def _dispatch_of(row: Row) -> Dispatch | None:
+    if row["next_act"] is None:
+        return None
+    return Dispatch(
+        route=row["route"],
+        next_act=Next(row["next_act"]),
+        sends=row["sends"],
+        asks=row["asks"],
+        not_founds=row["not_founds"],
+        is_acknowledged=row["is_acknowledged"],
+        sent_at=row["sent_at"],
+        hint=None if row["hint"] is None else FailureCode(row["hint"]),
+        attention=None if row["attention"] is None else Attention(row["attention"]),
+    )
+
+
+async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
+    """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting."""
+    return await _subjects(
+        tx,
+        f"""
+        SELECT {COLUMNS}, {_DISPATCH}
+        FROM dispatches d
+        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE d.channel = $1 AND d.type = $2 AND d.route IS NULL AND d.due_at <= now()
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        type_,
+        most,
+    )
+
+
+async def claim_unsent(tx: Tx, route: str, *, most: int) -> list[Subject]:
+    """Payments of which the network provably has nothing, and which may therefore be sent again."""
+    return await _subjects(
+        tx,
+        f"""
+        SELECT {COLUMNS}, {_DISPATCH}
+        FROM dispatches d
+        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE d.route = $1 AND d.next_act = 'send' AND d.due_at <= now()
+        ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        route,
+        most,
+    )
+
+
+async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Collections that nobody has taken up in time, whether their network is down or not connected."""
+    return await _subjects(
+        tx,
+        f"""
+        SELECT {COLUMNS}, {_DISPATCH}
+        FROM dispatches d
+        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.route IS NULL
+          AND d.due_at <= now() - $2 * interval '1 second'
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Collections that were taken up, and of which provably nothing has left us in time."""
+    return await _subjects(
+        tx,
+        f"""
+        SELECT {COLUMNS}, {_DISPATCH}
+        FROM dispatches d
+        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE d.route = $1 AND d.type = 'COLLECTION' AND d.next_act = 'send' AND d.sends = 0
+          AND t.created_at <= now() - $2 * interval '1 second'
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        route,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_seconds: float, now: datetime) -> None:
+    """From here on they are being sent: whoever finds them after the lease must ask first."""
+    await tx.execute(
+        """
+        UPDATE dispatches d
+        SET route = $3, claim = $4, next_act = 'sending', due_at = now() + $5 * interval '1 second',
+            sends = d.sends + 1, sent_at = $6
+        FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
+        WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id
+        """,
+        *_columns(keys),
+        route,
+        claim,
+        float(lease_seconds),
+        now,
+    )
+
+
+async def find_claimed(connection: Conn, claim: str) -> list[Subject]:
+    """What was taken under a claim whose commit we did not hear of."""
+    return await _subjects(
+        connection,
+        f"""
+        SELECT {COLUMNS}, {_DISPATCH}
+        FROM dispatches d
+        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE d.claim = $1 AND d.next_act = 'sending'
+        """,
+        claim,
+    )
+
+
+async def claim_asks(tx: Tx, route: str, *, lease_seconds: float, most: int) -> list[Subject]:
+    """Payments that are due to be asked about, and ours to ask until the lease ends."""
+    return await _subjects(
+        tx,
+        f"""
+        WITH due AS (
+            SELECT merchant_id, transaction_id FROM dispatches
+            WHERE route = $1 AND next_act <> 'send' AND due_at <= now()
+            ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $2 * interval '1 second'
+        FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
+        WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
+        RETURNING {COLUMNS}, {_DISPATCH}
+        """,
+        route,
+        float(lease_seconds),
+        most,
+    )
+
+
+async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject]:
+    """The payments that networks know by these keys, held until the commit, in the order of their ids."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {COLUMNS}, {_DISPATCH}
+        FROM transactions t
+        LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
+        WHERE (t.channel, t.network_key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        ORDER BY t.merchant_id, t.id FOR UPDATE OF t
+        """,
+        [channel for channel, _ in keys],
+        [key for _, key in keys],
+    )
+    found = [Subject(transaction_of(row), _dispatch_of(row)) for row in rows]
+    return {(each.transaction.channel, each.transaction.network_key): each for each in found}
+
+
+async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) -> None:
+    """Write where we stand, and in how many seconds it is next due (None: as it was)."""
+    if not decided:
+        return
+    await tx.execute(
+        """
+        UPDATE dispatches d
+        SET route = new.route, next_act = new.next_act, sends = new.sends, asks = new.asks,
+            not_founds = new.not_founds, is_acknowledged = new.is_acknowledged, hint = new.hint,
+            attention = new.attention, due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::int[], $7::int[],
+                    $8::boolean[], $9::text[], $10::text[], $11::float8[])
+             AS new (merchant_id, transaction_id, route, next_act, sends, asks, not_founds, is_acknowledged, hint,
+                     attention, seconds)
+        WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
+        """,
+        *_columns([key for key, _, _ in decided]),
+        [each.route for _, each, _ in decided],
+        [each.next_act for _, each, _ in decided],
+        [each.sends for _, each, _ in decided],
+        [each.asks for _, each, _ in decided],
+        [each.not_founds for _, each, _ in decided],
+        [each.is_acknowledged for _, each, _ in decided],
+        [each.hint for _, each, _ in decided],
+        [each.attention for _, each, _ in decided],
+        [seconds for _, _, seconds in decided],
+    )
+
+
+async def reopen(tx: Tx, transaction: Transaction, route: str) -> None:
+    """Have the network asked about a payment that has ended."""
+    await tx.execute(
+        """
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, route, next_act, due_at)
+        VALUES ($1, $2, $3, $4, $5, 'ask', now()) ON CONFLICT DO NOTHING
+        """,
+        transaction.merchant_id,
+        transaction.id,
+        transaction.channel,
+        transaction.type,
+        route,
+    )
+
+
+async def delete(tx: Tx, keys: Collection[Key]) -> None:
+    if keys:
+        await tx.execute(
+            """
+            DELETE FROM dispatches d USING unnest($1::text[], $2::text[]) AS done (merchant_id, transaction_id)
+            WHERE d.merchant_id = done.merchant_id AND d.transaction_id = done.transaction_id
+            """,
+            *_columns(keys),
+        )
+
+
+async def _subjects(connection: Conn, query: str, *arguments: object) -> list[Subject]:
+    return [Subject(transaction_of(row), _dispatch_of(row)) for row in await connection.fetch(query, *arguments)]
+
+
+def _columns(keys: Collection[Key]) -> tuple[list[str], list[str]]:
+    return [merchant_id for merchant_id, _ in keys], [transaction_id for _, transaction_id in keys]

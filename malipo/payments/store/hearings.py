@@ -1,0 +1,63 @@
+"""Hearings: everything a network, or its silence, said of a payment. They only ever grow."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.payments.pursuit import Act
+
+_MOST_CHARACTERS = 200
+
+
+class Hearing(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    merchant_id: str
+    transaction_id: str
+    at: datetime
+    route: str
+    act: Act
+    verdict: str
+    code: str
+    detail: str
+
+
+async def insert(tx: Tx, hearings: Sequence[Hearing]) -> None:
+    if not hearings:
+        return
+    await tx.execute(
+        """
+        INSERT INTO hearings (merchant_id, transaction_id, id, at, route, act, verdict, code, detail)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[],
+                             $7::text[], $8::text[], $9::text[])
+        ON CONFLICT DO NOTHING
+        """,
+        [each.merchant_id for each in hearings],
+        [each.transaction_id for each in hearings],
+        [each.id for each in hearings],
+        [each.at for each in hearings],
+        [each.route for each in hearings],
+        [each.act for each in hearings],
+        [each.verdict for each in hearings],
+        [_storable(each.code) for each in hearings],
+        [_storable(each.detail) for each in hearings],
+    )
+
+
+async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[Hearing]:
+    """What was heard of a payment, oldest first."""
+    rows = await connection.fetch(
+        """
+        SELECT id, merchant_id, transaction_id, at, route, act, verdict, code, detail FROM hearings
+        WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY id
+        """,
+        merchant_id,
+        transaction_id,
+    )
+    return [Hearing(**dict(row)) for row in rows]
+
+
+def _storable(text: str) -> str:
+    """A network may send anything; a column takes no NUL, and nobody reads a page."""
+    return text.replace("\0", "")[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()

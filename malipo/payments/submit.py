@@ -1,0 +1,130 @@
+"""Takes payments that wait, and commits that they are being sent, before anything is.
+
+The claim is minted before the first try: after a COMMIT whose answer was lost, the same claim finds what it took.
+A worker that dies with a claim leaves its payments to be asked about, and never to be sent again unasked.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.networks.contract import Channel, FailureCode, Type
+from malipo.payments import record
+from malipo.payments.record import Change
+from malipo.payments.settle import reason_of
+from malipo.payments.store import dispatches
+from malipo.payments.store.dispatches import Subject
+from malipo.payments.transaction import Cause, Status, Transaction
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """How many payments a worker can send now, and for how long they are its own."""
+
+    id: str
+    route: str
+    pairs: Sequence[tuple[Channel, Type]]
+    most: int
+    lease_seconds: float
+    lapse_seconds: float
+    with_unsent: bool  # also those that were tried and provably did not leave
+
+
+class Taken(msgspec.Struct, frozen=True):
+    to_send: list[Transaction]
+    lapsed: list[Transaction]
+
+
+class Submit:
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def __call__(self, tx: Tx, claims: Sequence[Claim], /, *, again: bool) -> list[Taken]:
+        return [await self._take(tx, claim, again=again) for claim in claims]
+
+    async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Taken:
+        if again and (ours := await dispatches.find_claimed(tx, claim.id)):
+            return Taken([each.transaction for each in ours], [])
+        return await _take(tx, claim, now=self._clock())
+
+
+async def _take(tx: Tx, claim: Claim, *, now: datetime) -> Taken:
+    """Payments to send now. A collection that has waited too long is ended instead: its customer has gone."""
+    subjects = await _claim(tx, claim)
+    late, good = _parted(subjects, now - timedelta(seconds=claim.lapse_seconds))
+    lapsed = await _lapse(tx, late, now=now)
+    if not good:
+        return Taken([], lapsed)
+    found = {(each.merchant_id, each.id): each for each in good}
+    reached = [
+        after
+        for each in good
+        if each.status is Status.PENDING
+        and (after := record.after_change(each, _change(each, Cause.SUBMITTED), now)) is not None
+    ]
+    await record.write(tx, found, reached, now=now)
+    await dispatches.take(tx, found, route=claim.route, claim=claim.id, lease_seconds=claim.lease_seconds, now=now)
+    return Taken(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed)
+
+
+async def lapse(
+    tx: Tx, channels: Sequence[Channel], *, route: str | None, lapse_seconds: float, most: int, now: datetime
+) -> list[Transaction]:
+    """End the collections that nobody could send in time, while their route is down or there is none."""
+    subjects: list[Subject] = []
+    for channel in channels:
+        subjects += await dispatches.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
+    if route is not None:
+        subjects += await dispatches.claim_lapsed_unsent(tx, route, lapse_seconds=lapse_seconds, most=most)
+    return await _lapse(tx, [each.transaction for each in subjects], now=now)
+
+
+async def _claim(tx: Tx, claim: Claim) -> list[Subject]:
+    subjects = await dispatches.claim_unsent(tx, claim.route, most=claim.most) if claim.with_unsent else []
+    for place, (channel, type_) in enumerate(claim.pairs):
+        left = claim.most - len(subjects)
+        # A flood of one kind must not keep the other waiting.
+        share = -(-left // (len(claim.pairs) - place))
+        if share > 0:
+            subjects += await dispatches.claim_new(tx, channel, type_, most=share)
+    return subjects
+
+
+def _parted(subjects: Sequence[Subject], too_late: datetime) -> tuple[list[Transaction], list[Transaction]]:
+    """Those that have waited too long, and the others. One that may have been heard of is never too late."""
+    late: list[Transaction] = []
+    good: list[Transaction] = []
+    for transaction, dispatch in subjects:
+        is_late = transaction.type is Type.COLLECTION and transaction.created_at <= too_late
+        (late if is_late and dispatch is not None and dispatch.sends == 0 else good).append(transaction)
+    return late, good
+
+
+async def _lapse(tx: Tx, late: Sequence[Transaction], *, now: datetime) -> list[Transaction]:
+    found = {(each.merchant_id, each.id): each for each in late}
+    # One that was tried is PROCESSING, and provably nothing of it left: that is as good as a refusal.
+    reached = [
+        after
+        for each in late
+        if (
+            after := record.after_change(
+                each, _change(each, Cause.LAPSED if each.status is Status.PENDING else Cause.REFUSED), now
+            )
+        )
+        is not None
+    ]
+    await record.write(tx, found, reached, now=now)
+    return reached
+
+
+def _change(transaction: Transaction, cause: Cause) -> Change:
+    failure = None if cause is Cause.SUBMITTED else FailureCode.CHANNEL_UNAVAILABLE
+    return Change(
+        merchant_id=transaction.merchant_id,
+        transaction_id=transaction.id,
+        cause=cause,
+        failure_code=failure,
+        failure_reason=None if failure is None else reason_of(failure),
+    )

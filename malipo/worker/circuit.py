@@ -1,0 +1,73 @@
+"""Stops sending to a network that is down, and finds out when it is back.
+
+Each worker counts the faults it meets in a row. That the circuit is open stands in the database, so that the whole
+fleet stops, the API can say so, and one worker at a time knocks.
+"""
+
+from collections.abc import Awaitable
+
+from malipo import log
+from malipo.db import Tx
+from malipo.networks import store
+from malipo.networks.contract import Answer, Connector
+from malipo.service import Service
+
+_FAULTS = 5
+_PROBE_SECONDS = (2.0, 5.0, 10.0, 30.0, 60.0)
+_MARGIN_SECONDS = 30.0
+
+
+class Circuit:
+    def __init__(self, service: Service, connector: Connector) -> None:
+        self._service = service
+        self._connector = connector
+        self._faults = 0
+        self._reason: str | None = None  # why we have just opened it, until that is written down
+        self.is_open = False
+
+    def note(self, answer: Answer) -> None:
+        """What a call met."""
+        self._faults = self._faults + 1 if answer.is_fault else 0
+        if self._faults >= _FAULTS and not self.is_open:
+            self._faults = 0
+            self._reason = _reason_of(answer)
+            self.is_open = True
+
+    async def look(self) -> bool:
+        """See how it stands, and knock if it is time to."""
+        if self._reason is not None:
+            await self._open(self._reason)
+            self._reason = None
+        down = (await self._service.read(store.find_down)).get(self._connector.name)
+        self.is_open = down is not None or self._reason is not None
+        if down is not None and down.is_due and await self._is_ours_to_knock():
+            await self._knock(down.probes)
+        return False
+
+    async def _open(self, reason: str) -> None:
+        def act(tx: Tx) -> Awaitable[bool]:
+            now = self._service.clock()
+            return store.open_circuit(tx, self._connector.name, reason, probe_seconds=_PROBE_SECONDS[0], now=now)
+
+        if await self._service.write(act):
+            log.error("network.down", route=self._connector.name, reason=reason)
+
+    async def _is_ours_to_knock(self) -> bool:
+        lease = self._connector.timeout_seconds + _MARGIN_SECONDS
+        return await self._service.write(lambda tx: store.claim_probe(tx, self._connector.name, lease_seconds=lease))
+
+    async def _knock(self, probes: int) -> None:
+        answer = await self._connector.probe()
+        if not answer.is_fault:
+            self.is_open = False
+            if await self._service.write(lambda tx: store.close_circuit(tx, self._connector.name)):
+                log.info("network.up", route=self._connector.name)
+            return
+        pause = _PROBE_SECONDS[min(probes + 1, len(_PROBE_SECONDS) - 1)]
+        await self._service.write(
+            lambda tx: store.put_off(tx, self._connector.name, _reason_of(answer), probe_seconds=pause)
+        )
+
+
+def _reason_of(answer: Answer) -> str:
+    return f"{answer.code} {answer.detail}".strip()

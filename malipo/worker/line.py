@@ -1,0 +1,222 @@
+"""One connector at work: what is to be sent to it, and what is to be asked of it.
+
+Nothing here holds a lock or a connection of the database while the network is being waited for. Each line has its own
+places, for sending and for asking, so a network that hangs delays nobody else.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from malipo import ids, log
+from malipo.errors import Unavailable
+from malipo.networks.contract import Answer, Connector, Order, Verdict
+from malipo.payments.pursuit import Act, Heard
+from malipo.payments.settle import Report
+from malipo.payments.store import dispatches
+from malipo.payments.submit import Claim, lapse
+from malipo.payments.transaction import Transaction
+from malipo.service import Service
+from malipo.worker.circuit import Circuit
+
+Mark = Callable[[str], None]
+
+# Beside the time of the call itself: how long after the claim it may begin, and what clocks and scheduling may cost.
+_START_SECONDS = 15.0
+_MARGIN_SECONDS = 15.0
+_LOOK_SECONDS = 1.0
+_AGAIN_SECONDS = 1.0
+_MOST_LAPSED = 500
+
+
+class Line:
+    """`mark` is called at each named point of a payment's way, so that a test can stop the process there."""
+
+    def __init__(self, service: Service, connector: Connector, *, lease_seconds: float | None, mark: Mark) -> None:
+        self._service = service
+        self._connector = connector
+        self._mark = mark
+        self._pairs = service.networks.carried_by(connector.name)
+        self._channels = service.networks.channels_of(connector.name)
+        self._call_seconds = connector.timeout_seconds + 5
+        self._lease_seconds = lease_seconds or self._call_seconds + _START_SECONDS + _MARGIN_SECONDS
+        self._circuit = Circuit(service, connector)
+        self._to_send = asyncio.Event()
+        self._to_ask = asyncio.Event()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def hear(self, topic: str) -> None:
+        """The bell rang."""
+        if topic in ("", *self._channels):
+            self._to_send.set()
+        if topic in ("", self._connector.name):
+            self._to_ask.set()
+
+    async def run(self) -> None:
+        """Until cancelled. Whatever goes wrong is tried again: a line never ends by itself."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._for_ever("circuit", self._circuit.look, None))
+            group.create_task(self._for_ever("send", self._send_due, self._to_send))
+            group.create_task(self._for_ever("ask", self._ask_due, self._to_ask))
+
+    async def finish(self, *, seconds: float) -> None:
+        """Let calls that are under way end. Those that do not are left: they will be asked about."""
+        under_way = self._sending | self._asking
+        if under_way:
+            await asyncio.wait(under_way, timeout=seconds)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _for_ever(self, what: str, step: Callable[[], Awaitable[bool]], bell: asyncio.Event | None) -> None:
+        while True:
+            is_more = False
+            try:
+                is_more = await step()
+            except Unavailable as error:
+                log.warning("worker.database_away", route=self._connector.name, reason=str(error))
+            except Exception as error:
+                log.error("worker.step_broke", error, route=self._connector.name, step=what)
+            if not is_more:
+                await _rest(bell)
+
+    async def _send_due(self) -> bool:
+        """Send what waits, as far as there are places. Whether more may be waiting."""
+        if self._circuit.is_open:
+            await self._lapse()
+            return False
+        free = self._connector.concurrency - len(self._sending)
+        if free <= 0:
+            return False
+        began = self._service.clock()
+        claim = Claim(
+            id=ids.mint("clm_", began),
+            route=self._connector.name,
+            pairs=self._pairs,
+            most=free,
+            lease_seconds=self._lease_seconds,
+            lapse_seconds=self._service.settings.lapse_seconds,
+            with_unsent=True,
+        )
+        self._mark("claiming")
+        taken = await self._service.submit(claim)
+        if taken.to_send:
+            self._mark("claimed")
+        good_until = began + timedelta(seconds=min(_START_SECONDS, self._lease_seconds / 2))
+        for transaction in taken.to_send:
+            self._spawn(self._sending, self._to_send, self._send(transaction, good_until))
+        return bool(taken.to_send or taken.lapsed)
+
+    async def _ask_due(self) -> bool:
+        free = self._connector.concurrency - len(self._asking)
+        if self._circuit.is_open or free <= 0:
+            return False
+        async with self._service.database.begin() as tx:
+            due = await dispatches.claim_asks(tx, self._connector.name, lease_seconds=self._lease_seconds, most=free)
+        for transaction, _ in due:
+            self._spawn(self._asking, self._to_ask, self._ask(transaction))
+        return bool(due)
+
+    async def _lapse(self) -> None:
+        async with self._service.database.begin() as tx:
+            await lapse(
+                tx,
+                self._channels,
+                route=self._connector.name,
+                lapse_seconds=self._service.settings.lapse_seconds,
+                most=_MOST_LAPSED,
+                now=self._service.clock(),
+            )
+
+    def _spawn(self, tasks: set[asyncio.Task[None]], bell: asyncio.Event, work: Awaitable[None]) -> None:
+        async def watched() -> None:
+            try:
+                await work
+            except Exception as error:
+                log.error("worker.payment_broke", error, route=self._connector.name)
+            finally:
+                bell.set()  # A place is free.
+
+        task = asyncio.get_running_loop().create_task(watched())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def _send(self, transaction: Transaction, good_until: datetime) -> None:
+        if self._service.clock() >= good_until:
+            # We slept, or the machine did. Others may have begun to ask, so nothing may be sent any more.
+            log.warning("worker.claim_too_old", transaction=transaction.id)
+            return
+        self._mark("sending")
+        answer = await self._call(self._connector.send, transaction)
+        self._mark("answered")
+        await self._report(transaction, Act.SEND, answer)
+        self._mark("recorded")
+
+    async def _ask(self, transaction: Transaction) -> None:
+        self._mark("asking")
+        answer = await self._call(self._connector.ask, transaction)
+        self._mark("told")
+        await self._report(transaction, Act.ASK, answer)
+        self._mark("noted")
+
+    async def _call(self, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction) -> Answer:
+        try:
+            async with asyncio.timeout(self._call_seconds):
+                answer = await call(_order_of(transaction))
+        except TimeoutError:
+            answer = Answer(verdict=Verdict.UNKNOWN, code="lost", detail="no answer in time", is_fault=True)
+        except Exception as error:
+            # A bug in a connector. What it did to the payment, nobody knows.
+            log.error("network.connector_broke", error, route=self._connector.name)
+            answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
+        self._circuit.note(answer)
+        return answer
+
+    async def _report(self, transaction: Transaction, act: Act, answer: Answer) -> None:
+        """Write down what was heard, however long the database is away: an answer is not heard twice."""
+        if answer.alert is not None:
+            log.error("network.alert", route=self._connector.name, transaction=transaction.id, alert=answer.alert)
+        report = Report(
+            id=ids.mint("hrg_", self._service.clock()),
+            channels=[transaction.channel],
+            key=transaction.network_key,
+            heard=Heard(
+                route=self._connector.name,
+                act=act,
+                answer=answer,
+                resubmit=self._connector.resubmit(transaction.type),
+            ),
+        )
+        self._mark("recording")
+        while True:
+            try:
+                await self._service.settle(report)
+            except Unavailable as error:
+                log.warning("worker.database_away", route=self._connector.name, reason=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                return
+
+
+def _order_of(transaction: Transaction) -> Order:
+    return Order(
+        key=transaction.network_key,
+        type=transaction.type,
+        phone=transaction.phone,
+        amount=transaction.amount,
+        note=transaction.description,
+    )
+
+
+async def _rest(bell: asyncio.Event | None) -> None:
+    """Until the bell rings, or for as long as nobody should rely on a bell."""
+    if bell is None:
+        await asyncio.sleep(_LOOK_SECONDS)
+        return
+    try:
+        async with asyncio.timeout(_LOOK_SECONDS):
+            await bell.wait()
+    except TimeoutError:
+        pass
+    bell.clear()

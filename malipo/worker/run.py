@@ -1,0 +1,83 @@
+"""Runs all lines until it is told to stop."""
+
+import asyncio
+import signal
+
+from malipo import log
+from malipo.db import Database
+from malipo.db.bell import listen
+from malipo.networks.contract import Channel, Type
+from malipo.payments.submit import lapse
+from malipo.service import Service
+from malipo.settings import Settings
+from malipo.worker.line import Line, Mark
+
+_LAPSE_SECONDS = 5.0
+_MOST_LAPSED = 500
+
+
+def _nothing(_: str) -> None:
+    pass
+
+
+async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> None:
+    """A worker process: until it is told to stop, or gets SIGTERM or SIGINT."""
+    for signal_ in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
+    async with Database.opened(database_url, size=settings.database_pool) as database:
+        service = Service.assemble(settings, database)
+        try:
+            await work(service, database_url, stop, finish_seconds=settings.worker_stop_seconds)
+        finally:
+            await service.finish()
+
+
+async def work(
+    service: Service,
+    database_url: str,
+    stop: asyncio.Event,
+    *,
+    finish_seconds: float = 10.0,
+    lease_seconds: float | None = None,
+    mark: Mark = _nothing,
+) -> None:
+    """Until `stop`; then what is under way may end, for as long as it is given."""
+    lines = [
+        Line(service, connector, lease_seconds=lease_seconds, mark=mark)
+        for connector in service.networks.connectors.values()
+    ]
+
+    def hear(topic: str) -> None:
+        for line in lines:
+            line.hear(topic)
+
+    tasks = [asyncio.ensure_future(each.run()) for each in lines]
+    tasks += [asyncio.ensure_future(listen(database_url, hear)), asyncio.ensure_future(_lapse_unconnected(service))]
+    log.info("worker.started", routes=list(service.networks.connectors))
+    try:
+        await stop.wait()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(line.finish(seconds=finish_seconds) for line in lines))
+        log.info("worker.stopped")
+
+
+async def _lapse_unconnected(service: Service) -> None:
+    """A collection on a channel that nobody carries ends like one on a channel that is down."""
+    channels = [channel for channel in Channel if (channel, Type.COLLECTION) not in service.networks.routes]
+    while channels:
+        try:
+            async with service.database.begin() as tx:
+                await lapse(
+                    tx,
+                    channels,
+                    route=None,
+                    lapse_seconds=service.settings.lapse_seconds,
+                    most=_MOST_LAPSED,
+                    now=service.clock(),
+                )
+        except Exception as error:
+            log.warning("worker.lapse_failed", reason=str(error))
+        await asyncio.sleep(_LAPSE_SECONDS)

@@ -1,0 +1,113 @@
+"""A town: the simulated networks, malipo's API and its workers, each a process or loop of its own, over real HTTP."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from malipo.cli import simulated
+from malipo.db import Database
+from malipo.service import Service
+from malipo.settings import Settings, read
+from malipo.worker.run import work
+from tests.conftest import NO_LIMITS, Client, Merchant, make_merchant, starting, until_ready
+from tests.simulator.processes import Sim
+from tests.simulator.processes import start as start_simulator
+
+SPEED = 10
+
+# Asked soon and often, so that a test sees in seconds what takes a network an hour.
+HURRY: dict[str, Any] = {"poll_seconds": "1,1,1,1,1,2", "not_found_seconds": "2", "unsettled_seconds": "8", **NO_LIMITS}
+
+
+@dataclass
+class Town:
+    sim: Sim
+    api: Client
+    merchant: Merchant
+    database: Database
+    database_url: str
+    settings: Settings
+    environment: dict[str, str]
+
+    async def take(self, channel: str, type_: str, phone: str, amount: int = 1000) -> str:
+        """A payment, as a merchant's program asks for it; its id."""
+        party = "buyer" if type_ == "COLLECTION" else "recipient"
+        path = "/v1/payments" if type_ == "COLLECTION" else "/v1/payments/disburse"
+        answer = await self.api("POST", path, {"amount": amount, "channel": channel, f"{party}Phone": phone})
+        assert answer.status == 201, answer.body
+        return str(answer.body["transaction"]["id"])
+
+    async def shown(self, id_: str) -> dict[str, Any]:
+        found: dict[str, Any] = (await self.api("GET", f"/v1/payments/{id_}")).body["transaction"]
+        return found
+
+    async def moved(self) -> dict[str, list[dict[str, Any]]]:
+        """What the networks' own book says, by phone."""
+        book: dict[str, list[dict[str, Any]]] = {}
+        for each in (await self.sim("GET", "/api/book"))["movements"]:
+            book.setdefault(each["phone"], []).append(each)
+        return book
+
+
+@asynccontextmanager
+async def founded(
+    folder: Path, database_url: str, *, speed: float = SPEED, wallet: int = 50_000_000, **settings: Any
+) -> AsyncIterator[Town]:
+    """A simulator and an API; workers are the test's to start."""
+    simulator = start_simulator("--speed", str(speed))
+    try:
+        variables = simulated.environment(simulator.url, await simulated.credentials(simulator.url))
+        variables |= {f"MALIPO_{name.upper()}": str(value) for name, value in (HURRY | settings).items()}
+        # As in a connection pool of a real client: one that is cut must not be noticed by another request.
+        http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        with starting(folder) as start_one:
+            named = {name.removeprefix("MALIPO_").lower(): value for name, value in variables.items()}
+            api = await until_ready(start_one("api", database_url=database_url, **named))
+            async with http, Database.opened(database_url, size=20) as database:
+                merchant = await make_merchant(database, wallet=wallet)
+                read_settings = read(variables)
+                await simulated.register_callbacks(simulator.url, api.url, read_settings)
+                sim = Sim(http, simulator.url, {})
+                client = Client(http, api.url, merchant.key)
+                yield Town(sim, client, merchant, database, database_url, read_settings, variables)
+    finally:
+        simulator.stop()
+
+
+@asynccontextmanager
+async def a_worker(
+    town: Town, *, lease_seconds: float | None = None, mark: Callable[[str], None] = lambda _: None
+) -> AsyncIterator[Service]:
+    """A worker in this process, with a database pool of its own."""
+    stop = asyncio.Event()
+    async with Database.opened(town.database_url, size=10) as database:
+        service = Service.assemble(town.settings, database)
+        running = asyncio.ensure_future(
+            work(service, town.database_url, stop, finish_seconds=2, lease_seconds=lease_seconds, mark=mark)
+        )
+        try:
+            yield service
+        finally:
+            stop.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+            await service.finish()
+
+
+async def until(
+    question: Callable[[], Any], *, seconds: float = 30, pause: float = 0.1, what: str = "what was waited for"
+) -> Any:
+    """Ask until the answer is a good one."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while True:
+        answer = await question()
+        if answer:
+            return answer
+        assert asyncio.get_running_loop().time() < deadline, f"{what} did not happen in {seconds} s"
+        await asyncio.sleep(pause)
