@@ -14,6 +14,10 @@ class Kind(StrEnum):
     PAYOUT_RETURNED = "PAYOUT_RETURNED"  # given back, because the payout failed or was cancelled
     TOP_UP = "TOP_UP"  # the merchant's money arrived at the bank
     SETTLEMENT = "SETTLEMENT"  # sent to the merchant's bank account
+    CORRECTION_CREDIT = (
+        "CORRECTION_CREDIT"  # a network had said the opposite of what was true, in the merchant's favour
+    )
+    CORRECTION_DEBIT = "CORRECTION_DEBIT"  # … and at the merchant's cost
 
 
 # Between which accounts a move of each kind goes.
@@ -23,6 +27,8 @@ ROUTES: Mapping[Kind, tuple[Account, Account]] = {
     Kind.PAYOUT_RETURNED: (Account.IN_FLIGHT, Account.WALLET),
     Kind.TOP_UP: (Account.BANK, Account.WALLET),
     Kind.SETTLEMENT: (Account.WALLET, Account.BANK),
+    Kind.CORRECTION_CREDIT: (Account.SUSPENSE, Account.WALLET),
+    Kind.CORRECTION_DEBIT: (Account.WALLET, Account.SUSPENSE),
 }
 KINDS = {route: kind for kind, route in ROUTES.items()}
 

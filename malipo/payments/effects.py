@@ -58,6 +58,41 @@ CONTRADICTIONS: dict[tuple[Type, Status, Cause], Callable[[Transaction], list[Mo
     (Type.DISBURSEMENT, Status.COMPLETED, Cause.REFUSED): _came_in,
 }
 
+
+def _credit(transaction: Transaction) -> list[Move]:
+    """The merchant gets what they would have had, if the network had told the truth at once."""
+    if transaction.type is Type.COLLECTION:
+        moves = [Move(Account.SUSPENSE, Account.WALLET, transaction.net_amount)]
+        return [*moves, Move(Account.SUSPENSE, Account.FEES, transaction.fee)] if transaction.fee else moves
+    moves = [Move(Account.SUSPENSE, Account.WALLET, transaction.amount + transaction.fee)]
+    return [*moves, Move(Account.FEES, Account.SUSPENSE, transaction.fee)] if transaction.fee else moves
+
+
+def _debit(transaction: Transaction) -> list[Move]:
+    if transaction.type is Type.COLLECTION:
+        moves = [Move(Account.WALLET, Account.SUSPENSE, transaction.net_amount)]
+        return [*moves, Move(Account.FEES, Account.SUSPENSE, transaction.fee)] if transaction.fee else moves
+    moves = [Move(Account.WALLET, Account.SUSPENSE, transaction.amount + transaction.fee)]
+    return [*moves, Move(Account.SUSPENSE, Account.FEES, transaction.fee)] if transaction.fee else moves
+
+
+# How a contradiction is cleared, by what the merchant saw and what an operator has found to be true. Either the network
+# was right at first, and its float is as we had it; or it was right in the end, and the wallet follows.
+RESOLUTIONS: dict[tuple[Type, Status, Cause], Callable[[Transaction], list[Move]]] = {
+    (Type.COLLECTION, Status.FAILED, Cause.CONFIRMED): _credit,
+    (Type.COLLECTION, Status.FAILED, Cause.REFUSED): _went_out,
+    (Type.COLLECTION, Status.CANCELLED, Cause.CONFIRMED): _credit,
+    (Type.COLLECTION, Status.CANCELLED, Cause.REFUSED): _went_out,
+    (Type.COLLECTION, Status.COMPLETED, Cause.CONFIRMED): _came_in,
+    (Type.COLLECTION, Status.COMPLETED, Cause.REFUSED): _debit,
+    (Type.DISBURSEMENT, Status.FAILED, Cause.CONFIRMED): _debit,
+    (Type.DISBURSEMENT, Status.FAILED, Cause.REFUSED): _came_in,
+    (Type.DISBURSEMENT, Status.CANCELLED, Cause.CONFIRMED): _debit,
+    (Type.DISBURSEMENT, Status.CANCELLED, Cause.REFUSED): _came_in,
+    (Type.DISBURSEMENT, Status.COMPLETED, Cause.CONFIRMED): _went_out,
+    (Type.DISBURSEMENT, Status.COMPLETED, Cause.REFUSED): _credit,
+}
+
 EVENTS: dict[tuple[Type, Status], str] = {
     (Type.COLLECTION, Status.PENDING): "payment.pending",
     (Type.COLLECTION, Status.COMPLETED): "payment.completed",
@@ -83,6 +118,12 @@ def contradiction_of(transaction: Transaction) -> Posting:
     cause = Cause.REFUSED if transaction.status is Status.COMPLETED else Cause.CONFIRMED
     moves = CONTRADICTIONS[transaction.type, transaction.status, cause]
     return Posting(transaction.merchant_id, transaction.id, Step.CONTRADICTION, moves(transaction))
+
+
+def resolution_of(transaction: Transaction, truth: Cause) -> Posting:
+    """The moves that clear a contradiction, when it is known what became of the payment."""
+    moves = RESOLUTIONS[transaction.type, transaction.status, truth]
+    return Posting(transaction.merchant_id, transaction.id, Step.RESOLUTION, moves(transaction))
 
 
 def event_of(transaction: Transaction) -> str | None:

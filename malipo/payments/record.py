@@ -11,14 +11,15 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from malipo import ids
+from malipo import ids, money
 from malipo.db import Tx
+from malipo.ledger.book import WalletTooLow
 from malipo.ledger.entry import Posting, Step, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox import store as outbox
 from malipo.outbox.store import Fact
 from malipo.payments import shown
-from malipo.payments.effects import contradiction_of, event_of, posting_of
+from malipo.payments.effects import contradiction_of, event_of, posting_of, resolution_of
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 
@@ -90,6 +91,15 @@ async def contradict(tx: Tx, contradicted: Sequence[Transaction], *, now: dateti
     wallets = await ledger.lock(tx, {each.merchant_id for each in new})
     await ledger.post(tx, wallets, [contradiction_of(each) for each in new], now=now)
     return new
+
+
+async def resolve(tx: Tx, transaction: Transaction, truth: Cause, *, now: datetime) -> None:
+    """Clear a contradiction out of suspense. What the merchant saw stays; the wallet follows the truth."""
+    posting = resolution_of(transaction, truth)
+    wallets = await ledger.lock(tx, [transaction.merchant_id])
+    if not wallets[transaction.merchant_id].can_bear(posting.moves):
+        raise WalletTooLow(f"The wallet holds only {money.display(wallets[transaction.merchant_id].available)}.")
+    await ledger.post(tx, wallets, [posting], now=now)
 
 
 def after_change(before: Transaction, change: Change, now: datetime) -> Transaction | None:

@@ -74,3 +74,4 @@ CREATE UNIQUE INDEX resolutions_open ON resolutions (merchant_id, transaction_id
 ALTER TABLE moves DROP CONSTRAINT moves_step_check;
 ALTER TABLE moves ADD CONSTRAINT moves_step_check
     CHECK (step IN ('open', 'end', 'contradiction', 'resolution', 'booking'));
+CREATE INDEX moves_in_suspense ON moves (cause_id) WHERE step IN ('contradiction', 'resolution');

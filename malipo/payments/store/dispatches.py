@@ -15,7 +15,7 @@ from malipo.payments.transaction import Transaction
 
 NetworkKey = tuple[Channel, str]
 
-_DISPATCH = """
+DISPATCH = """
     d.route, d.next_act, d.sends, d.asks, d.not_founds, d.is_acknowledged, d.sent_at, d.hint, d.attention
 """
 
@@ -27,15 +27,7 @@ class Subject(NamedTuple):
     dispatch: Dispatch | None
 
 
-class Open(NamedTuple):
-    """An open payment, as an operator looks at it."""
-
-    transaction: Transaction
-    dispatch: Dispatch
-    due_at: datetime
-
-
-def _dispatch_of(row: Row) -> Dispatch | None:
+def dispatch_of(row: Row) -> Dispatch | None:
     if row["next_act"] is None:
         return None
     return Dispatch(
@@ -56,7 +48,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {_DISPATCH}
+        SELECT {COLUMNS}, {DISPATCH}
         FROM dispatches d
         JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE d.channel = $1 AND d.type = $2 AND d.route IS NULL AND d.due_at <= now()
@@ -74,7 +66,7 @@ async def claim_unsent(tx: Tx, route: str, *, most: int) -> list[Subject]:
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {_DISPATCH}
+        SELECT {COLUMNS}, {DISPATCH}
         FROM dispatches d
         JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE d.route = $1 AND d.next_act = 'send' AND d.due_at <= now()
@@ -90,7 +82,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {_DISPATCH}
+        SELECT {COLUMNS}, {DISPATCH}
         FROM dispatches d
         JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.route IS NULL
@@ -108,7 +100,7 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {_DISPATCH}
+        SELECT {COLUMNS}, {DISPATCH}
         FROM dispatches d
         JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE d.route = $1 AND d.type = 'COLLECTION' AND d.next_act = 'send' AND d.sends = 0
@@ -144,7 +136,7 @@ async def find_claimed(connection: Conn, claim: str) -> list[Subject]:
     return await _subjects(
         connection,
         f"""
-        SELECT {COLUMNS}, {_DISPATCH}
+        SELECT {COLUMNS}, {DISPATCH}
         FROM dispatches d
         JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE d.claim = $1 AND d.next_act = 'sending'
@@ -165,7 +157,7 @@ async def claim_asks(tx: Tx, route: str, *, lease_seconds: float, most: int) -> 
         UPDATE dispatches d SET due_at = now() + $2 * interval '1 second'
         FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
         WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
-        RETURNING {COLUMNS}, {_DISPATCH}
+        RETURNING {COLUMNS}, {DISPATCH}
         """,
         route,
         float(lease_seconds),
@@ -177,17 +169,24 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
     """The payments that networks know by these keys, held until the commit, in the order of their ids."""
     rows = await tx.fetch(
         f"""
-        SELECT {COLUMNS}, {_DISPATCH}
-        FROM transactions t
-        LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
+        SELECT {COLUMNS} FROM transactions t
         WHERE (t.channel, t.network_key) IN (SELECT * FROM unnest($1::text[], $2::text[]))
-        ORDER BY t.merchant_id, t.id FOR UPDATE OF t
+        ORDER BY t.merchant_id, t.id FOR UPDATE
         """,
         [channel for channel, _ in keys],
         [key for _, key in keys],
     )
-    found = [Subject(transaction_of(row), _dispatch_of(row)) for row in rows]
-    return {(each.transaction.channel, each.transaction.network_key): each for each in found}
+    found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
+    # In a statement of its own: joined to the first, it would be as it was before the lock was waited for.
+    rows = await tx.fetch(
+        f"""
+        SELECT d.merchant_id, d.transaction_id, {DISPATCH} FROM dispatches d
+        WHERE (d.merchant_id, d.transaction_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        *_columns(found),
+    )
+    there = {(row["merchant_id"], row["transaction_id"]): dispatch_of(row) for row in rows}
+    return {(each.channel, each.network_key): Subject(each, there.get(key)) for key, each in found.items()}
 
 
 async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) -> None:
@@ -246,7 +245,7 @@ async def delete(tx: Tx, keys: Collection[Key]) -> None:
 
 
 async def _subjects(connection: Conn, query: str, *arguments: object) -> list[Subject]:
-    return [Subject(transaction_of(row), _dispatch_of(row)) for row in await connection.fetch(query, *arguments)]
+    return [Subject(transaction_of(row), dispatch_of(row)) for row in await connection.fetch(query, *arguments)]
 
 
 def _columns(keys: Collection[Key]) -> tuple[list[str], list[str]]:

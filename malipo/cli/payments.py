@@ -1,0 +1,154 @@
+"""malipo payments …: payments that need an operator."""
+
+import argparse
+from datetime import datetime
+from typing import Any
+
+from malipo import clock, money
+from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.db import Database, Tx
+from malipo.errors import Forbidden, Missing
+from malipo.payments import resolve
+from malipo.payments.resolve import Finding, Resolved, Truth
+from malipo.payments.store import cases, hearings
+from malipo.payments.store.cases import Case
+from malipo.settings import Settings
+from malipo.trail.store import Actor
+
+_WHY = {
+    None: "takes too long",
+    "not_found": "the network does not know it, and it must not be sent again",
+    "forgotten": "the network had it, and now does not know it",
+    "differs": "the network speaks of another amount or phone",
+    "unsent": "the network speaks of it, and it was not sent",
+}
+
+
+def add_commands(commands: Any) -> None:
+    payments = commands.add_parser("payments", help="payments that need an operator")
+    acts = payments.add_subparsers(title="acts", metavar="ACT", required=True)
+    add_act(acts, "unsettled", _unsettled, "payments whose end is not known, or that a network has contradicted")
+    show = add_act(acts, "show", _show, "everything that was heard of one of them")
+    show.add_argument("payment", help="its id or reference")
+    propose = add_act(
+        acts, "resolve", _resolve, "say what became of one; of a payout, another operator must approve it"
+    )
+    propose.add_argument("payment", help="its id or reference")
+    truth = propose.add_mutually_exclusive_group(required=True)
+    truth.add_argument("--completed", dest="truth", action="store_const", const=Truth.COMPLETED, help="the money moved")
+    truth.add_argument("--failed", dest="truth", action="store_const", const=Truth.FAILED, help="it did not")
+    propose.add_argument("--evidence", required=True, help="how you know: what the network's statement or staff say")
+    propose.add_argument("--provider-reference", help="the network's receipt")
+    approve = add_act(acts, "approve", _approve, "approve what another operator has proposed")
+    approve.add_argument("payment", help="its id or reference")
+    reject = add_act(acts, "reject", _reject, "reject a proposal, or take your own back")
+    reject.add_argument("payment", help="its id or reference")
+
+
+def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.snapshot() as connection:
+            open_ = await cases.find_unsettled(connection, unsettled_seconds=settings.unsettled_seconds)
+            contradicted = await cases.find_contradicted(connection)
+        return [_row(case) for case in [*open_, *contradicted]]
+
+    return tell_table(
+        arguments,
+        with_database(settings, act),
+        empty="Every payment is settled, or its network has it in hand.",
+        right=("amount",),
+    )
+
+
+def _row(case: Case) -> dict[str, Any]:
+    transaction, dispatch = case.transaction, case.dispatch
+    return {
+        "payment": transaction.id,
+        "reference": transaction.reference,
+        "type": transaction.type,
+        "channel": transaction.channel,
+        "status": transaction.status,
+        "amount": transaction.amount,
+        "since": transaction.processing_at or transaction.created_at,
+        "why": "contradicted: " + _contradiction(case) if dispatch is None else _WHY[dispatch.attention],
+        "proposed": case.proposed,
+    }
+
+
+def _contradiction(case: Case) -> str:
+    said = "not paid" if case.transaction.status == "COMPLETED" else "paid"
+    return f"the network now says that it was {said}"
+
+
+def _show(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.begin() as tx:
+            case = await cases.lock(tx, arguments.payment)
+            if case is None:
+                raise Missing(f"There is no payment {arguments.payment!r} that is open or was contradicted.")
+            heard = await hearings.find(tx, case.transaction.merchant_id, case.transaction.id)
+        return [
+            {
+                "at": each.at,
+                "network": each.route,
+                "by": each.act,
+                "verdict": each.verdict,
+                "code": each.code,
+                "words": each.detail,
+            }
+            for each in heard
+        ]
+
+    return tell_table(arguments, with_database(settings, act), empty="Nothing was heard of it yet.")
+
+
+def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
+    finding = Finding(arguments.truth, arguments.evidence.strip(), arguments.provider_reference)
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
+        return await resolve.propose(tx, arguments.payment, finding, actor=_operator(actor, settings), now=now)
+
+    return _tell(arguments, write(settings, act))
+
+
+def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
+        return await resolve.approve(tx, arguments.payment, actor=_operator(actor, settings), now=now)
+
+    return _tell(arguments, write(settings, act))
+
+
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
+        return await resolve.reject(tx, arguments.payment, actor=_operator(actor, settings), now=now)
+
+    resolved = write(settings, act)
+    return tell(arguments, _shown(resolved), "Rejected. The payment is as it was.")
+
+
+def _operator(actor: Actor, settings: Settings) -> Actor:
+    """Only somebody with a name may say what became of money."""
+    if settings.operator is None:
+        raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
+    return actor
+
+
+def _tell(arguments: argparse.Namespace, resolved: Resolved) -> int:
+    amount, transaction = money.display(resolved.transaction.amount), resolved.transaction
+    sentence = (
+        f"Resolved: {transaction.reference}, {amount}, is {transaction.status}."
+        if resolved.is_done
+        else f"Proposed. Another operator must look at the evidence, then: malipo payments approve {transaction.id}"
+    )
+    return tell(arguments, _shown(resolved), sentence)
+
+
+def _shown(resolved: Resolved) -> dict[str, Any]:
+    transaction = resolved.transaction
+    return {
+        "payment": transaction.id,
+        "reference": transaction.reference,
+        "status": transaction.status,
+        "isDone": resolved.is_done,
+        "endedAt": clock.iso(transaction.ended_at) if transaction.ended_at else None,
+    }

@@ -1,0 +1,152 @@
+"""What an operator does about a payment whose network does not say what became of it, or says two things.
+
+It takes evidence. A collection is resolved by one operator; a payout is proposed by one and approved by another,
+because a payout that is given back although it was paid is money lost.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from malipo import ids
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.ledger.entry import Step
+from malipo.networks.contract import FailureCode
+from malipo.payments import record
+from malipo.payments.record import Change
+from malipo.payments.settle import reason_of
+from malipo.payments.store import cases
+from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.transaction import Cause, Status, Transaction, Type
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
+
+
+class Truth(StrEnum):
+    COMPLETED = "completed"  # the money moved
+    FAILED = "failed"  # it did not, or it came back
+
+    @property
+    def cause(self) -> Cause:
+        return Cause.CONFIRMED if self is Truth.COMPLETED else Cause.REFUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an operator has found out, and how they know."""
+
+    truth: Truth
+    evidence: str
+    provider_reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    transaction: Transaction
+    is_done: bool  # not so while a second operator has to agree
+
+
+async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Actor, now: datetime) -> Resolved:
+    """Say what became of a payment. For a collection that is enough."""
+    if not 10 <= len(finding.evidence) <= 1000:
+        raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
+    case = await _case(tx, id_or_reference)
+    transaction = case.transaction
+    if case.proposed is not None:
+        raise Conflict(f"It is already proposed as {case.proposed}; approve that, or reject it.")
+    proposal = Proposal(ids.mint("res_", now), finding.truth, finding.evidence, finding.provider_reference, actor.who)
+    await cases.insert_proposal(
+        tx,
+        transaction,
+        id_=proposal.id,
+        outcome=finding.truth,
+        evidence=finding.evidence,
+        provider_reference=finding.provider_reference,
+        proposed_by=actor.who,
+        now=now,
+    )
+    await _note(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
+    if transaction.type is Type.DISBURSEMENT:
+        return Resolved(transaction, is_done=False)
+    return await _apply(tx, case, proposal, actor=actor, now=now)
+
+
+async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
+    """Agree with what another operator has proposed."""
+    case = await _case(tx, id_or_reference)
+    proposal = await _proposal(tx, case)
+    if proposal.proposed_by == actor.who:
+        raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
+    return await _apply(tx, case, proposal, actor=actor, now=now)
+
+
+async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
+    """Disagree with a proposal, or take one's own back."""
+    case = await _case(tx, id_or_reference)
+    proposal = await _proposal(tx, case)
+    await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=False, now=now)
+    await _note(tx, actor, "payment.resolution_rejected", case.transaction, proposal, now=now)
+    return Resolved(case.transaction, is_done=False)
+
+
+async def _case(tx: Tx, id_or_reference: str) -> Case:
+    case = await cases.lock(tx, id_or_reference)
+    if case is None:
+        raise Missing(f"There is no payment {id_or_reference!r} that is open or was contradicted.")
+    if case.is_sending:
+        raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
+    if case.transaction.status is Status.PENDING:
+        raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
+    if case.transaction.status.is_final:
+        steps = await cases.find_steps(tx, case.transaction)
+        if Step.CONTRADICTION not in steps or Step.RESOLUTION in steps:
+            raise Conflict(f"It is {case.transaction.status}, and nothing contradicts that.")
+    return case
+
+
+async def _proposal(tx: Tx, case: Case) -> Proposal:
+    proposal = await cases.find_proposal(tx, case.transaction)
+    if proposal is None:
+        raise Missing("Nobody has proposed what became of it.")
+    return proposal
+
+
+async def _apply(tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: datetime) -> Resolved:
+    truth, transaction = Truth(proposal.outcome), case.transaction
+    await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=True, now=now)
+    if transaction.status.is_final:
+        await record.resolve(tx, transaction, truth.cause, now=now)
+    else:
+        failure = None if truth is Truth.COMPLETED else FailureCode.REJECTED
+        change = Change(
+            merchant_id=transaction.merchant_id,
+            transaction_id=transaction.id,
+            cause=truth.cause,
+            provider_reference=proposal.provider_reference,
+            failure_code=failure,
+            failure_reason=None if failure is None else reason_of(failure),
+        )
+        [outcome] = await record.advance(tx, [change], now=now)
+        assert outcome is not None
+        assert outcome.has_moved
+        transaction = outcome.transaction
+    await _note(tx, actor, "payment.resolved", transaction, proposal, now=now)
+    return Resolved(transaction, is_done=True)
+
+
+async def _note(
+    tx: Tx, actor: Actor, what: str, transaction: Transaction, proposal: Proposal, *, now: datetime
+) -> None:
+    await trail.note(
+        tx,
+        actor,
+        what,
+        now=now,
+        merchant_id=transaction.merchant_id,
+        transaction=transaction.id,
+        amount=transaction.amount,
+        outcome=proposal.outcome,
+        evidence=proposal.evidence,
+        proposed_by=proposal.proposed_by,
+    )
