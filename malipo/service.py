@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from malipo import clock as clocks
-from malipo import ids
+from malipo import ids, log
 from malipo.clock import Clock
 from malipo.db import Conn, ConnectionLost, Contention, Database, DataError, Tx
 from malipo.db.bell import Bell
@@ -148,6 +148,13 @@ class Service:
         settled = await self._settle(report)
         if settled is not None and settled.transaction.status is not settled.before:
             self._count(settled.transaction)
+            log.info(
+                "payment.settled",
+                transaction=settled.transaction.id,
+                status=settled.transaction.status,
+                by=report.heard.act,
+                network=report.heard.route,
+            )
         return settled
 
     def _count(self, transaction: Transaction) -> None:

@@ -5,16 +5,18 @@ import os
 import secrets
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import msgspec
 import uvloop
 
 from malipo import clock, log, money
 from malipo.api.server import serve as serve_api
+from malipo.cli import simulated
+from malipo.cli.children import Children
 from malipo.cli.serving import DEMO_MERCHANT, migrate_at
 from malipo.cli.work import database_url
 from malipo.db import Database, Tx
@@ -24,7 +26,7 @@ from malipo.merchants.keys import Environment, Permission, hash_of
 from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import keys, merchants, people
-from malipo.settings import Settings
+from malipo.settings import Settings, read, variable
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
 
@@ -50,32 +52,72 @@ def add_commands(commands: Any) -> None:
 def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
     began = time.monotonic()
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if settings.secret_key is None:
-        settings = replace(settings, secret_key=_kept_secret(settings.data_dir / "secret.key"))
     log_file = settings.data_dir / "malipo.log"
     with log_file.open("a") as lines, database_url(settings) as url:
         log.configure(level=settings.log_level, stream=lines)
         print("malipo: PostgreSQL is up", file=sys.stderr)
-        uvloop.run(_run(settings, url, log_file, began))
+        uvloop.run(_Demo(settings, url, lines, began).run())
     print("malipo: stopped", file=sys.stderr)
     return 0
 
 
-async def _run(settings: Settings, url: str, log_file: Path, began: float) -> None:
-    await migrate_at(url)
-    demo_file = settings.data_dir / "demo.json"
-    async with Database.opened(url, size=4) as database, database.begin() as tx:
-        access = await _access(tx, settings, _remembered(demo_file), clock.now())
-    base_url = f"http://{settings.host}:{settings.port}"
+class _Demo:
+    """PostgreSQL is there; then migrations, the simulated networks, the API and the worker, in this order."""
 
-    def ready() -> None:
+    def __init__(self, settings: Settings, url: str, lines: TextIO, began: float) -> None:
+        self._settings = settings
+        self._url = url
+        self._lines = lines
+        self._began = began
+        self._phones_url = f"http://{settings.host}:{settings.simulator_port}"
+        self._base_url = f"http://{settings.host}:{settings.port}"
+        self._file = settings.data_dir / "demo.json"
+
+    async def run(self) -> None:
+        await migrate_at(self._url)
+        async with Children(self._lines) as children:
+            await children.start("malipo_simulator", self._simulator_arguments(), os.environ)
+            variables = await self._variables()
+            settings = read(variables)
+            async with Database.opened(self._url, size=4) as database, database.begin() as tx:
+                access = await _access(tx, settings, _remembered(self._file), clock.now())
+            await simulated.register_callbacks(self._phones_url, self._base_url, settings)
+            await children.start("malipo", ["worker"], variables)
+            await serve_api(settings, self._url, on_ready=lambda: self._welcome(access))
+
+    def _simulator_arguments(self) -> list[str]:
+        state = self._settings.data_dir / "simulator"
+        return [
+            *("--host", self._settings.host),
+            *("--port", str(self._settings.simulator_port)),
+            *("--state", str(state)),
+        ]
+
+    async def _variables(self) -> dict[str, str]:
+        """The environment, completed with what makes a demo: the networks' credentials, and a secret of our own."""
+        portal = await simulated.credentials(self._phones_url)
+        made = simulated.environment(self._phones_url, portal) | {
+            variable("secret_key"): _kept_secret(self._settings.data_dir / "secret.key"),
+            variable("webhook_allow_private"): "true",
+            variable("worker_stop_seconds"): "1",
+        }
+        # Whatever is set by hand wins.
+        return {name: value for name, value in made.items() if f"{name}_FILE" not in os.environ} | dict(os.environ)
+
+    def _welcome(self, access: _Access) -> None:
         _write(
-            demo_file,
-            {"baseUrl": base_url, "apiKey": access.api_key, "email": access.email, "password": access.password},
+            self._file,
+            {
+                "baseUrl": self._base_url,
+                "phonesUrl": self._phones_url,
+                "apiKey": access.api_key,
+                "email": access.email,
+                "password": access.password,
+            },
         )
-        print(_welcome(base_url, access, log_file, time.monotonic() - began), flush=True)
-
-    await serve_api(settings, url, on_ready=ready)
+        log_file = self._settings.data_dir / "malipo.log"
+        seconds = time.monotonic() - self._began
+        print(_welcome(self._base_url, self._phones_url, access, log_file, seconds), flush=True)
 
 
 async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:
@@ -150,10 +192,11 @@ def _save(path: Path, content: bytes) -> None:
     new.replace(path)
 
 
-def _welcome(base_url: str, access: _Access, log_file: Path, seconds: float) -> str:
+def _welcome(base_url: str, phones_url: str, access: _Access, log_file: Path, seconds: float) -> str:
     return f"""
 malipo is ready ({seconds:.1f} s).
 
+  Phones     {phones_url}   answer the customer's phone here
   API        {base_url}
   API docs   {base_url}/docs
   API key    {access.api_key}
@@ -167,6 +210,12 @@ Take a first payment:
     -H 'Idempotency-Key: order-1' \\
     -H 'content-type: application/json' \\
     -d '{{"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000100", "buyerName": "Asha"}}'
+
+Then answer the customer's phone, and see what became of it:
+
+  {phones_url}/phones/+255754000100
+
+  curl -s '{base_url}/v1/payments?limit=1' -H 'x-api-key: {access.api_key}'
 
 Log: {log_file}. Ctrl-C stops everything.
 """

@@ -10,7 +10,7 @@ import uvloop
 
 from malipo import log
 from malipo.api.server import serve as serve_api
-from malipo.cli.children import UNTIL_STDIN_CLOSES, kept_running, until_stdin_closes
+from malipo.cli.children import UNTIL_STDIN_CLOSES, Children, until_stdin_closes
 from malipo.cli.work import add_act, database_url, tell, with_database
 from malipo.db import Database
 from malipo.db.migrate import migrate
@@ -48,7 +48,8 @@ async def _migrate_and_serve(settings: Settings, url: str) -> None:
     async with Database.opened(url, size=4) as database, database.read() as connection:
         if await merchants.find_by_name(connection, DEMO_MERCHANT):
             log.warning("serve.demo_data", message="The demo merchant, its key and its money are in this database.")
-    async with kept_running("malipo", ["worker"], environment=os.environ, output=sys.stderr):
+    async with Children(sys.stderr) as children:
+        await children.start("malipo", ["worker"], os.environ)
         await serve_api(settings, url)
 
 

@@ -45,6 +45,9 @@ async def check(connection: Conn) -> list[Finding]:
         *await _wrong_channels(connection),
         *await _wrong_events(connection),
         *await _lost_keys(connection),
+        *await _idle(connection),
+        *await _wrong_contradictions(connection),
+        *await _wrong_resolutions(connection),
     ]
 
 
@@ -109,3 +112,47 @@ async def _lost_keys(connection: Conn) -> list[Finding]:
         """
     )
     return [Finding("idempotency key without its transaction", row["transaction_id"], None, None) for row in rows]
+
+
+async def _idle(connection: Conn) -> list[Finding]:
+    """Open payments that no worker would ever take up again."""
+    rows = await connection.fetch(
+        """
+        SELECT t.id, t.amount FROM transactions t
+        LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
+        WHERE t.status IN ('PENDING', 'PROCESSING') AND d.transaction_id IS NULL ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("open payment that nobody works on", row["id"], row["amount"], row["amount"]) for row in rows]
+
+
+async def _wrong_contradictions(connection: Conn) -> list[Finding]:
+    """Money in suspense, held against the payment whose network took back its word."""
+    rows = await connection.fetch(
+        """
+        SELECT m.cause_id, m.amount AS stored, t.amount AS computed
+        FROM moves m LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+        WHERE m.step = 'contradiction' AND (m.line, m.source, m.target, m.amount) IS DISTINCT FROM (
+            1,
+            CASE WHEN (t.type = 'COLLECTION') = (t.status <> 'COMPLETED') THEN 'float' ELSE 'suspense' END,
+            CASE WHEN (t.type = 'COLLECTION') = (t.status <> 'COMPLETED') THEN 'suspense' ELSE 'float' END,
+            CASE WHEN t.status IN ('COMPLETED', 'FAILED', 'CANCELLED') THEN t.amount END)
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("contradiction", row["cause_id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _wrong_resolutions(connection: Conn) -> list[Finding]:
+    """What was cleared must have been in suspense, and must leave nothing there."""
+    rows = await connection.fetch(
+        """
+        SELECT cause_id, left_over FROM (
+            SELECT cause_id, bool_or(step = 'resolution') AS is_cleared,
+                   bool_or(step = 'contradiction') AS was_there,
+                   sum(CASE 'suspense' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint AS left_over
+            FROM moves WHERE step IN ('contradiction', 'resolution') GROUP BY merchant_id, cause_id) AS cleared
+        WHERE is_cleared AND (left_over <> 0 OR NOT was_there) ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("resolution that leaves money in suspense", row["cause_id"], row["left_over"], 0) for row in rows]
