@@ -12,6 +12,7 @@ from typing import NoReturn
 from malipo import settings as settings_
 from malipo.api.server import CannotListen
 from malipo.cli import demo, keys, ledger, merchants, operators, payments, serving, tariffs, wallet
+from malipo.cli.simulated import NoSimulator
 from malipo.db import ConnectionLost
 from malipo.db.embedded import EmbeddedError
 from malipo.db.migrate import SchemaTooNew
@@ -45,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     except Refusal as refusal:
         told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
         return _complain(*(told or [refusal.message]), code=2)
-    except (CannotListen, EmbeddedError, SchemaTooNew) as error:
+    except (CannotListen, EmbeddedError, NoSimulator, SchemaTooNew) as error:
         return _complain(str(error), code=1)
     except ConnectionLost as error:
         return _complain(f"The database does not answer: {error}", code=1)

@@ -23,6 +23,7 @@ class Children:
     def __init__(self, output: IO[str]) -> None:
         self._output = output
         self._keepers: list[asyncio.Task[None]] = []
+        self._starting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -30,9 +31,14 @@ class Children:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._starting is not None:
+            await self._starting
         for keeper in self._keepers:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
+
+    def start_soon(self, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._starting = asyncio.get_running_loop().create_task(self.start(module, arguments, environment))
 
     async def start(self, module: str, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
         """`python -m MODULE ARGUMENTS`, until the end."""

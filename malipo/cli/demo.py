@@ -3,6 +3,7 @@
 import argparse
 import os
 import secrets
+import socket
 import sys
 import time
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import msgspec
 import uvloop
 
 from malipo import clock, log, money
+from malipo.api.server import CannotListen
 from malipo.api.server import serve as serve_api
 from malipo.cli import simulated
 from malipo.cli.children import Children
@@ -51,6 +53,8 @@ def add_commands(commands: Any) -> None:
 
 def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
     began = time.monotonic()
+    for name in ("port", "simulator_port"):
+        _require_free(settings.host, getattr(settings, name), variable(name))
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     log_file = settings.data_dir / "malipo.log"
     with log_file.open("a") as lines, database_url(settings) as url:
@@ -118,6 +122,15 @@ class _Demo:
         log_file = self._settings.data_dir / "malipo.log"
         seconds = time.monotonic() - self._began
         print(_welcome(self._base_url, self._phones_url, access, log_file, seconds), flush=True)
+
+
+def _require_free(host: str, port: int, name: str) -> None:
+    """Before anything is started: a second demo must not speak to the first one's networks."""
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise CannotListen(f"Cannot listen on {host} port {port}: {reason}. Set {name} to another.") from None
 
 
 async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:

@@ -49,8 +49,8 @@ async def _migrate_and_serve(settings: Settings, url: str) -> None:
         if await merchants.find_by_name(connection, DEMO_MERCHANT):
             log.warning("serve.demo_data", message="The demo merchant, its key and its money are in this database.")
     async with Children(sys.stderr) as children:
-        await children.start("malipo", ["worker"], os.environ)
-        await serve_api(settings, url)
+        # Not before we have our port: a second service on one machine ends with a sentence, and without a trace.
+        await serve_api(settings, url, on_ready=lambda: children.start_soon("malipo", ["worker"], os.environ))
 
 
 async def migrate_at(url: str) -> None:

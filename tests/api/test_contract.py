@@ -51,9 +51,18 @@ from tests.conftest import (
     starting,
     until_ready,
 )
+from tests.networks.keys import MPESA_PUBLIC_KEY
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
 CONTRACT: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(contracts.load()))
+# A network that is connected, and that nobody calls.
+CONNECTED = {
+    "mpesa_base_url": "http://127.0.0.1:9/mpesa",
+    "mpesa_api_key": "key",
+    "mpesa_public_key": MPESA_PUBLIC_KEY,
+    "mpesa_service_provider_code": "000000",
+    "mpesa_callback_token": "a-token-of-the-contract",
+}
 PASSWORD = "maji ya kunde 7"
 
 # Wide enough for everything here; without limits there would be no headers that tell them.
@@ -268,7 +277,7 @@ def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory
     database_url = asyncio.run(create_database(postgres, template))
     with starting(tmp_path_factory.mktemp("contract")) as start:
         # Attempts to log in are counted for each address; a proxy that we trust tells as many as we like.
-        running = start("api", database_url=database_url, trusted_proxies="127.0.0.1/32", **WIDE_LIMITS)
+        running = start("api", database_url=database_url, trusted_proxies="127.0.0.1/32", **WIDE_LIMITS, **CONNECTED)
         yield asyncio.run(_furnish(running, database_url))
 
 
@@ -387,6 +396,8 @@ def test_every_good_answer_fits_the_contract(world: World) -> None:
     _meet(do, world)
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/docs.css"):
         do("GET", path)
+    said = {"input_ResultCode": "INS-0", "input_ThirdPartyConversationID": "1M7EXJ8ZQ4T7K2WB"}
+    do("POST", "/callbacks/{route}/{token}", said, at=f"/callbacks/mpesa/{CONNECTED['mpesa_callback_token']}")
     assert do.seen == set(OPERATIONS)
 
 
