@@ -25,6 +25,8 @@ VALUES ('mer_' || lpad(:merchant::text, 26, '0'), 'txn_' || lpad(:id::text, 26, 
         'MLP-' || lpad(:id::text, 16, '0'), lpad(:id::text, 16, '0'), 'COLLECTION', 'MPESA', 'PENDING', :amount, :fee,
         '+2557' || :phone::text, 'Asha Juma', 'Sukari kilo mbili', '{"orderId":"A-1001"}',
         'mlp-' || lpad(:id::text, 16, '0') || E'\n+2557' || :phone::text || E'\nasha juma', now());
+INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at)
+VALUES ('mer_' || lpad(:merchant::text, 26, '0'), 'txn_' || lpad(:id::text, 26, '0'), 'MPESA', 'COLLECTION', now());
 INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at)
 VALUES ('evt_' || lpad(:id::text, 26, '0'), 'mer_' || lpad(:merchant::text, 26, '0'),
         'txn_' || lpad(:id::text, 26, '0'), 'payment.pending',
