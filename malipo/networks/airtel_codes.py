@@ -22,7 +22,7 @@ _REFUSED: dict[str, FailureCode] = {
     "DP00900001003": FailureCode.LIMIT_EXCEEDED,
     "DP00900001004": FailureCode.LIMIT_EXCEEDED,
     "DP00900001005": FailureCode.REJECTED,
-    "DP00900001007": FailureCode.CHANNEL_UNAVAILABLE,  # our own float is short
+    "DP00900001007": FailureCode.INSUFFICIENT_FUNDS,  # our own float is short
     "DP00900001009": FailureCode.INVALID_RECIPIENT,
     "DP00900001012": FailureCode.INVALID_RECIPIENT,
     "DP00900001013": FailureCode.REJECTED,

@@ -268,8 +268,7 @@ def _refused(code: str, detail: str, type_: Type | None = None) -> Answer:
     if code not in _REFUSED:
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail, is_fault=code in ("INS-1", "INS-16"))
     is_ours = code in _LIMITS_OF_OURS or (code == "INS-2006" and type_ is Type.DISBURSEMENT)
-    failure = FailureCode.CHANNEL_UNAVAILABLE if is_ours else _REFUSED[code]
-    answer = _ended(failure, code, detail)
+    answer = _ended(_REFUSED[code], code, detail)
     return msgspec.structs.replace(answer, alert=f"M-Pesa: {code} {detail}".strip()) if is_ours else answer
 
 

@@ -20,6 +20,14 @@ _SENDS = 3
 _UNSENT_PAUSE_SECONDS = 5.0
 
 
+# A payout has no customer who could decline it; what its payer lacks is our own float.
+_OF_A_PAYOUT = {
+    FailureCode.DECLINED: FailureCode.REJECTED,
+    FailureCode.EXPIRED: FailureCode.REJECTED,
+    FailureCode.INSUFFICIENT_FUNDS: FailureCode.CHANNEL_UNAVAILABLE,
+}
+
+
 class Act(StrEnum):
     """How we come to hear."""
 
@@ -53,6 +61,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     not_founds: int = 0
     is_acknowledged: bool = False
     sent_at: datetime | None = None
+    is_hinted: bool = False
     hint: FailureCode | None = None
     attention: Attention | None = None
 
@@ -98,7 +107,7 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
             # A refusal of the second sending says nothing about the first.
             return _ask_later(dispatch, heard, rules)
         case Verdict.REFUSED:
-            return Decision(cause=Cause.REFUSED, failure_code=_failure_of(heard.answer, dispatch))
+            return Decision(cause=Cause.REFUSED, failure_code=_failure_of(transaction.type, heard.answer, dispatch))
         case Verdict.UNSENT if heard.act is Act.SEND:
             unsent = replace(dispatch, next_act=Next.SEND, sends=dispatch.sends - 1)
             return Decision(dispatch=unsent, wait_seconds=_UNSENT_PAUSE_SECONDS)
@@ -146,19 +155,25 @@ def _ask_later(dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
     if heard.act is Act.CALLBACK and dispatch.next_act is Next.SENDING:
         # The worker that is at it will say more.
         return Decision(dispatch=dispatch)
-    return Decision(dispatch=replace(dispatch, next_act=Next.ASK, asks=asks), wait_seconds=seconds)
+    # The answer may be older than the hint that overtook it.
+    wait_seconds = 0 if dispatch.is_hinted else seconds
+    return Decision(
+        dispatch=replace(dispatch, next_act=Next.ASK, asks=asks, is_hinted=False), wait_seconds=wait_seconds
+    )
 
 
 def _ask_now(dispatch: Dispatch) -> Decision:
     """Also what was about to be sent: somebody has heard of it, so nothing is sent before the network was asked."""
     next_act = Next.ASK if dispatch.next_act is Next.SEND else dispatch.next_act
-    return Decision(dispatch=replace(dispatch, next_act=next_act), wait_seconds=0)
+    return Decision(dispatch=replace(dispatch, next_act=next_act, is_hinted=True), wait_seconds=0)
 
 
-def _failure_of(answer: Answer, dispatch: Dispatch) -> FailureCode:
+def _failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
     """A query often says no more than that it failed. Why, an unsigned callback is good enough to say."""
     failure = answer.failure_code or FailureCode.REJECTED
-    return dispatch.hint if failure is FailureCode.REJECTED and dispatch.hint else failure
+    if failure is FailureCode.REJECTED and dispatch.hint:
+        failure = dispatch.hint
+    return _OF_A_PAYOUT.get(failure, failure) if type_ is Type.DISBURSEMENT else failure
 
 
 def _differs(transaction: Transaction, answer: Answer) -> bool:

@@ -17,6 +17,7 @@ CREATE TABLE dispatches (
     not_founds      integer NOT NULL DEFAULT 0, -- in a row, since it was last sent
     is_acknowledged boolean NOT NULL DEFAULT false, -- the network has said that it has it
     sent_at         timestamptz,
+    is_hinted       boolean NOT NULL DEFAULT false, -- an unsigned callback has come since the last answer
     hint            text, -- why it failed, as an unsigned callback has it
     attention       text, -- why an operator must look at it
     PRIMARY KEY (merchant_id, transaction_id),

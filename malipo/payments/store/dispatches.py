@@ -16,7 +16,8 @@ from malipo.payments.transaction import Transaction
 NetworkKey = tuple[Channel, str]
 
 DISPATCH = """
-    d.route, d.next_act, d.sends, d.asks, d.not_founds, d.is_acknowledged, d.sent_at, d.hint, d.attention
+    d.route, d.next_act, d.sends, d.asks, d.not_founds, d.is_acknowledged, d.sent_at, d.is_hinted, d.hint,
+    d.attention
 """
 
 
@@ -38,6 +39,7 @@ def dispatch_of(row: Row) -> Dispatch | None:
         not_founds=row["not_founds"],
         is_acknowledged=row["is_acknowledged"],
         sent_at=row["sent_at"],
+        is_hinted=row["is_hinted"],
         hint=None if row["hint"] is None else FailureCode(row["hint"]),
         attention=None if row["attention"] is None else Attention(row["attention"]),
     )
@@ -197,12 +199,13 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         """
         UPDATE dispatches d
         SET route = new.route, next_act = new.next_act, sends = new.sends, asks = new.asks,
-            not_founds = new.not_founds, is_acknowledged = new.is_acknowledged, hint = new.hint,
-            attention = new.attention, due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
+            not_founds = new.not_founds, is_acknowledged = new.is_acknowledged, is_hinted = new.is_hinted,
+            hint = new.hint, attention = new.attention,
+            due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::int[], $7::int[],
-                    $8::boolean[], $9::text[], $10::text[], $11::float8[])
-             AS new (merchant_id, transaction_id, route, next_act, sends, asks, not_founds, is_acknowledged, hint,
-                     attention, seconds)
+                    $8::boolean[], $9::boolean[], $10::text[], $11::text[], $12::float8[])
+             AS new (merchant_id, transaction_id, route, next_act, sends, asks, not_founds, is_acknowledged,
+                     is_hinted, hint, attention, seconds)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
         *_columns([key for key, _, _ in decided]),
@@ -212,6 +215,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         [each.asks for _, each, _ in decided],
         [each.not_founds for _, each, _ in decided],
         [each.is_acknowledged for _, each, _ in decided],
+        [each.is_hinted for _, each, _ in decided],
         [each.hint for _, each, _ in decided],
         [each.attention for _, each, _ in decided],
         [seconds for _, _, seconds in decided],
