@@ -5,7 +5,7 @@ One registry for each service, nothing global, so that two services in one proce
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -43,6 +43,20 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._calls = Counter(
+            "malipo_network_calls", "Calls to networks", ["network", "act", "verdict"], registry=self._registry
+        )
+        self._call_seconds = Histogram(
+            "malipo_network_seconds",
+            "Time of a call to a network",
+            ["network", "act"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._down = Gauge(
+            "malipo_network_down", "1 while nothing is sent to a network", ["network"], registry=self._registry
+        )
+
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         key = (method, route, status)
         if key not in self._of_request:  # To look labels up by their names costs more than to count.
@@ -73,6 +87,17 @@ class Metrics:
         if key not in self._of_transaction:
             self._of_transaction[key] = self._transactions.labels(*key)
         self._of_transaction[key].inc()
+
+    def count_call(self, network: str, act: str, verdict: str, seconds: float) -> None:
+        self._calls.labels(network, act, verdict).inc()
+        self._call_seconds.labels(network, act).observe(seconds)
+
+    def watch_circuit(self, network: str, is_open: Callable[[], bool]) -> None:
+        self._down.labels(network).set_function(is_open)
+
+    def expose_on(self, host: str, port: int) -> None:
+        """Answer Prometheus on a port of its own, for a process that has no other."""
+        start_http_server(port, host, self._registry)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

@@ -72,6 +72,7 @@ class Settings(MpesaSettings, AirtelMoneySettings):
     not_found_seconds: int = setting(300, parse.whole(0, 86_400))
     lapse_seconds: int = setting(600, parse.whole(1, 86_400))
     unsettled_seconds: int = setting(3600, parse.whole(1, 864_000))
+    worker_metrics_port: int | None = setting(None, parse.PORT)
     worker_stop_seconds: int = setting(10, parse.whole(0, 600))
 
     # Webhooks.

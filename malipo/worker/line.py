@@ -5,6 +5,7 @@ places, for sending and for asking, so a network that hangs delays nobody else.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
@@ -41,6 +42,7 @@ class Line:
         self._call_seconds = connector.timeout_seconds + 5
         self._lease_seconds = lease_seconds or self._call_seconds + _START_SECONDS + _MARGIN_SECONDS
         self._circuit = Circuit(service, connector)
+        service.metrics.watch_circuit(connector.name, lambda: self._circuit.is_open)
         self._to_send = asyncio.Event()
         self._to_ask = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
@@ -148,19 +150,20 @@ class Line:
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
         self._mark("sending")
-        answer = await self._call(self._connector.send, transaction)
+        answer = await self._call(Act.SEND, self._connector.send, transaction)
         self._mark("answered")
         await self._report(transaction, Act.SEND, answer)
         self._mark("recorded")
 
     async def _ask(self, transaction: Transaction) -> None:
         self._mark("asking")
-        answer = await self._call(self._connector.ask, transaction)
+        answer = await self._call(Act.ASK, self._connector.ask, transaction)
         self._mark("told")
         await self._report(transaction, Act.ASK, answer)
         self._mark("noted")
 
-    async def _call(self, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction) -> Answer:
+    async def _call(self, act: Act, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction) -> Answer:
+        began = time.perf_counter()
         try:
             async with asyncio.timeout(self._call_seconds):
                 answer = await call(_order_of(transaction))
@@ -171,6 +174,8 @@ class Line:
             log.error("network.connector_broke", error, route=self._connector.name)
             answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
         self._circuit.note(answer)
+        seconds = time.perf_counter() - began
+        self._service.metrics.count_call(self._connector.name, act, answer.verdict, seconds)
         return answer
 
     async def _report(self, transaction: Transaction, act: Act, answer: Answer) -> None:

@@ -26,6 +26,8 @@ async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> N
         asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
     async with Database.opened(database_url, size=settings.database_pool) as database:
         service = Service.assemble(settings, database)
+        if settings.worker_metrics_port is not None:
+            service.metrics.expose_on(settings.host, settings.worker_metrics_port)
         try:
             await work(service, database_url, stop, finish_seconds=settings.worker_stop_seconds)
         finally:
