@@ -1,9 +1,8 @@
 """What Airtel's codes say. A code that is not here says nothing."""
 
-from malipo.networks.contract import Answer, FailureCode, Verdict
+from malipo.networks.contract import Answer, FailureCode, Type, Verdict
 
-COLLECTED = "DP00800001001"
-PAID = "DP00900001001"
+SUCCESS = {Type.COLLECTION: "DP00800001001", Type.DISBURSEMENT: "DP00900001001"}
 _IN_PROCESS = {"DP00800001006", "DP00900001006"}
 MISSING = {"DP00800001025", "DP00900001015", "ESB000045"}
 
@@ -84,8 +83,14 @@ def failure_of(code: str) -> FailureCode | None:
     return _REFUSED.get(code)
 
 
-def alert_of(code: str) -> str | None:
+def alert_of(code: str, letters: str = "") -> str | None:
+    if letters == "TR":
+        return "Airtel Money has given the money back."
     return f"Airtel Money: our float is short ({code})." if code == _FLOAT_IS_SHORT else None
+
+
+def is_misconfigured(code: str) -> bool:
+    return code in _MISCONFIGURED
 
 
 def misconfigured(code: str, detail: str) -> Answer:

@@ -16,6 +16,7 @@ import msgspec
 
 from malipo.networks import airtel_codes as codes
 from malipo.networks import rsa
+from malipo.networks.authorised import Authorised, NoWayIn, turned_away
 from malipo.networks.contract import (
     Acknowledgement,
     Answer,
@@ -26,18 +27,12 @@ from malipo.networks.contract import (
     Type,
     Verdict,
 )
-from malipo.networks.held import Held
-from malipo.networks.wire import Lost, Reply, Unsent, Wire, json_object, text_of
+from malipo.networks.wire import Lost, Reply, Unsent, Wire, is_key, json_object, receipt_of, text_of
 from malipo.networks.words import cleaned
 from malipo.settings.networks import AirtelMoneySettings
 
 _encode = msgspec.json.Encoder().encode
 _TOKEN_MARGIN_SECONDS = 30
-
-
-class _NoToken(Exception):  # noqa: N818
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
 
 
 class _RawCallback(msgspec.Struct):
@@ -65,8 +60,8 @@ class AirtelMoney:
             settings.airtel_money_pin or "",
             padding_=settings.airtel_money_pin_padding,
         )
-        self._token = Held(self._fetch_token)
         self.timeout_seconds: float = settings.airtel_money_timeout_seconds
+        self._authorised = Authorised(self._fetch_token, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.airtel_money_concurrency
 
     def resubmit(self, type_: Type) -> Resubmit:
@@ -78,7 +73,7 @@ class AirtelMoney:
         else:
             path, body = self._settings.airtel_money_disbursement_path, self._disbursement(order)
         reply = await self._call("POST", path, body=_encode(body))
-        return reply if isinstance(reply, Answer) else _of_payment(reply, order.type)
+        return reply if isinstance(reply, Answer) else _of_payment(reply, order)
 
     async def ask(self, order: Order) -> Answer:
         path = (
@@ -90,12 +85,12 @@ class AirtelMoney:
         if isinstance(reply, Answer):
             # Whatever became of the question, it says nothing of the payment.
             return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
-        return _of_enquiry(reply, order.type)
+        return _of_enquiry(reply, order)
 
     async def probe(self) -> Answer:
         try:
             await self._fetch_token()
-        except _NoToken as error:
+        except NoWayIn as error:
             return error.answer
         return Answer(verdict=Verdict.WAITING, code="token")
 
@@ -113,7 +108,7 @@ class AirtelMoney:
             return None
         said = json_object(raw) or {}
         our_key = text_of(said.get("id"))
-        if not our_key.isalnum():
+        if not is_key(our_key):
             return None
         answer = _of_letters(said, "status_code") or Answer(verdict=Verdict.UNKNOWN, code=_code(said))
         return News(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
@@ -153,23 +148,17 @@ class AirtelMoney:
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
         """A call under the token; once more, with the same bytes, when it is told that the token is over."""
-        reply = None
-        for _ in range(2):
-            try:
-                token = await self._token.get()
-            except _NoToken as error:
-                return error.answer
-            reply = await self._request(method, path, token, body)
-            if isinstance(reply, Unsent):
-                return Answer(verdict=Verdict.UNSENT, code="unsent", detail=reply.reason, is_fault=True)
-            if isinstance(reply, Lost):
-                return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
-            if reply.status != 401:
-                return reply
-            self._token.drop(token)
-        return codes.misconfigured("HTTP 401", "the token is not accepted")
+        reply = await self._authorised.call(
+            lambda token, seconds: self._request(method, path, token, body, seconds),
+            is_over=lambda reply: reply.status == 401,
+        )
+        if isinstance(reply, Reply) and reply.status == 401:
+            return codes.misconfigured("HTTP 401", "the token is not accepted")
+        return reply
 
-    async def _request(self, method: str, path: str, token: str, body: bytes | None) -> Reply | Unsent | Lost:
+    async def _request(
+        self, method: str, path: str, token: str, body: bytes | None, seconds: float
+    ) -> Reply | Unsent | Lost:
         return await self._wire.call(
             method,
             self._base + path.lstrip("/"),
@@ -181,7 +170,8 @@ class AirtelMoney:
                 "X-Currency": self._settings.airtel_money_currency,
             },
             body=body,
-            timeout_seconds=self.timeout_seconds,
+            timeout_seconds=seconds,
+            may_reuse=method == "GET",
         )
 
     async def _fetch_token(self) -> tuple[str, float]:
@@ -200,55 +190,73 @@ class AirtelMoney:
         )
         if isinstance(reply, Unsent | Lost):
             # Lost or not, this was no payment: none has been sent.
-            raise _NoToken(Answer(verdict=Verdict.UNSENT, code="token", detail=reply.reason, is_fault=True))
+            raise NoWayIn(turned_away("token", reply.reason))
         said = reply.json() or {}
-        if token := text_of(said.get("access_token")):
+        token = text_of(said.get("access_token"))
+        if token and token == said.get("access_token") and token.isascii() and " " not in token:
             return token, _seconds(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
-        if reply.status in (400, 401, 403):
-            raise _NoToken(codes.misconfigured(f"HTTP {reply.status}", text_of(said.get("error_description"))))
-        raise _NoToken(Answer(verdict=Verdict.UNSENT, code=f"HTTP {reply.status}", is_fault=True))
+        if reply.status in (400, 401, 403) and text_of(said.get("error")):
+            raise NoWayIn(codes.misconfigured(f"HTTP {reply.status}", text_of(said.get("error_description"))))
+        raise NoWayIn(turned_away(f"HTTP {reply.status}"))
 
 
-def _of_payment(reply: Reply, type_: Type) -> Answer:
+def _of_payment(reply: Reply, order: Order) -> Answer:
     if reply.status == 429:
-        # Turned away at the door. Even if not: the same id is never paid twice.
-        return Answer(verdict=Verdict.UNSENT, code="HTTP 429", is_fault=True)
+        return turned_away("HTTP 429")  # The same id is never paid twice.
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
+    if _is_anothers(said, order):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     transaction = _transaction(said)
     response, result = _codes(said)
-    if type_ is Type.DISBURSEMENT and (answer := _of_letters(transaction, "status", response)):
+    if order.type is Type.DISBURSEMENT and (answer := _of_letters(transaction, "status", response)):
         return answer
-    if type_ is Type.COLLECTION and response == codes.COLLECTED:
+    if order.type is Type.COLLECTION and response == codes.SUCCESS[Type.COLLECTION]:
         # On the request itself even this only says that the prompt was sent.
         return Answer(verdict=Verdict.WAITING, code=response)
-    if response == codes.PAID:
-        if not _is_success(said):
-            return Answer(verdict=Verdict.UNKNOWN, code=response)
-        return Answer(verdict=Verdict.CONFIRMED, code=response, provider_reference=_receipt(transaction))
+    if response in codes.SUCCESS.values():
+        return _of_success(said, response, order)
     return codes.answer_of(response, result, _message(said)) or _of_http(reply, said)
 
 
-def _of_enquiry(reply: Reply, type_: Type) -> Answer:
+def _of_enquiry(reply: Reply, order: Order) -> Answer:
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
-    transaction = _transaction(said)
+    if _is_anothers(said, order):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     response, result = _codes(said)
-    if answer := _of_letters(transaction, "status", response):
+    if answer := _of_letters(_transaction(said), "status", response):
         return answer
     if response in codes.MISSING or result in codes.MISSING:
         return Answer(verdict=Verdict.MISSING, code=response or result, detail=_message(said))
     if reply.status == 404 and isinstance(said.get("status"), dict):
         return Answer(verdict=Verdict.MISSING, code="HTTP 404", detail=_message(said))
-    if response in (codes.COLLECTED, codes.PAID) and _is_success(said):
-        return Answer(verdict=Verdict.CONFIRMED, code=response, provider_reference=_receipt(transaction))
+    if response in codes.SUCCESS.values():
+        return _of_success(said, response, order)
     answer = codes.answer_of(response, result, _message(said))
-    if answer is None or answer.alert or reply.status >= 400:
+    if answer is None or codes.is_misconfigured(answer.code) or reply.status >= 400:
         # The question was refused; that says nothing of the payment.
         return Answer(verdict=Verdict.UNKNOWN, code=response or result or f"HTTP {reply.status}", detail=_message(said))
     return answer
+
+
+def _of_success(said: dict[str, Any], response: str, order: Order) -> Answer:
+    """A code says that it was done. It must be the code of this kind of order, and the reply must call itself good."""
+    if response != codes.SUCCESS[order.type] or _status(said).get("success") is not True:
+        return Answer(verdict=Verdict.UNKNOWN, code=response, detail=_message(said))
+    return Answer(
+        verdict=Verdict.CONFIRMED,
+        code=response,
+        detail=_message(said),
+        provider_reference=_receipt(_transaction(said)),
+    )
+
+
+def _is_anothers(said: dict[str, Any], order: Order) -> bool:
+    """Airtel repeats our id, where it repeats anything."""
+    return text_of(_transaction(said).get("id")) not in ("", order.key)
 
 
 def _of_letters(transaction: dict[str, Any], name: str, response: str = "") -> Answer | None:
@@ -267,7 +275,7 @@ def _of_letters(transaction: dict[str, Any], name: str, response: str = "") -> A
                 code=letters,
                 detail=detail,
                 failure_code=codes.failure_of(code) or codes.LETTERS[letters],
-                alert=codes.alert_of(code),
+                alert=codes.alert_of(code, letters),
             )
         case "TIP":
             return Answer(verdict=Verdict.WAITING, code=letters, detail=detail)
@@ -277,9 +285,11 @@ def _of_letters(transaction: dict[str, Any], name: str, response: str = "") -> A
 
 
 def _of_http(reply: Reply, said: dict[str, Any]) -> Answer:
-    if reply.status in (400, 403, 404, 405, 415):
-        return codes.misconfigured(f"HTTP {reply.status}", _message(said))
-    return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=_message(said))
+    """No code that we know. Whatever HTTP says, that is no word of the payment, and somebody should look."""
+    response, result = _codes(said)
+    code = response or result or f"HTTP {reply.status}"
+    alert = f"Airtel Money answers with what we do not know: {code} {_message(said)}".strip()
+    return Answer(verdict=Verdict.UNKNOWN, code=code, detail=_message(said), alert=alert)
 
 
 def _national(phone: str) -> str:
@@ -317,13 +327,9 @@ def _message(said: dict[str, Any]) -> str:
     return text_of(_status(said).get("message"))
 
 
-def _is_success(said: dict[str, Any]) -> bool:
-    return _status(said).get("success") is True
-
-
 def _status_code(said: dict[str, Any] | None, reply: Reply) -> str:
     return (_codes(said)[0] if said else "") or f"HTTP {reply.status}"
 
 
 def _receipt(transaction: dict[str, Any]) -> str | None:
-    return text_of(transaction.get("reference_id")) or text_of(transaction.get("airtel_money_id")) or None
+    return receipt_of(transaction.get("reference_id"), transaction.get("airtel_money_id"))

@@ -8,12 +8,11 @@ Verdicts are read from the code, not from the HTTP status: 401 stands for "wrong
 """
 
 import secrets
-from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from malipo.networks import rsa
+from malipo.networks.authorised import Authorised, NoWayIn, turned_away
 from malipo.networks.contract import (
     Acknowledgement,
     Answer,
@@ -25,15 +24,13 @@ from malipo.networks.contract import (
     Type,
     Verdict,
 )
-from malipo.networks.held import Held
-from malipo.networks.wire import Lost, Reply, Unsent, Wire, json_object, text_of
+from malipo.networks.wire import Lost, Reply, Unsent, Wire, is_key, is_true, json_object, receipt_of, text_of
 from malipo.networks.words import cleaned
 from malipo.settings.networks import MpesaSettings
 
 _encode = msgspec.json.Encoder().encode
 
 _OK = ("INS-0", "0")
-_NOTHING = ("", "N/A")
 
 # The network says that the money did not move and will not.
 _REFUSED: dict[str, FailureCode] = {
@@ -54,9 +51,12 @@ _REFUSED: dict[str, FailureCode] = {
 }
 # It refused us and not the customer: credentials, a field of ours, or what the application may do.
 _MISCONFIGURED = {
-    f"INS-{number}"
-    for number in (2, 13, 14, 17, 18, 19, 20, 21, 22, 24, 25, 26, 28, 30, 31, 989, 996, 997, 998, 2001, 2057)
+    f"INS-{number}" for number in (2, 13, 14, 17, 18, 19, 20, 21, 22, 24, 25, 26, 28, 30, 31, 996, 997, 998, 2001, 2057)
 }
+# What refuses us a session; before one, no payment was sent.
+_NO_SESSION = {"INS-2", "INS-989", "INS-2001"}
+# With these HTTP statuses the gateway turned us away before it took anything in. 408 and 409 may come after.
+_AT_THE_DOOR = {400, 401, 403, 404, 405, 415, 422}
 _LIMITS_OF_OURS = {"INS-993", "INS-994"}
 _MISSING = {"INS-23", "INS-6140"}
 
@@ -71,11 +71,6 @@ _ENDS: dict[str, FailureCode] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _NoSession(Exception):  # noqa: N818
-    answer: Answer
-
-
 class Mpesa:
     name = "mpesa"
 
@@ -88,8 +83,8 @@ class Mpesa:
         self._base = settings.mpesa_base_url.rstrip("/") + "/"
         self._api_key = settings.mpesa_api_key
         self._public_key = rsa.public_key(settings.mpesa_public_key)
-        self._bearer = Held(self._open_session)
         self.timeout_seconds: float = settings.mpesa_timeout_seconds
+        self._authorised = Authorised(self._open_session, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.mpesa_concurrency
 
     def resubmit(self, type_: Type) -> Resubmit:
@@ -110,7 +105,7 @@ class Mpesa:
         }
         path = self._settings.mpesa_disbursement_path if is_payout else self._settings.mpesa_collection_path
         reply = await self._call("POST", path, body=_encode(body))
-        return reply if isinstance(reply, Answer) else _of_payment(reply, order.type)
+        return reply if isinstance(reply, Answer) else _of_payment(reply, order)
 
     async def ask(self, order: Order) -> Answer:
         query = "&".join(
@@ -130,24 +125,19 @@ class Mpesa:
     async def probe(self) -> Answer:
         try:
             await self._open_session()
-        except _NoSession as error:
+        except NoWayIn as error:
             return error.answer
         return Answer(verdict=Verdict.WAITING, code="session")
 
     def read(self, callback: Callback) -> News | None:
         said = json_object(callback.body) or {}
         key, code = text_of(said.get("input_ThirdPartyConversationID")), text_of(said.get("input_ResultCode"))
-        if not key.isalnum() or not code:
+        if not is_key(key) or not code:
             return None
-        receipt = text_of(said.get("input_TransactionID"))
         detail = text_of(said.get("input_ResultDesc"))
         if code in _OK:
-            answer = Answer(
-                verdict=Verdict.CONFIRMED,
-                code=code,
-                detail=detail,
-                provider_reference=None if receipt in _NOTHING else receipt,
-            )
+            receipt = receipt_of(said.get("input_TransactionID"))
+            answer = Answer(verdict=Verdict.CONFIRMED, code=code, detail=detail, provider_reference=receipt)
         else:
             answer = _refused(code, detail)
         return News(key=key, answer=answer, is_signed=False)
@@ -165,42 +155,38 @@ class Mpesa:
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
         """A call under the session. Once, and only when told that the session is over, under a new one."""
-        said = ""
-        for _ in range(2):
-            try:
-                bearer = await self._bearer.get()
-            except _NoSession as error:
-                return error.answer
-            reply = await self._request(method, path, bearer, body)
-            if isinstance(reply, Unsent):
-                return Answer(verdict=Verdict.UNSENT, code="unsent", detail=reply.reason, is_fault=True)
-            if isinstance(reply, Lost):
-                return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
-            said = _session_trouble(reply)
-            if not said:
-                return reply
-            self._bearer.drop(bearer)
-        # A session may take half a minute to live. The gateway turned us away, so nothing was taken in.
-        return Answer(verdict=Verdict.UNSENT, code="session", detail=said, is_fault=True)
+        reply = await self._authorised.call(
+            lambda bearer, seconds: self._request(method, path, bearer, body, seconds),
+            is_over=lambda reply: bool(_session_trouble(reply)),
+        )
+        if isinstance(reply, Reply) and (said := _session_trouble(reply)):
+            # A session may take half a minute to live. The gateway turned us away, so nothing was taken in.
+            return turned_away("session", said)
+        return reply
 
     async def _open_session(self) -> tuple[str, float]:
         """What the next calls are authorised with, and for how long."""
         bearer = rsa.sealed(self._public_key, self._api_key)
-        reply = await self._request("GET", self._settings.mpesa_session_path, bearer, None)
+        reply = await self._request("GET", self._settings.mpesa_session_path, bearer, None, self.timeout_seconds)
         if isinstance(reply, Unsent | Lost):
             # Lost or not, this was no payment: none has been sent.
-            raise _NoSession(Answer(verdict=Verdict.UNSENT, code="session", detail=reply.reason, is_fault=True))
+            raise NoWayIn(turned_away("session", reply.reason))
         said = reply.json() or {}
-        session = text_of(said.get("output_SessionID"))
-        code = text_of(said.get("output_ResponseCode"))
+        session, code = text_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
         if code == "INS-0" and session:
-            return rsa.sealed(self._public_key, session), self._settings.mpesa_session_seconds
-        detail = text_of(said.get("output_ResponseDesc")) or text_of(said.get("output_error"))
-        if reply.is_fault or not 400 <= reply.status < 500 or not (code or detail):
-            raise _NoSession(Answer(verdict=Verdict.UNSENT, code="session", detail=detail, is_fault=True))
-        raise _NoSession(_misconfigured(code or f"HTTP {reply.status}", detail))
+            try:
+                return rsa.sealed(self._public_key, session), self._settings.mpesa_session_seconds
+            except ValueError:
+                raise NoWayIn(turned_away("session", "it is longer than the key")) from None
+        trouble = text_of(said.get("output_error"))
+        detail = text_of(said.get("output_ResponseDesc")) or trouble
+        if reply.status in _AT_THE_DOOR and (code in _NO_SESSION or (trouble and not code)):
+            raise NoWayIn(_misconfigured(code or f"HTTP {reply.status}", detail))
+        raise NoWayIn(turned_away(code or f"HTTP {reply.status}", detail))
 
-    async def _request(self, method: str, path: str, bearer: str, body: bytes | None) -> Reply | Unsent | Lost:
+    async def _request(
+        self, method: str, path: str, bearer: str, body: bytes | None, seconds: float
+    ) -> Reply | Unsent | Lost:
         return await self._wire.call(
             method,
             self._base + path.lstrip("/"),
@@ -210,25 +196,29 @@ class Mpesa:
                 "Origin": self._settings.mpesa_origin,
             },
             body=body,
-            timeout_seconds=self.timeout_seconds,
+            timeout_seconds=seconds,
         )
 
 
-def _of_payment(reply: Reply, type_: Type) -> Answer:
+def _of_payment(reply: Reply, order: Order) -> Answer:
     said = reply.json()
     if said is None:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
     code, detail = text_of(said.get("output_ResponseCode")), text_of(said.get("output_ResponseDesc"))
-    if not code and text_of(said.get("output_error")) and 400 <= reply.status < 500:
+    if not code and reply.status == 429:
+        return turned_away("HTTP 429")  # The same id is never paid twice.
+    if not code and text_of(said.get("output_error")) and reply.status in _AT_THE_DOOR:
         return _misconfigured(f"HTTP {reply.status}", text_of(said["output_error"]))
+    if text_of(said.get("output_ThirdPartyConversationID")) not in ("", order.key):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
     if reply.status >= 500:
         return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail, is_fault=True)
     if code == "INS-0":
-        receipt = text_of(said.get("output_TransactionID"))
-        if receipt in _NOTHING:
+        receipt = receipt_of(said.get("output_TransactionID"))
+        if receipt is None:
             return Answer(verdict=Verdict.WAITING, code=code, detail=detail)
         return Answer(verdict=Verdict.CONFIRMED, code=code, detail=detail, provider_reference=receipt)
-    return _refused(code or f"HTTP {reply.status}", detail, type_)
+    return _refused(code or f"HTTP {reply.status}", detail, order.type)
 
 
 def _of_query(reply: Reply) -> Answer:
@@ -242,23 +232,15 @@ def _of_query(reply: Reply) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail)
     # INS-0 only says that the question was answered.
     status = text_of(said.get("output_ResponseTransactionStatus"))
-    receipt = _receipt(said)
+    receipt = receipt_of(said.get("output_OriginalTransactionID"), said.get("output_TransactionID"))
     if status.lower() == "completed":
-        if text_of(said.get("output_Reversed")).lower() == "true":
+        if is_true(said.get("output_Reversed")):
             return _ended(FailureCode.REJECTED, "Reversed", detail)
         return Answer(verdict=Verdict.CONFIRMED, code=status, detail=detail, provider_reference=receipt)
     if failure := _ENDS.get(status.lower()):
         return _ended(failure, status, detail)
     verdict = Verdict.WAITING if status.lower() == "pending" else Verdict.UNKNOWN
     return Answer(verdict=verdict, code=status, detail=detail)
-
-
-def _receipt(said: dict[str, Any]) -> str | None:
-    for name in ("output_OriginalTransactionID", "output_TransactionID"):
-        receipt = text_of(said.get(name))
-        if receipt not in _NOTHING:
-            return receipt
-    return None
 
 
 def _refused(code: str, detail: str, type_: Type | None = None) -> Answer:

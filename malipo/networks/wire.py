@@ -18,6 +18,9 @@ import msgspec
 
 _CONNECT_SECONDS = 10
 _MOST_BYTES = 256 * 1024
+_MOST_CHARACTERS = 500
+_MOST_OF_A_RECEIPT = 64
+_MOST_OF_A_KEY = 20
 # Shorter than servers keep theirs, so that a request is seldom written to a line that is just being closed.
 _KEEP_ALIVE_SECONDS = 15
 
@@ -48,21 +51,25 @@ class Lost:
 
 
 class Wire:
-    """Connections to the networks, reused. No redirect is followed, and no proxy is taken from the environment."""
+    """Connections to the networks. No redirect is followed, and no proxy is taken from the environment."""
 
     def __init__(self) -> None:
-        self._opened: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
-    @property
-    def _session(self) -> aiohttp.ClientSession:
+    def _session(self, *, is_fresh: bool) -> aiohttp.ClientSession:
         """Made when it is first needed: a process that only reads callbacks never calls."""
-        if self._opened is None:
-            self._opened = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+        if is_fresh not in self._sessions:
+            connector = (
+                aiohttp.TCPConnector(limit=0, force_close=True)
+                if is_fresh
+                else aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
+            )
+            self._sessions[is_fresh] = aiohttp.ClientSession(
+                connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("Accept-Encoding", "User-Agent"),
             )
-        return self._opened
+        return self._sessions[is_fresh]
 
     @classmethod
     @asynccontextmanager
@@ -74,15 +81,28 @@ class Wire:
             await wire.close()
 
     async def close(self) -> None:
-        if self._opened is not None:
-            await self._opened.close()
+        for session in self._sessions.values():
+            await session.close()
 
     async def call(
-        self, method: str, url: str, *, headers: Mapping[str, str], timeout_seconds: float, body: bytes | None = None
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        timeout_seconds: float,
+        body: bytes | None = None,
+        may_reuse: bool = False,
     ) -> Reply | Unsent | Lost:
+        """`may_reuse` is for questions whose answers name what they are about.
+
+        Everything else goes on a line of its own: on one that was used before, the reply might be somebody else's, or
+        the line be closing as we write.
+        """
+        session = self._session(is_fresh=not may_reuse)
         timeout = aiohttp.ClientTimeout(total=timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
         try:
-            async with self._session.request(
+            async with session.request(
                 method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
             ) as response:
                 return await _whole(response)
@@ -120,7 +140,27 @@ def json_object(body: bytes) -> dict[str, Any] | None:
 
 
 def text_of(value: object) -> str:
-    """A field that should be text. Networks send numbers and nothing at all in its place."""
+    """A field that should be text. Networks send numbers and nothing at all in its place, and what no column holds."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
-    return str(value).strip()
+    text = value if isinstance(value, str) else str(value)
+    return "".join(character for character in text[:_MOST_CHARACTERS] if character.isprintable()).strip()
+
+
+def is_true(value: object) -> bool:
+    """A field that says yes, as a boolean or in words."""
+    return value is True or text_of(value).lower() == "true"
+
+
+def receipt_of(*values: object) -> str | None:
+    """The first of these that names something: text, and not a way to say that there is none."""
+    for value in values:
+        receipt = text_of(value) if isinstance(value, str) else ""
+        if receipt and receipt.upper() not in ("N/A", "NULL", "NONE"):
+            return receipt[:_MOST_OF_A_RECEIPT]
+    return None
+
+
+def is_key(text: str) -> bool:
+    """Whether it can be a key of ours."""
+    return text.isascii() and text.isalnum() and len(text) <= _MOST_OF_A_KEY
