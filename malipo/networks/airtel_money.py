@@ -27,7 +27,7 @@ from malipo.networks.contract import (
     Type,
     Verdict,
 )
-from malipo.networks.wire import Lost, Reply, Unsent, Wire, is_key, json_object, receipt_of, text_of
+from malipo.networks.wire import Lost, Reply, Unsent, Wire, json_object, key_of, receipt_of, text_of, token_of
 from malipo.networks.words import cleaned
 from malipo.settings.networks import AirtelMoneySettings
 
@@ -107,8 +107,8 @@ class AirtelMoney:
         if signature is not None and key is not None and not self._is_signed(raw, key, signature):
             return None
         said = json_object(raw) or {}
-        our_key = text_of(said.get("id"))
-        if not is_key(our_key):
+        our_key = key_of(said.get("id"))
+        if not our_key:
             return None
         answer = _of_letters(said, "status_code") or Answer(verdict=Verdict.UNKNOWN, code=_code(said))
         return News(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
@@ -192,8 +192,7 @@ class AirtelMoney:
             # Lost or not, this was no payment: none has been sent.
             raise NoWayIn(turned_away("token", reply.reason))
         said = reply.json() or {}
-        token = text_of(said.get("access_token"))
-        if token and token == said.get("access_token") and token.isascii() and " " not in token:
+        if token := token_of(said.get("access_token")):
             return token, _seconds(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("error")):
             raise NoWayIn(codes.misconfigured(f"HTTP {reply.status}", text_of(said.get("error_description"))))

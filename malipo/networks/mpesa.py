@@ -24,7 +24,7 @@ from malipo.networks.contract import (
     Type,
     Verdict,
 )
-from malipo.networks.wire import Lost, Reply, Unsent, Wire, is_key, is_true, json_object, receipt_of, text_of
+from malipo.networks.wire import Lost, Reply, Unsent, Wire, is_true, json_object, key_of, receipt_of, text_of, token_of
 from malipo.networks.words import cleaned
 from malipo.settings.networks import MpesaSettings
 
@@ -131,8 +131,8 @@ class Mpesa:
 
     def read(self, callback: Callback) -> News | None:
         said = json_object(callback.body) or {}
-        key, code = text_of(said.get("input_ThirdPartyConversationID")), text_of(said.get("input_ResultCode"))
-        if not is_key(key) or not code:
+        key, code = key_of(said.get("input_ThirdPartyConversationID")), text_of(said.get("input_ResultCode"))
+        if not key or not code:
             return None
         detail = text_of(said.get("input_ResultDesc"))
         if code in _OK:
@@ -172,7 +172,7 @@ class Mpesa:
             # Lost or not, this was no payment: none has been sent.
             raise NoWayIn(turned_away("session", reply.reason))
         said = reply.json() or {}
-        session, code = text_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
+        session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
         if code == "INS-0" and session:
             try:
                 return rsa.sealed(self._public_key, session), self._settings.mpesa_session_seconds

@@ -161,6 +161,13 @@ def receipt_of(*values: object) -> str | None:
     return None
 
 
-def is_key(text: str) -> bool:
-    """Whether it can be a key of ours."""
-    return text.isascii() and text.isalnum() and len(text) <= _MOST_OF_A_KEY
+def key_of(value: object) -> str:
+    """A key of ours, as it came; nothing if it cannot be one."""
+    is_key = isinstance(value, str) and value.isascii() and value.isalnum() and len(value) <= _MOST_OF_A_KEY
+    return str(value) if is_key else ""
+
+
+def token_of(value: object) -> str:
+    """A token or session, as it came; nothing if it could not stand in a header."""
+    is_token = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
+    return str(value) if is_token else ""
