@@ -66,39 +66,65 @@ class Settle:
         """What came of each; None for a payment that nobody knows."""
         now = self._clock()
         found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
+        subjects = [_subject_of(report, found) for report in reports]
+        heard = [
+            _hearing_of(report, subject.transaction, now)
+            for report, subject in zip(reports, subjects, strict=True)
+            if subject is not None
+        ]
+        # What an earlier try has already acted on, or the same worker before it heard of its commit, counts once.
+        new = await hearings.insert(tx, heard)
         batch = _Batch(found, self._rules, now)
-        answers = [batch.hear(report) for report in reports]
+        answers = [
+            batch.hear(report, subject, is_new=report.id in new) if subject is not None else None
+            for report, subject in zip(reports, subjects, strict=True)
+        ]
         await batch.write(tx)
         return answers
+
+
+def _subject_of(report: Report, found: dict[dispatches.NetworkKey, Subject]) -> Subject | None:
+    """The payment that is meant; none if there is no such payment, or there are two."""
+    meant = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
+    return meant[0] if len(meant) == 1 else None
+
+
+def _hearing_of(report: Report, transaction: Transaction, now: datetime) -> Hearing:
+    answer = report.heard.answer
+    return Hearing(
+        id=report.id,
+        merchant_id=transaction.merchant_id,
+        transaction_id=transaction.id,
+        at=now,
+        route=report.heard.route,
+        act=report.heard.act,
+        verdict=answer.verdict,
+        code=answer.code,
+        detail=answer.detail,
+    )
 
 
 class _Batch:
     """Decides report by report, each against what the one before left."""
 
     def __init__(self, found: dict[dispatches.NetworkKey, Subject], rules: Rules, now: datetime) -> None:
-        self._found = {key: each.transaction for key, each in self._by_id(found).items()}
-        self._current = found
+        self._current = {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
+        self._found = {key: each.transaction for key, each in self._current.items()}
+        self._kept = {key for key, each in self._current.items() if each.dispatch is not None}
         self._rules = rules
         self._now = now
         self._reached: list[Transaction] = []
         self._contradicted: list[tuple[Transaction, Heard]] = []
         self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
-        self._kept = {key for key, each in self._by_id(found).items() if each.dispatch is not None}
-        self._hearings: list[Hearing] = []
 
-    @staticmethod
-    def _by_id(found: dict[dispatches.NetworkKey, Subject]) -> dict[transactions.Key, Subject]:
-        return {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
-
-    def hear(self, report: Report) -> Settled | None:
-        keys = [(channel, report.key) for channel in report.channels if (channel, report.key) in self._current]
-        if len(keys) != 1:
-            return None
-        transaction, dispatch = self._current[keys[0]]
-        decision = decide(transaction, dispatch, report.heard, self._rules, self._now)
-        self._note(report, transaction, dispatch, decision)
+    def hear(self, report: Report, subject: Subject, *, is_new: bool) -> Settled:
+        key = (subject.transaction.merchant_id, subject.transaction.id)
+        transaction, dispatch = self._current[key]
         before = transaction.status
-        key = (transaction.merchant_id, transaction.id)
+        if not is_new:
+            return Settled(transaction, before)
+        decision = decide(transaction, dispatch, report.heard, self._rules, self._now)
+        _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
             self._kept.discard(key)  # Whoever ends takes the dispatch along.
             after = record.after_change(transaction, self._change(transaction, report.heard, decision), self._now)
@@ -108,7 +134,7 @@ class _Batch:
         if decision.is_contradiction:
             self._contradicted.append((transaction, report.heard))
         self._decided[key] = (transaction, decision)
-        self._current[keys[0]] = Subject(transaction, decision.dispatch)
+        self._current[key] = Subject(transaction, decision.dispatch)
         return Settled(transaction, before, decision.is_contradiction)
 
     def _change(self, transaction: Transaction, heard: Heard, decision: Decision) -> Change:
@@ -123,29 +149,9 @@ class _Batch:
             failure_reason=None if failure is None else reason_of(failure),
         )
 
-    def _note(self, report: Report, transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
-        attention = decision.dispatch.attention if decision.dispatch is not None else None
-        if attention is not None and (dispatch is None or dispatch.attention is not attention):
-            log.warning("payment.needs_attention", transaction=transaction.id, why=attention)
-        answer = report.heard.answer
-        self._hearings.append(
-            Hearing(
-                id=report.id,
-                merchant_id=transaction.merchant_id,
-                transaction_id=transaction.id,
-                at=self._now,
-                route=report.heard.route,
-                act=report.heard.act,
-                verdict=answer.verdict,
-                code=answer.code,
-                detail=answer.detail,
-            )
-        )
-
     async def write(self, tx: Tx) -> None:
         await record.write(tx, self._found, self._reached, now=self._now)
         await self._write_dispatches(tx)
-        await hearings.insert(tx, self._hearings)
         if self._contradicted:
             await self._contradict(tx)
 
@@ -182,3 +188,9 @@ class _Batch:
                 network_says=says,
                 amount=transaction.amount,
             )
+
+
+def _log_attention(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
+    attention = decision.dispatch.attention if decision.dispatch is not None else None
+    if attention is not None and (dispatch is None or dispatch.attention is not attention):
+        log.warning("payment.needs_attention", transaction=transaction.id, why=attention)

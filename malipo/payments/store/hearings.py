@@ -23,15 +23,16 @@ class Hearing(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
 
 
-async def insert(tx: Tx, hearings: Sequence[Hearing]) -> None:
+async def insert(tx: Tx, hearings: Sequence[Hearing]) -> set[str]:
+    """The ids of those that are new: one that is already there was written by an earlier try."""
     if not hearings:
-        return
-    await tx.execute(
+        return set()
+    rows = await tx.fetch(
         """
         INSERT INTO hearings (merchant_id, transaction_id, id, at, route, act, verdict, code, detail)
         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[],
                              $7::text[], $8::text[], $9::text[])
-        ON CONFLICT DO NOTHING
+        ON CONFLICT DO NOTHING RETURNING id
         """,
         [each.merchant_id for each in hearings],
         [each.transaction_id for each in hearings],
@@ -43,6 +44,7 @@ async def insert(tx: Tx, hearings: Sequence[Hearing]) -> None:
         [_storable(each.code) for each in hearings],
         [_storable(each.detail) for each in hearings],
     )
+    return {row["id"] for row in rows}
 
 
 async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[Hearing]:
