@@ -39,6 +39,32 @@ _EXPECTED_EVENTS = """
 """
 
 
+# What clears a contradiction. If the merchant saw the truth, the network's float is put back; else the wallet follows it.
+_EXPECTED_RESOLUTIONS = """
+    WITH said AS (
+        SELECT t.merchant_id, t.id, t.amount, t.fee, t.type = 'COLLECTION' AS is_in,
+               t.status = 'COMPLETED' AS was_completed, r.outcome = 'completed' AS is_completed
+        FROM resolutions r JOIN transactions t ON t.merchant_id = r.merchant_id AND t.id = r.transaction_id
+        WHERE r.is_approved AND r.is_of_contradiction
+    )
+    SELECT merchant_id, id, 1 AS line,
+           CASE WHEN is_in <> was_completed THEN 'suspense' ELSE 'float' END AS source,
+           CASE WHEN is_in <> was_completed THEN 'float' ELSE 'suspense' END AS target, amount
+    FROM said WHERE was_completed = is_completed
+    UNION ALL
+    SELECT merchant_id, id, 1,
+           CASE WHEN is_in = is_completed THEN 'suspense' ELSE 'wallet' END,
+           CASE WHEN is_in = is_completed THEN 'wallet' ELSE 'suspense' END,
+           CASE WHEN is_in THEN amount - fee ELSE amount + fee END
+    FROM said WHERE was_completed <> is_completed
+    UNION ALL
+    SELECT merchant_id, id, 2,
+           CASE WHEN is_completed THEN 'suspense' ELSE 'fees' END,
+           CASE WHEN is_completed THEN 'fees' ELSE 'suspense' END, fee
+    FROM said WHERE was_completed <> is_completed AND fee > 0
+"""
+
+
 async def check(connection: Conn) -> list[Finding]:
     return [
         *await _wrong_moves(connection),
@@ -144,15 +170,16 @@ async def _wrong_contradictions(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_resolutions(connection: Conn) -> list[Finding]:
-    """What was cleared must have been in suspense, and must leave nothing there."""
+    """What was cleared out of suspense, held against what operators have said became of the payment."""
     rows = await connection.fetch(
-        """
-        SELECT cause_id, left_over FROM (
-            SELECT cause_id, bool_or(step = 'resolution') AS is_cleared,
-                   bool_or(step = 'contradiction') AS was_there,
-                   sum(CASE 'suspense' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint AS left_over
-            FROM moves WHERE step IN ('contradiction', 'resolution') GROUP BY merchant_id, cause_id) AS cleared
-        WHERE is_cleared AND (left_over <> 0 OR NOT was_there) ORDER BY 1 LIMIT 100
+        f"""
+        WITH expected AS ({_EXPECTED_RESOLUTIONS}),
+             found AS (SELECT merchant_id, cause_id AS id, line, source, target, amount
+                       FROM moves WHERE step = 'resolution')
+        SELECT coalesce(e.id, f.id) AS id, coalesce(e.line, f.line) AS line, e.amount AS computed, f.amount AS stored
+        FROM expected e FULL JOIN found f USING (merchant_id, id, line)
+        WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
+        ORDER BY 1, 2 LIMIT 100
         """
     )
-    return [Finding("resolution that leaves money in suspense", row["cause_id"], row["left_over"], 0) for row in rows]
+    return [Finding("resolution", f"{row['id']} line {row['line']}", row["stored"], row["computed"]) for row in rows]

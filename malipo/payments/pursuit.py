@@ -103,9 +103,9 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
     match heard.answer.verdict:
         case Verdict.CONFIRMED:
             return Decision(cause=Cause.CONFIRMED)
-        case Verdict.REFUSED if heard.act is Act.SEND and dispatch.sends > 1:
+        case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:
             # A refusal of the second sending says nothing about the first.
-            return _ask_later(dispatch, heard, rules)
+            return _ask_now(dispatch)
         case Verdict.REFUSED:
             return Decision(cause=Cause.REFUSED, failure_code=_failure_of(transaction.type, heard.answer, dispatch))
         case Verdict.UNSENT if heard.act is Act.SEND:
@@ -121,7 +121,7 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
 def _after_the_end(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules) -> Decision:
     """What the merchant saw stays. Only the answer to a question can contradict it: callbacks come late and twice."""
     verdict = heard.answer.verdict
-    if not verdict.is_definite:
+    if not verdict.is_definite or _differs(transaction, heard.answer):
         if heard.act is not Act.ASK or dispatch is None:
             return Decision(dispatch=dispatch)
         # Who cannot say otherwise through the whole schedule does not contradict.

@@ -58,6 +58,7 @@ CREATE TABLE resolutions (
     merchant_id    text COLLATE "C" NOT NULL,
     transaction_id text COLLATE "C" NOT NULL,
     outcome        text NOT NULL CHECK (outcome IN ('completed', 'failed')),
+    is_of_contradiction boolean NOT NULL, -- the payment had ended, and its network said the opposite
     evidence       text NOT NULL,
     provider_reference text,
     proposed_by    text NOT NULL,

@@ -108,14 +108,15 @@ async def insert_proposal(
 ) -> None:
     await tx.execute(
         """
-        INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, evidence, provider_reference, proposed_by,
-                                 proposed_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence,
+                                 provider_reference, proposed_by, proposed_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         """,
         id_,
         transaction.merchant_id,
         transaction.id,
         outcome,
+        transaction.status.is_final,
         evidence,
         provider_reference,
         proposed_by,
