@@ -39,7 +39,7 @@ _EXPECTED_EVENTS = """
 """
 
 
-# What clears a contradiction. If the merchant saw the truth, the network's float is put back; else the wallet follows it.
+# What clears a contradiction: if the merchant saw the truth, the network's float is put back; else the wallet follows.
 _EXPECTED_RESOLUTIONS = """
     WITH said AS (
         SELECT t.merchant_id, t.id, t.amount, t.fee, t.type = 'COLLECTION' AS is_in,
@@ -179,6 +179,8 @@ async def _wrong_resolutions(connection: Conn) -> list[Finding]:
         SELECT coalesce(e.id, f.id) AS id, coalesce(e.line, f.line) AS line, e.amount AS computed, f.amount AS stored
         FROM expected e FULL JOIN found f USING (merchant_id, id, line)
         WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
+           OR NOT EXISTS (SELECT FROM moves c WHERE c.merchant_id = f.merchant_id AND c.cause_id = f.id
+                                                AND c.step = 'contradiction')
         ORDER BY 1, 2 LIMIT 100
         """
     )

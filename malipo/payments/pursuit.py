@@ -94,8 +94,7 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
         return _after_the_end(transaction, dispatch, heard, rules)
     assert dispatch is not None, "an open payment has a dispatch"
     if transaction.status is Status.PENDING:
-        # Nothing was sent, so whatever speaks of it is mistaken or a lie.
-        return Decision(dispatch=replace(dispatch, attention=Attention.UNSENT))
+        return _spoken_of(dispatch, heard, now)
     if _differs(transaction, heard.answer):
         return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)
     if not heard.is_trusted:
@@ -105,7 +104,7 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
             return Decision(cause=Cause.CONFIRMED)
         case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:
             # A refusal of the second sending says nothing about the first.
-            return _ask_now(dispatch)
+            return _ask_later(dispatch, heard, rules) if heard.act is Act.SEND else _ask_now(dispatch)
         case Verdict.REFUSED:
             return Decision(cause=Cause.REFUSED, failure_code=_failure_of(transaction.type, heard.answer, dispatch))
         case Verdict.UNSENT if heard.act is Act.SEND:
@@ -132,6 +131,15 @@ def _after_the_end(transaction: Transaction, dispatch: Dispatch | None, heard: H
     if agrees:
         return Decision(dispatch=dispatch)
     return _ask_now(dispatch or Dispatch(route=heard.route, next_act=Next.ASK))
+
+
+def _spoken_of(dispatch: Dispatch, heard: Heard, now: datetime) -> Decision:
+    """We have not sent it, and yet somebody speaks of it: a lie, or our database was restored from yesterday.
+
+    It counts as sent, so the network is asked before anything is.
+    """
+    sent = replace(dispatch, route=heard.route, next_act=Next.ASK, sends=1, sent_at=now, attention=Attention.UNSENT)
+    return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)
 
 
 def _missing(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules, now: datetime) -> Decision:

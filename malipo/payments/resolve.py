@@ -55,7 +55,14 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
     transaction = case.transaction
     if case.proposed is not None:
         raise Conflict(f"It is already proposed as {case.proposed}; approve that, or reject it.")
-    proposal = Proposal(ids.mint("res_", now), finding.truth, finding.evidence, finding.provider_reference, actor.who)
+    proposal = Proposal(
+        ids.mint("res_", now),
+        finding.truth,
+        finding.evidence,
+        finding.provider_reference,
+        actor.who,
+        transaction.status.is_final,
+    )
     await cases.insert_proposal(
         tx,
         transaction,
@@ -75,7 +82,7 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
 async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
     """Agree with what another operator has proposed."""
     case = await _case(tx, id_or_reference)
-    proposal = await _proposal(tx, case)
+    proposal = await _proposal(tx, case.transaction)
     if proposal.proposed_by == actor.who:
         raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
     return await _apply(tx, case, proposal, actor=actor, now=now)
@@ -83,17 +90,30 @@ async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) 
 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
     """Disagree with a proposal, or take one's own back."""
-    case = await _case(tx, id_or_reference)
-    proposal = await _proposal(tx, case)
+    case = await _found(tx, id_or_reference)
+    proposal = await cases.find_proposal(tx, case.transaction)
+    if proposal is None:
+        raise _NothingProposed
     await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=False, now=now)
     await _note(tx, actor, "payment.resolution_rejected", case.transaction, proposal, now=now)
     return Resolved(case.transaction, is_done=False)
 
 
-async def _case(tx: Tx, id_or_reference: str) -> Case:
+class _NothingProposed(Missing):
+    def __init__(self) -> None:
+        super().__init__("Nobody has proposed what became of it.")
+
+
+async def _found(tx: Tx, id_or_reference: str) -> Case:
     case = await cases.lock(tx, id_or_reference)
     if case is None:
         raise Missing(f"There is no payment {id_or_reference!r} that is open or was contradicted.")
+    return case
+
+
+async def _case(tx: Tx, id_or_reference: str) -> Case:
+    """A payment about which an operator may say something now."""
+    case = await _found(tx, id_or_reference)
     if case.is_sending:
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
     if case.transaction.status is Status.PENDING:
@@ -105,11 +125,16 @@ async def _case(tx: Tx, id_or_reference: str) -> Case:
     return case
 
 
-async def _proposal(tx: Tx, case: Case) -> Proposal:
-    proposal = await cases.find_proposal(tx, case.transaction)
-    if proposal is None:
-        raise Missing("Nobody has proposed what became of it.")
+async def _proposal(tx: Tx, transaction: Transaction) -> Proposal:
+    proposal = await cases.find_proposal(tx, transaction)
+    if proposal is None or _is_stale(proposal, transaction):
+        raise _NothingProposed
     return proposal
+
+
+def _is_stale(proposal: Proposal, transaction: Transaction) -> bool:
+    """It was about an open payment, which has ended since: what is in question now, it has no evidence for."""
+    return proposal.is_of_contradiction != transaction.status.is_final
 
 
 async def _apply(tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: datetime) -> Resolved:

@@ -126,9 +126,10 @@ class _Batch:
         decision = decide(transaction, dispatch, report.heard, self._rules, self._now)
         _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
-            self._kept.discard(key)  # Whoever ends takes the dispatch along.
             after = record.after_change(transaction, self._change(transaction, report.heard, decision), self._now)
             assert after is not None, "a decision leads somewhere"
+            if after.status.is_final:
+                self._kept.discard(key)  # Whoever ends takes the dispatch along.
             self._reached.append(after)
             transaction = after
         if decision.is_contradiction:

@@ -40,6 +40,7 @@ class Taken(msgspec.Struct, frozen=True):
 class Submit:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
+        self._turn = 0
 
     async def __call__(self, tx: Tx, claims: Sequence[Claim], /, *, again: bool) -> list[Taken]:
         return [await self._take(tx, claim, again=again) for claim in claims]
@@ -47,12 +48,20 @@ class Submit:
     async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Taken:
         if again and (ours := await dispatches.find_claimed(tx, claim.id)):
             return Taken([each.transaction for each in ours], [])
-        return await _take(tx, claim, now=self._clock())
+        self._turn += 1
+        return await _take(tx, claim, self._in_turn(claim), now=self._clock())
+
+    def _in_turn(self, claim: Claim) -> Sequence[tuple[Channel, Type]]:
+        """Where places get free one by one, each kind is first by turns: no flood keeps the other waiting."""
+        if claim.most >= len(claim.pairs):
+            return claim.pairs
+        first = self._turn % len(claim.pairs)
+        return [*claim.pairs[first:], *claim.pairs[:first]]
 
 
-async def _take(tx: Tx, claim: Claim, *, now: datetime) -> Taken:
+async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, now: datetime) -> Taken:
     """Payments to send now. A collection that has waited too long is ended instead: its customer has gone."""
-    subjects = await _claim(tx, claim)
+    subjects = await _claim(tx, claim, pairs)
     late, good = _parted(subjects, now - timedelta(seconds=claim.lapse_seconds))
     lapsed = await _lapse(tx, late, now=now)
     if not good:
@@ -81,12 +90,11 @@ async def lapse(
     return await _lapse(tx, [each.transaction for each in subjects], now=now)
 
 
-async def _claim(tx: Tx, claim: Claim) -> list[Subject]:
+async def _claim(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]]) -> list[Subject]:
     subjects = await dispatches.claim_unsent(tx, claim.route, most=claim.most) if claim.with_unsent else []
-    for place, (channel, type_) in enumerate(claim.pairs):
+    for place, (channel, type_) in enumerate(pairs):
         left = claim.most - len(subjects)
-        # A flood of one kind must not keep the other waiting.
-        share = -(-left // (len(claim.pairs) - place))
+        share = -(-left // (len(pairs) - place))
         if share > 0:
             subjects += await dispatches.claim_new(tx, channel, type_, most=share)
     return subjects

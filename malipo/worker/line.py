@@ -101,8 +101,6 @@ class Line:
             lapse_seconds=self._service.settings.lapse_seconds,
             with_unsent=True,
         )
-        # By turns: where places get free one by one, each kind is first as often as the other.
-        self._pairs = self._pairs[1:] + self._pairs[:1]
         self._mark("claiming")
         taken = await self._service.submit(claim)
         if taken.to_send:

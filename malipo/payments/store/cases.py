@@ -24,6 +24,7 @@ class Proposal(NamedTuple):
     evidence: str
     provider_reference: str | None
     proposed_by: str
+    is_of_contradiction: bool
 
 
 _CASE = f"""
@@ -127,7 +128,7 @@ async def insert_proposal(
 async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
     row = await tx.fetchrow(
         """
-        SELECT id, outcome, evidence, provider_reference, proposed_by FROM resolutions
+        SELECT id, outcome, evidence, provider_reference, proposed_by, is_of_contradiction FROM resolutions
         WHERE merchant_id = $1 AND transaction_id = $2 AND ended_at IS NULL FOR UPDATE
         """,
         transaction.merchant_id,

@@ -200,12 +200,12 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         UPDATE dispatches d
         SET route = new.route, next_act = new.next_act, sends = new.sends, asks = new.asks,
             not_founds = new.not_founds, is_acknowledged = new.is_acknowledged, is_hinted = new.is_hinted,
-            hint = new.hint, attention = new.attention,
+            sent_at = new.sent_at, hint = new.hint, attention = new.attention,
             due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::int[], $7::int[],
-                    $8::boolean[], $9::boolean[], $10::text[], $11::text[], $12::float8[])
+                    $8::boolean[], $9::boolean[], $10::timestamptz[], $11::text[], $12::text[], $13::float8[])
              AS new (merchant_id, transaction_id, route, next_act, sends, asks, not_founds, is_acknowledged,
-                     is_hinted, hint, attention, seconds)
+                     is_hinted, sent_at, hint, attention, seconds)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
         *_columns([key for key, _, _ in decided]),
@@ -216,6 +216,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         [each.not_founds for _, each, _ in decided],
         [each.is_acknowledged for _, each, _ in decided],
         [each.is_hinted for _, each, _ in decided],
+        [each.sent_at for _, each, _ in decided],
         [each.hint for _, each, _ in decided],
         [each.attention for _, each, _ in decided],
         [seconds for _, _, seconds in decided],
