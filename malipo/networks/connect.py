@@ -20,7 +20,7 @@ class _Kind:
 
     make: Callable[[Settings, Wire], Connector]
     needs: tuple[str, ...]
-    public_keys: tuple[str, ...]
+    sealed: tuple[tuple[str, str], ...]  # a secret, and the public key that it is sealed with
     carries: tuple[Route, ...]
 
 
@@ -32,13 +32,13 @@ _KINDS: dict[str, _Kind] = {
     "mpesa": _Kind(
         Mpesa,
         ("mpesa_api_key", "mpesa_public_key", "mpesa_service_provider_code"),
-        ("mpesa_public_key",),
+        (("mpesa_api_key", "mpesa_public_key"),),
         _both(Channel.MPESA),
     ),
     "airtel_money": _Kind(
         AirtelMoney,
         ("airtel_money_client_id", "airtel_money_client_secret", "airtel_money_pin", "airtel_money_public_key"),
-        ("airtel_money_public_key",),
+        (("airtel_money_pin", "airtel_money_public_key"),),
         _both(Channel.AIRTEL_MONEY),
     ),
 }
@@ -88,10 +88,19 @@ def _wrong(settings: Settings, kind: _Kind) -> list[str]:
         for name in kind.needs
         if not getattr(settings, name)
     ]
-    for name in kind.public_keys:
-        if text := getattr(settings, name):
-            try:
-                rsa.public_key(text)
-            except ValueError as error:
-                missing.append(f"{variable(name)} {error}.")
-    return missing
+    return missing + [sentence for secret, key in kind.sealed if (sentence := _unsealable(settings, secret, key))]
+
+
+def _unsealable(settings: Settings, secret: str, key: str) -> str | None:
+    """Why a secret cannot be sealed with its key, if it cannot: better heard at the start than at the first payment."""
+    if not getattr(settings, key) or not getattr(settings, secret):
+        return None
+    try:
+        public_key = rsa.public_key(getattr(settings, key))
+    except ValueError as error:
+        return f"{variable(key)} {error}."
+    try:
+        rsa.sealed(public_key, getattr(settings, secret))
+    except ValueError:
+        return f"{variable(secret)} is longer than {variable(key)} can seal."
+    return None

@@ -8,6 +8,7 @@ It knows HTTP and nothing of payments. What matters above all is whether anythin
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ class Wire:
         the line be closing as we write.
         """
         session = self._session(is_fresh=not may_reuse)
-        timeout = aiohttp.ClientTimeout(total=timeout_seconds, connect=min(_CONNECT_SECONDS, timeout_seconds))
+        timeout = aiohttp.ClientTimeout(total=timeout_seconds, connect=min(_CONNECT_SECONDS, 0.9 * timeout_seconds))
         try:
             async with session.request(
                 method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
@@ -126,7 +127,8 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, asyncio.TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"no connection: {error.os_error.strerror or type(error.os_error).__name__}"
+        number = error.os_error.errno
+        return f"no connection: {os.strerror(number) if number and number > 0 else type(error.os_error).__name__}"
     return type(error).__name__
 
 

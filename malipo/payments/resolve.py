@@ -53,8 +53,11 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
         raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
     case = await _case(tx, id_or_reference)
     transaction = case.transaction
-    if case.proposed is not None:
-        raise Conflict(f"It is already proposed as {case.proposed}; approve that, or reject it.")
+    earlier = await cases.find_proposal(tx, transaction)
+    if earlier is not None and not _is_stale(earlier, transaction):
+        raise Conflict(f"It is already proposed as {earlier.outcome}; approve that, or reject it.")
+    if earlier is not None:
+        await cases.end_proposal(tx, earlier.id, ended_by=actor.who, is_approved=False, now=now)
     proposal = Proposal(
         ids.mint("res_", now),
         finding.truth,

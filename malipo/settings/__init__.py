@@ -117,7 +117,7 @@ def read(environment: Mapping[str, str]) -> Settings:
             if given is not None:
                 values[each.name] = each.metadata["parse"](given)
         except ValueError as error:
-            shown = "" if is_secret(each) else f"; it is {environment[name]!r}"
+            shown = f"; it is {environment[name]!r}" if each.metadata["is_shown"] else ""
             wrong.append(f"{name} {error}{shown}.")
     if wrong:
         raise BadSettings(wrong)

@@ -20,7 +20,7 @@ _CONCURRENCY = parse.whole(1, 10_000)
 
 @dataclass(frozen=True, kw_only=True)
 class MpesaSettings:
-    mpesa_base_url: str | None = setting(None, parse.base_url)
+    mpesa_base_url: str | None = setting(None, parse.base_url, is_shown=False)
     mpesa_api_key: str | None = setting(None, _ANYTHING, secret=True)
     mpesa_public_key: str | None = setting(None, _PUBLIC_KEY)
     mpesa_service_provider_code: str | None = setting(
@@ -42,7 +42,7 @@ class MpesaSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class AirtelMoneySettings:
-    airtel_money_base_url: str | None = setting(None, parse.base_url)
+    airtel_money_base_url: str | None = setting(None, parse.base_url, is_shown=False)
     airtel_money_client_id: str | None = setting(None, _ANYTHING)
     airtel_money_client_secret: str | None = setting(None, _ANYTHING, secret=True)
     airtel_money_pin: str | None = setting(None, parse.matching(r"[0-9]{4,8}", "4 to 8 digits"), secret=True)

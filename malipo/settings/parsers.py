@@ -67,8 +67,10 @@ def database_url(value: str) -> str:
     return value
 
 
-def setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False) -> Any:
-    return field(default=default, metadata={"parse": parse, "secret": secret})
+def setting(default: Any, parse: Callable[[str], Any], *, secret: bool = False, is_shown: bool = True) -> Any:
+    """A secret is never shown; neither is what may hold one by mistake."""
+    is_shown = is_shown and not secret
+    return field(default=default, repr=not secret, metadata={"parse": parse, "secret": secret, "is_shown": is_shown})
 
 
 def base_url(value: str) -> str:
