@@ -76,8 +76,8 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
         proposed_by=actor.who,
         now=now,
     )
-    await _note(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
     if transaction.type is Type.DISBURSEMENT:
+        await _note(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
         return Resolved(transaction, is_done=False)
     return await _apply(tx, case, proposal, actor=actor, now=now)
 
