@@ -209,7 +209,7 @@ def _of_payment(reply: Reply, order: Order) -> Answer:
         return turned_away("HTTP 429")  # The same id is never paid twice.
     if not code and text_of(said.get("output_error")) and reply.status in _AT_THE_DOOR:
         return _misconfigured(f"HTTP {reply.status}", text_of(said["output_error"]))
-    if text_of(said.get("output_ThirdPartyConversationID")) not in ("", order.key):
+    if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, order.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
     if reply.status >= 500:
         return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail, is_fault=True)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 
@@ -15,7 +15,8 @@ from malipo.db import Database
 from malipo.service import Service
 from malipo.settings import Settings, read
 from malipo.worker.run import work
-from tests.conftest import NO_LIMITS, Client, Merchant, make_merchant, starting, until_ready
+from tests.conftest import NO_LIMITS, Client, Merchant, Running, make_merchant, starting, until_ready
+from tests.journeys.terminal import malipo
 from tests.simulator.processes import Sim
 from tests.simulator.processes import start as start_simulator
 
@@ -34,6 +35,7 @@ class Town:
     database_url: str
     settings: Settings
     environment: dict[str, str]
+    start: Callable[..., Running]  # another malipo process of this town
 
     async def take(self, channel: str, type_: str, phone: str, amount: int = 1000) -> str:
         """A payment, as a merchant's program asks for it; its id."""
@@ -46,6 +48,13 @@ class Town:
     async def shown(self, id_: str) -> dict[str, Any]:
         found: dict[str, Any] = (await self.api("GET", f"/v1/payments/{id_}")).body["transaction"]
         return found
+
+    async def unsettled(self) -> dict[str, str]:
+        """What an operator is shown: payments, and why."""
+        named = {name.removeprefix("MALIPO_").lower(): value for name, value in self.environment.items()}
+        said = await malipo("payments", "unsettled", "--json", database_url=self.database_url, **named)
+        assert said.code == 0, said.err
+        return {each["payment"]: each["why"] for each in said.json}
 
     async def moved(self) -> dict[str, list[dict[str, Any]]]:
         """What the networks' own book says, by phone."""
@@ -60,7 +69,7 @@ async def founded(
     folder: Path, database_url: str, *, speed: float = SPEED, wallet: int = 50_000_000, **settings: Any
 ) -> AsyncIterator[Town]:
     """A simulator and an API; workers are the test's to start."""
-    simulator = start_simulator("--speed", str(speed))
+    simulator = await asyncio.to_thread(start_simulator, "--speed", str(speed))
     try:
         variables = simulated.environment(simulator.url, await simulated.credentials(simulator.url))
         variables |= {f"MALIPO_{name.upper()}": str(value) for name, value in (HURRY | settings).items()}
@@ -68,21 +77,35 @@ async def founded(
         http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
         with starting(folder) as start_one:
             named = {name.removeprefix("MALIPO_").lower(): value for name, value in variables.items()}
-            api = await until_ready(start_one("api", database_url=database_url, **named))
+
+            def start(*command: str, **more: Any) -> Running:
+                return start_one(*command, **{"database_url": database_url} | named | more)
+
+            api = await until_ready(start("api"))
             async with http, Database.opened(database_url, size=20) as database:
                 merchant = await make_merchant(database, wallet=wallet)
                 read_settings = read(variables)
                 await simulated.register_callbacks(simulator.url, api.url, read_settings)
                 sim = Sim(http, simulator.url, {})
                 client = Client(http, api.url, merchant.key)
-                yield Town(sim, client, merchant, database, database_url, read_settings, variables)
+                yield Town(sim, client, merchant, database, database_url, read_settings, variables, start)
     finally:
         simulator.stop()
 
 
+class Home(Protocol):
+    """What a worker needs to know of where it works."""
+
+    @property
+    def database_url(self) -> str: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+
 @asynccontextmanager
 async def a_worker(
-    town: Town, *, lease_seconds: float | None = None, mark: Callable[[str], None] = lambda _: None
+    town: Home, *, lease_seconds: float | None = None, mark: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Service]:
     """A worker in this process, with a database pool of its own."""
     stop = asyncio.Event()
