@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
-from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.cli.work import add_act, cell, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden, Missing
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, Resolved, Truth
 from malipo.payments.store import cases, hearings
-from malipo.payments.store.cases import Case
+from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.hearings import Hearing
 from malipo.settings import Settings
 from malipo.trail.store import Actor
 
@@ -81,25 +82,51 @@ def _contradiction(case: Case) -> str:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> list[dict[str, Any]]:
+    async def act(database: Database) -> tuple[Case, Proposal | None, list[Hearing]]:
         async with database.begin() as tx:
             case = await cases.lock(tx, arguments.payment)
             if case is None:
                 raise Missing(f"There is no payment {arguments.payment!r} that is open or was contradicted.")
-            heard = await hearings.find(tx, case.transaction.merchant_id, case.transaction.id)
-        return [
-            {
-                "at": each.at,
-                "network": each.route,
-                "by": each.act,
-                "verdict": each.verdict,
-                "code": each.code,
-                "words": each.detail,
-            }
-            for each in heard
-        ]
+            proposal = await cases.find_proposal(tx, case.transaction)
+            return case, proposal, await hearings.find(tx, case.transaction.merchant_id, case.transaction.id)
 
-    return tell_table(arguments, with_database(settings, act), empty="Nothing was heard of it yet.")
+    case, proposal, heard = with_database(settings, act)
+    rows = [
+        {
+            "at": each.at,
+            "network": each.route,
+            "by": each.act,
+            "verdict": each.verdict,
+            "code": each.code,
+            "words": each.detail,
+        }
+        for each in heard
+    ]
+    if arguments.json:
+        return tell(arguments, {**_row(case), **_parties(case), "proposal": _proposed(proposal), "heard": rows}, "")
+    for name, value in {**_row(case), **_parties(case), **(_proposed(proposal) or {})}.items():
+        if value is not None:
+            shown = money.display(value) if name == "amount" else cell(value)
+            print(f"{name + ':':<20} {shown}")
+    print()
+    return tell_table(arguments, rows, empty="Nothing was heard of it yet.")
+
+
+def _parties(case: Case) -> dict[str, Any]:
+    return {"merchant": case.transaction.merchant_id, "phone": case.transaction.phone, "name": case.transaction.name}
+
+
+def _proposed(proposal: Proposal | None) -> dict[str, Any] | None:
+    """What a second operator must see before they agree."""
+    if proposal is None:
+        return None
+    return {
+        "proposed": proposal.outcome,
+        "proposed by": proposal.proposed_by,
+        "proposed at": proposal.proposed_at,
+        "evidence": proposal.evidence,
+        "provider reference": proposal.provider_reference,
+    }
 
 
 def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -134,13 +161,22 @@ def _operator(actor: Actor, settings: Settings) -> Actor:
 
 
 def _tell(arguments: argparse.Namespace, resolved: Resolved) -> int:
-    amount, transaction = money.display(resolved.transaction.amount), resolved.transaction
-    sentence = (
-        f"Resolved: {transaction.reference}, {amount}, is {transaction.status}."
-        if resolved.is_done
-        else f"Proposed. Another operator must look at the evidence, then: malipo payments approve {transaction.id}"
-    )
-    return tell(arguments, _shown(resolved), sentence)
+    return tell(arguments, _shown(resolved), _sentence(resolved))
+
+
+def _sentence(resolved: Resolved) -> str:
+    transaction = resolved.transaction
+    what = f"{transaction.reference}, {money.display(transaction.amount)}"
+    if not resolved.is_done:
+        return (
+            f"Proposed: {what}, {resolved.truth}. Another operator must look at the evidence "
+            f"(malipo payments show {transaction.id}), then: malipo payments approve {transaction.id}"
+        )
+    if resolved.is_of_contradiction:
+        return (
+            f"Resolved as {resolved.truth}: {what}. Suspense is cleared; the merchant still sees {transaction.status}."
+        )
+    return f"Resolved: {what}, is {transaction.status}."
 
 
 def _shown(resolved: Resolved) -> dict[str, Any]:
@@ -149,6 +185,7 @@ def _shown(resolved: Resolved) -> dict[str, Any]:
         "payment": transaction.id,
         "reference": transaction.reference,
         "status": transaction.status,
+        "outcome": resolved.truth,
         "isDone": resolved.is_done,
         "endedAt": clock.iso(transaction.ended_at) if transaction.ended_at else None,
     }

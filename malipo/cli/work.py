@@ -94,7 +94,7 @@ def tell_table(
     elif not rows:
         print(empty)
     else:
-        lines = [{name: name for name in rows[0]}, *({name: _cell(row[name]) for name in row} for row in rows)]
+        lines = [{name: name for name in rows[0]}, *({name: cell(row[name]) for name in row} for row in rows)]
         widths = {name: max(len(line[name]) for line in lines) for name in rows[0]}
         for line in lines:
             cells = (
@@ -104,7 +104,8 @@ def tell_table(
     return 0
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
+    """A value as a person reads it."""
     match value:
         case None:
             return "-"

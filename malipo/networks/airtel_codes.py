@@ -1,5 +1,6 @@
 """What Airtel's codes say. A code that is not here says nothing."""
 
+from malipo.networks import authorised
 from malipo.networks.contract import Answer, FailureCode, Type, Verdict
 
 SUCCESS = {Type.COLLECTION: "DP00800001001", Type.DISBURSEMENT: "DP00900001001"}
@@ -94,10 +95,4 @@ def is_misconfigured(code: str) -> bool:
 
 
 def misconfigured(code: str, detail: str) -> Answer:
-    return Answer(
-        verdict=Verdict.REFUSED,
-        code=code,
-        detail=detail,
-        failure_code=FailureCode.REJECTED,
-        alert=f"Airtel Money refuses us: {code} {detail}".strip(),
-    )
+    return authorised.misconfigured("Airtel Money", code, detail)

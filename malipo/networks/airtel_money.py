@@ -27,7 +27,18 @@ from malipo.networks.contract import (
     Type,
     Verdict,
 )
-from malipo.networks.wire import Lost, Reply, Unsent, Wire, json_object, key_of, receipt_of, text_of, token_of
+from malipo.networks.wire import (
+    Lost,
+    Reply,
+    Unsent,
+    Wire,
+    json_object,
+    key_of,
+    receipt_of,
+    seconds_of,
+    text_of,
+    token_of,
+)
 from malipo.networks.words import cleaned
 from malipo.settings.networks import AirtelMoneySettings
 
@@ -193,7 +204,7 @@ class AirtelMoney:
             raise NoWayIn(turned_away("token", reply.reason))
         said = reply.json() or {}
         if token := token_of(said.get("access_token")):
-            return token, _seconds(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
+            return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("error")):
             raise NoWayIn(codes.misconfigured(f"HTTP {reply.status}", text_of(said.get("error_description"))))
         raise NoWayIn(turned_away(f"HTTP {reply.status}"))
@@ -293,14 +304,6 @@ def _of_http(reply: Reply, said: dict[str, Any]) -> Answer:
 
 def _national(phone: str) -> str:
     return phone.removeprefix("+255")
-
-
-def _seconds(value: object) -> float:
-    """`expires_in` is text in some replies and a number in others."""
-    try:
-        return float(text_of(value) or 0)
-    except ValueError:
-        return 0.0
 
 
 def _transaction(said: dict[str, Any]) -> dict[str, Any]:

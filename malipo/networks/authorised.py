@@ -6,7 +6,7 @@ All steps of a call share one deadline, so that a slow token cannot make it take
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from malipo.networks.contract import Answer, Verdict
+from malipo.networks.contract import Answer, FailureCode, Verdict
 from malipo.networks.held import Held
 from malipo.networks.wire import Lost, Reply, Unsent
 
@@ -25,6 +25,17 @@ class NoWayIn(Exception):  # noqa: N818
 def turned_away(code: str, detail: str = "") -> Answer:
     """Provably nothing was taken in, and the network or the way to it is in trouble."""
     return Answer(verdict=Verdict.UNSENT, code=code, detail=detail, is_fault=True)
+
+
+def misconfigured(network: str, code: str, detail: str) -> Answer:
+    """It refused us and not the customer, before any money work: only an operator can mend that."""
+    return Answer(
+        verdict=Verdict.REFUSED,
+        code=code,
+        detail=detail,
+        failure_code=FailureCode.REJECTED,
+        alert=f"{network} refuses us: {code} {detail}".strip(),
+    )
 
 
 class Authorised:

@@ -12,7 +12,7 @@ import secrets
 import msgspec
 
 from malipo.networks import rsa
-from malipo.networks.authorised import Authorised, NoWayIn, turned_away
+from malipo.networks.authorised import Authorised, NoWayIn, misconfigured, turned_away
 from malipo.networks.contract import (
     Acknowledgement,
     Answer,
@@ -259,13 +259,7 @@ def _ended(failure: FailureCode, code: str, detail: str) -> Answer:
 
 
 def _misconfigured(code: str, detail: str) -> Answer:
-    return Answer(
-        verdict=Verdict.REFUSED,
-        code=code,
-        detail=detail,
-        failure_code=FailureCode.REJECTED,
-        alert=f"M-Pesa refuses us: {code} {detail}".strip(),
-    )
+    return misconfigured("M-Pesa", code, detail)
 
 
 def _session_trouble(reply: Reply) -> str:

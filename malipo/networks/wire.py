@@ -173,3 +173,20 @@ def token_of(value: object) -> str:
     """A token or session, as it came; nothing if it could not stand in a header."""
     is_token = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
     return str(value) if is_token else ""
+
+
+def amount_of(value: object) -> int | None:
+    """Whole shillings; none where nothing was said; -1, which no payment is of, for what cannot be an amount."""
+    text = text_of(value)
+    if not text:
+        return None
+    whole, _, cents = text.partition(".")
+    return int(whole) if whole.isascii() and whole.isdigit() and len(whole) < 16 and not cents.strip("0") else -1
+
+
+def seconds_of(value: object) -> float:
+    """How long something lasts. It is text in some replies and a number in others."""
+    try:
+        return float(text_of(value) or 0)
+    except ValueError:
+        return 0.0

@@ -44,7 +44,9 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Resolved:
     transaction: Transaction
+    truth: Truth
     is_done: bool  # not so while a second operator has to agree
+    is_of_contradiction: bool = False  # what the merchant sees stays, whatever is true
 
 
 async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Actor, now: datetime) -> Resolved:
@@ -65,6 +67,7 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
         finding.provider_reference,
         actor.who,
         transaction.status.is_final,
+        now,
     )
     await cases.insert_proposal(
         tx,
@@ -78,7 +81,7 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
     )
     if transaction.type is Type.DISBURSEMENT:
         await _note(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
-        return Resolved(transaction, is_done=False)
+        return Resolved(transaction, finding.truth, is_done=False)
     return await _apply(tx, case, proposal, actor=actor, now=now)
 
 
@@ -99,7 +102,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
         raise _NothingProposed
     await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=False, now=now)
     await _note(tx, actor, "payment.resolution_rejected", case.transaction, proposal, now=now)
-    return Resolved(case.transaction, is_done=False)
+    return Resolved(case.transaction, Truth(proposal.outcome), is_done=False)
 
 
 class _NothingProposed(Missing):
@@ -160,7 +163,7 @@ async def _apply(tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: d
         assert outcome.has_moved
         transaction = outcome.transaction
     await _note(tx, actor, "payment.resolved", transaction, proposal, now=now)
-    return Resolved(transaction, is_done=True)
+    return Resolved(transaction, truth, is_done=True, is_of_contradiction=proposal.is_of_contradiction)
 
 
 async def _note(

@@ -19,7 +19,7 @@ from malipo.payments.record import Change
 from malipo.payments.store import dispatches, hearings, transactions
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.store.hearings import Hearing
-from malipo.payments.transaction import Status, Transaction
+from malipo.payments.transaction import Cause, Status, Transaction
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
 
@@ -145,7 +145,8 @@ class _Batch:
             merchant_id=transaction.merchant_id,
             transaction_id=transaction.id,
             cause=decision.cause,
-            provider_reference=heard.answer.provider_reference,
+            # What does not end it may not be true, and the merchant would see it.
+            provider_reference=None if decision.cause is Cause.SUBMITTED else heard.answer.provider_reference,
             failure_code=failure,
             failure_reason=None if failure is None else reason_of(failure),
         )

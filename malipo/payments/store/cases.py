@@ -25,6 +25,7 @@ class Proposal(NamedTuple):
     provider_reference: str | None
     proposed_by: str
     is_of_contradiction: bool
+    proposed_at: datetime
 
 
 _CASE = f"""
@@ -128,7 +129,8 @@ async def insert_proposal(
 async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
     row = await tx.fetchrow(
         """
-        SELECT id, outcome, evidence, provider_reference, proposed_by, is_of_contradiction FROM resolutions
+        SELECT id, outcome, evidence, provider_reference, proposed_by, is_of_contradiction, proposed_at
+        FROM resolutions
         WHERE merchant_id = $1 AND transaction_id = $2 AND ended_at IS NULL FOR UPDATE
         """,
         transaction.merchant_id,

@@ -72,6 +72,7 @@ async def claim_unsent(tx: Tx, route: str, *, most: int) -> list[Subject]:
         FROM dispatches d
         JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE d.route = $1 AND d.next_act = 'send' AND d.due_at <= now()
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
         ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
         """,
         route,
