@@ -14,7 +14,7 @@ from malipo.api.caller import address_of
 from malipo.api.shapes import body_of
 from malipo.errors import Forbidden, Missing
 from malipo.networks.connect import Gate
-from malipo.networks.contract import Callback, News
+from malipo.networks.contract import Callback, News, cannot_ask
 from malipo.payments.pursuit import Act, Heard
 from malipo.payments.settle import Report
 from malipo.service import Service
@@ -47,9 +47,16 @@ async def _take_in(service: Service, route: str, news: News) -> None:
     """If it cannot be written down, the network gets a 503 instead of an acknowledgement, and tells us again."""
     report = Report(
         id=ids.mint("hrg_", service.clock()),
-        channels=service.networks.channels_of(route),
+        channels=service.networks.reach[route],
         key=news.key,
-        heard=Heard(route=route, act=Act.CALLBACK, answer=news.answer, is_trusted=news.is_signed),
+        heard=Heard(
+            route=route,
+            act=Act.CALLBACK,
+            answer=news.answer,
+            is_trusted=news.is_signed,
+            is_listed=bool(service.networks.gates[route].allowed),
+            cannot_ask=cannot_ask(service.networks.connectors[route]),
+        ),
     )
     settled = await service.settle(report)
     if settled is None:

@@ -21,7 +21,8 @@ _WHY = {
     "not_found": "the network does not know it, and it must not be sent again",
     "forgotten": "the network had it, and now does not know it",
     "differs": "the network speaks of another amount or phone",
-    "unsent": "the network speaks of it, and it was not sent",
+    "unsent": "the network spoke of it before it was sent",
+    "unheard": "its answer was not heard, and the network cannot be asked",
 }
 
 

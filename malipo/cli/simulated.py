@@ -15,7 +15,10 @@ from malipo.settings import Settings, variable
 
 _READY_SECONDS = 15.0
 
-# Each setting of a network, and what the portal calls it.
+# Where the simulator's callbacks come from.
+_THIS_MACHINE = "127.0.0.0/8,::1/128"
+
+# Each setting of a network, and what the portal calls it. What is called a path is below the simulator's address.
 _SETTINGS: dict[str, dict[str, str]] = {
     "MPESA": {
         "mpesa_base_url": "basePath",
@@ -31,6 +34,34 @@ _SETTINGS: dict[str, dict[str, str]] = {
         "airtel_money_pin": "pin",
         "airtel_money_public_key": "publicKey",
         "airtel_money_callback_key": "callbackKey",
+    },
+    "TIGO_PESA": {
+        "tigo_pesa_push_url": "pushPath",
+        "tigo_pesa_token_url": "tokenPath",
+        "tigo_pesa_query_url": "queryPath",
+        "tigo_pesa_disbursement_url": "cashInPath",
+        "tigo_pesa_username": "username",
+        "tigo_pesa_password": "password",
+        "tigo_pesa_biller_msisdn": "billerMsisdn",
+        "tigo_pesa_biller_code": "billerCode",
+        "tigo_pesa_account_msisdn": "accountMsisdn",
+        "tigo_pesa_pin": "pin",
+        "tigo_pesa_brand_id": "brandId",
+        "tigo_pesa_sender_name": "senderName",
+    },
+    "HALOPESA": {
+        "halopesa_url": "servicePath",
+        "halopesa_username": "username",
+        "halopesa_password": "password",
+        "halopesa_secret_key": "secretKey",
+        "halopesa_account": "beneficiaryAccountId",
+        "halopesa_business_number": "businessNo",
+    },
+    "CLICKPESA": {
+        "clickpesa_base_url": "basePath",
+        "clickpesa_client_id": "clientId",
+        "clickpesa_api_key": "apiKey",
+        "clickpesa_checksum_key": "checksumSecret",
     },
 }
 
@@ -60,8 +91,9 @@ def environment(simulator_url: str, portal: Mapping[str, Mapping[str, str]]) -> 
         given = portal[channel]
         for name, their_name in names.items():
             value = given[their_name]
-            found[variable(name)] = simulator_url + value if their_name == "basePath" else value
+            found[variable(name)] = simulator_url + value if their_name.endswith("Path") else value
         found[variable(f"{channel.lower()}_callback_token")] = secrets.token_urlsafe(24)
+        found[variable(f"{channel.lower()}_callback_networks")] = _THIS_MACHINE
     return found
 
 

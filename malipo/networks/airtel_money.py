@@ -78,6 +78,9 @@ class AirtelMoney:
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # ESB000041, DP00900001011, DP00900001017
 
+    def may_ask(self, type_: Type) -> bool:
+        return True
+
     async def send(self, order: Order) -> Answer:
         if order.type is Type.COLLECTION:
             path, body = self._settings.airtel_money_collection_path, self._collection(order)

@@ -63,6 +63,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     phone: str  # +255…
     amount: int
     note: str  # for the customer's eyes; each network cleans it in its own way
+    name: str = ""  # of the customer or the recipient
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +124,9 @@ class Connector(Protocol):
 
     def resubmit(self, type_: Type) -> Resubmit: ...
 
+    def may_ask(self, type_: Type) -> bool:
+        """Whether the network has a query for this type of payment."""
+
     async def send(self, order: Order) -> Answer:
         """Ask for the money."""
 
@@ -136,3 +140,8 @@ class Connector(Protocol):
         """What a callback says; None if it cannot be understood, or its signature is wrong."""
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement: ...
+
+
+def cannot_ask(connector: Connector) -> frozenset[Type]:
+    """The types of payment for which this network has no query."""
+    return frozenset(type_ for type_ in Type if not connector.may_ask(type_))

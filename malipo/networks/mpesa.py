@@ -90,6 +90,9 @@ class Mpesa:
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # INS-10
 
+    def may_ask(self, type_: Type) -> bool:
+        return True
+
     async def send(self, order: Order) -> Answer:
         is_payout = order.type is Type.DISBURSEMENT
         description = "input_PaymentItemsDesc" if is_payout else "input_PurchasedItemsDesc"

@@ -18,6 +18,8 @@ from malipo.payments.transaction import Cause, Status, Transaction
 _NOT_FOUNDS = 3
 _SENDS = 3
 _UNSENT_PAUSE_SECONDS = 5.0
+# How long a payment rests whose network cannot be asked. Only a callback or an operator ends it.
+_NO_QUERY_SECONDS = 86_400
 
 
 # A payout has no customer who could decline it; what its payer lacks is our own float.
@@ -48,7 +50,8 @@ class Attention(StrEnum):
     NOT_FOUND = "not_found"  # a payout that the network says it never got, and that must not be sent again
     FORGOTTEN = "forgotten"  # the network had it, and now does not know it
     DIFFERS = "differs"  # the network speaks of another amount or phone
-    UNSENT = "unsent"  # the network speaks of a payment that we have not sent
+    UNSENT = "unsent"  # the network spoke of it before we had sent it
+    UNHEARD = "unheard"  # a payout whose answer we did not hear, at a network that cannot be asked
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +81,9 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     act: Act
     answer: Answer
     is_trusted: bool = True  # not so for an unsigned callback, which is only a hint
+    is_listed: bool = False  # an unsigned callback from an address that the operator has listed
+    cannot_ask: frozenset[Type] = frozenset()  # types of payment for which the network has no query
+    may_ask: bool = True  # what that means for the payment in question
     resubmit: Resubmit = Resubmit.UNSAFE
 
 
@@ -90,6 +96,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules, now: datetime) -> Decision:
+    heard = replace(heard, may_ask=transaction.type not in heard.cannot_ask)
     if transaction.status.is_final:
         return _after_the_end(transaction, dispatch, heard, rules)
     assert dispatch is not None, "an open payment has a dispatch"
@@ -97,8 +104,9 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
         return _spoken_of(dispatch, heard, now)
     if _differs(transaction, heard.answer):
         return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)
-    if not heard.is_trusted:
-        return _ask_now(replace(dispatch, hint=heard.answer.failure_code))
+    if not _is_believed(transaction, heard):
+        hinted = replace(dispatch, hint=heard.answer.failure_code)
+        return _ask_now(hinted) if heard.may_ask else Decision(dispatch=hinted)
     match heard.answer.verdict:
         case Verdict.CONFIRMED:
             return Decision(cause=Cause.CONFIRMED)
@@ -114,6 +122,8 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
             return _missing(transaction, dispatch, heard, rules, now)
         case Verdict.WAITING:
             return _ask_later(replace(dispatch, is_acknowledged=True, not_founds=0), heard, rules)
+    if not heard.may_ask and transaction.type is Type.DISBURSEMENT:
+        return _ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)
     return _ask_later(dispatch, heard, rules)
 
 
@@ -126,11 +136,21 @@ def _after_the_end(transaction: Transaction, dispatch: Dispatch | None, heard: H
         # Who cannot say otherwise through the whole schedule does not contradict.
         return Decision() if dispatch.asks >= len(rules.poll_seconds) else _ask_later(dispatch, heard, rules)
     agrees = (verdict is Verdict.CONFIRMED) == (transaction.status is Status.COMPLETED)
-    if heard.act is Act.ASK:
+    if heard.act is Act.ASK or (not heard.may_ask and _is_believed(transaction, heard)):
         return Decision(is_contradiction=not agrees)
-    if agrees:
+    if agrees or not heard.may_ask:
         return Decision(dispatch=dispatch)
     return _ask_now(dispatch or Dispatch(route=heard.route, next_act=Next.ASK))
+
+
+def _is_believed(transaction: Transaction, heard: Heard) -> bool:
+    """Where a network has no query, an unsigned callback from a listed address is all there will ever be.
+
+    Even then a failure never ends a payout.
+    """
+    is_good_enough = heard.is_listed and not heard.may_ask
+    is_refused_payout = transaction.type is Type.DISBURSEMENT and heard.answer.verdict is Verdict.REFUSED
+    return heard.is_trusted or (is_good_enough and not is_refused_payout)
 
 
 def _spoken_of(dispatch: Dispatch, heard: Heard, now: datetime) -> Decision:
@@ -159,7 +179,7 @@ def _missing(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: 
 
 def _ask_later(dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
     asks = dispatch.asks + (heard.act is Act.ASK)
-    seconds = rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)]
+    seconds = rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)] if heard.may_ask else _NO_QUERY_SECONDS
     if heard.act is Act.CALLBACK and dispatch.next_act is Next.SENDING:
         # The worker that is at it will say more.
         return Decision(dispatch=dispatch)

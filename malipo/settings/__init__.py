@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from malipo.settings import parsers as parse
-from malipo.settings.networks import AirtelMoneySettings, MpesaSettings
+from malipo.settings.networks import (
+    AirtelMoneySettings,
+    ClickpesaSettings,
+    HalopesaSettings,
+    MpesaSettings,
+    RouteSettings,
+    TigoPesaSettings,
+)
 from malipo.settings.parsers import Network, setting
 
 PREFIX = "MALIPO_"
@@ -27,7 +34,9 @@ class BadSettings(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(MpesaSettings, AirtelMoneySettings):
+class Settings(
+    MpesaSettings, AirtelMoneySettings, TigoPesaSettings, HalopesaSettings, ClickpesaSettings, RouteSettings
+):
     # Where it listens and where it keeps things.
     host: str = setting("127.0.0.1", parse.text)
     port: int = setting(8080, parse.PORT)

@@ -61,3 +61,75 @@ class AirtelMoneySettings:
     airtel_money_callback_key: str | None = setting(None, _ANYTHING, secret=True)
     airtel_money_callback_hash: str = setting("either", parse.one_of("either", "wrapped", "object"))
     airtel_money_callback_networks: tuple[Network, ...] = setting((), parse.networks)
+
+
+_MSISDN = parse.matching(r"255[67][0-9]{8}", "a number such as 255652000000")
+_CODE = parse.matching(r"[A-Za-z0-9._ -]{1,40}", "1 to 40 letters, digits, dots, dashes or spaces")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TigoPesaSettings:
+    tigo_pesa_push_url: str | None = setting(None, parse.base_url, is_shown=False)
+    tigo_pesa_token_url: str | None = setting(None, parse.base_url, is_shown=False)
+    tigo_pesa_query_url: str | None = setting(None, parse.base_url, is_shown=False)
+    tigo_pesa_disbursement_url: str | None = setting(None, parse.base_url, is_shown=False)
+    tigo_pesa_username: str | None = setting(None, _ANYTHING)
+    tigo_pesa_password: str | None = setting(None, _ANYTHING, secret=True)
+    tigo_pesa_biller_msisdn: str | None = setting(None, _MSISDN)
+    tigo_pesa_biller_code: str = setting("", parse.matching(r"[A-Za-z0-9]{0,4}", "at most 4 letters or digits"))
+    tigo_pesa_account_msisdn: str | None = setting(None, _MSISDN)
+    tigo_pesa_pin: str | None = setting(None, parse.matching(r"[0-9]{4,8}", "4 to 8 digits"), secret=True)
+    tigo_pesa_disbursement_type: str = setting("REQMFICI", _CODE)
+    tigo_pesa_language: str = setting("en", parse.matching(r"[A-Za-z]{2}", "two letters"))
+    tigo_pesa_sender_name: str | None = setting(None, _CODE)
+    tigo_pesa_brand_id: str | None = setting(None, _CODE)
+    tigo_pesa_acknowledgement: str = setting("BILLER-30-0000-S", _CODE)
+    tigo_pesa_timeout_seconds: int = setting(60, _TIMEOUT)
+    tigo_pesa_concurrency: int = setting(64, _CONCURRENCY)
+    tigo_pesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
+    tigo_pesa_callback_networks: tuple[Network, ...] = setting((), parse.networks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalopesaSettings:
+    halopesa_url: str | None = setting(None, parse.base_url, is_shown=False)
+    halopesa_username: str | None = setting(None, _ANYTHING)
+    halopesa_password: str | None = setting(None, _ANYTHING, secret=True)
+    halopesa_secret_key: str | None = setting(None, _ANYTHING, secret=True)
+    halopesa_account: str | None = setting(None, _CODE)
+    halopesa_business_number: str | None = setting(None, _CODE)
+    halopesa_function_code: str = setting("ASYNC_PAYMENT_USSD_PUSH", parse.matching(r"[A-Z_]{1,60}", "capital letters"))
+    halopesa_timeout_seconds: int = setting(60, _TIMEOUT)
+    halopesa_concurrency: int = setting(64, _CONCURRENCY)
+    halopesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
+    halopesa_callback_networks: tuple[Network, ...] = setting((), parse.networks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickpesaSettings:
+    clickpesa_base_url: str | None = setting(None, parse.base_url, is_shown=False)
+    clickpesa_client_id: str | None = setting(None, _ANYTHING)
+    clickpesa_api_key: str | None = setting(None, _ANYTHING, secret=True)
+    clickpesa_checksum_key: str | None = setting(None, _ANYTHING, secret=True)
+    clickpesa_checksum: str = setting("canonical", parse.one_of("canonical", "concatenated"))
+    clickpesa_timeout_seconds: int = setting(60, _TIMEOUT)
+    clickpesa_concurrency: int = setting(16, _CONCURRENCY)
+    clickpesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
+    clickpesa_callback_networks: tuple[Network, ...] = setting((), parse.networks)
+
+
+_ROUTE = parse.one_of("mpesa", "airtel_money", "tigo_pesa", "halopesa", "clickpesa")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteSettings:
+    """Which connector carries what, where it is not the network's own."""
+
+    route_mpesa_collection: str | None = setting(None, _ROUTE)
+    route_mpesa_disbursement: str | None = setting(None, _ROUTE)
+    route_tigo_pesa_collection: str | None = setting(None, _ROUTE)
+    route_tigo_pesa_disbursement: str | None = setting(None, _ROUTE)
+    route_airtel_money_collection: str | None = setting(None, _ROUTE)
+    route_airtel_money_disbursement: str | None = setting(None, _ROUTE)
+    route_halopesa_collection: str | None = setting(None, _ROUTE)
+    route_halopesa_disbursement: str | None = setting(None, _ROUTE)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from malipo import ids, log
 from malipo.errors import Unavailable
-from malipo.networks.contract import Answer, Connector, Order, Verdict
+from malipo.networks.contract import Answer, Connector, Order, Verdict, cannot_ask
 from malipo.payments.pursuit import Act, Heard
 from malipo.payments.settle import Report
 from malipo.payments.store import dispatches
@@ -38,7 +38,7 @@ class Line:
         self._connector = connector
         self._mark = mark
         self._pairs = service.networks.carried_by(connector.name)
-        self._channels = service.networks.channels_of(connector.name)
+        self._channels = list(dict.fromkeys(channel for channel, _ in self._pairs))
         self._call_seconds = connector.timeout_seconds + 5
         self._lease_seconds = lease_seconds or self._call_seconds + _START_SECONDS + _MARGIN_SECONDS
         self._circuit = Circuit(service, connector)
@@ -190,6 +190,7 @@ class Line:
                 route=self._connector.name,
                 act=act,
                 answer=answer,
+                cannot_ask=cannot_ask(self._connector),
                 resubmit=self._connector.resubmit(transaction.type),
             ),
         )
@@ -211,6 +212,7 @@ def _order_of(transaction: Transaction) -> Order:
         phone=transaction.phone,
         amount=transaction.amount,
         note=transaction.description,
+        name=transaction.name,
     )
 
 

@@ -1,0 +1,158 @@
+"""HaloPesa, direct: a SOAP push with a checksum, and its result by callback. Collections only.
+
+There is no query that anybody has published, so a callback is all there will be. It is unsigned: it counts only from
+the addresses that the operator has listed.
+"""
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from malipo import clock as clocks
+from malipo.networks import xml
+from malipo.networks.authorised import misconfigured, turned_away
+from malipo.networks.contract import (
+    Acknowledgement,
+    Answer,
+    Callback,
+    FailureCode,
+    News,
+    Order,
+    Resubmit,
+    Type,
+    Verdict,
+)
+from malipo.networks.wire import Lost, Reply, Unsent, Wire, amount_of, key_of, receipt_of, text_of
+from malipo.networks.words import reason_in
+from malipo.settings.networks import HalopesaSettings
+
+_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+_NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
+
+_MISCONFIGURED = {"9001", "9002", "9003", "9005", "9006", "9007", "9008", "9010"}
+_REFUSED = {"9009": FailureCode.INSUFFICIENT_FUNDS}
+_UNKNOWN = {"9004", "9011", "9012"}
+
+
+class Halopesa:
+    name = "halopesa"
+
+    def __init__(self, settings: HalopesaSettings, wire: Wire, *, clock: Callable[[], datetime] = clocks.now) -> None:
+        self._settings = settings
+        self._wire = wire
+        self._clock = clock
+        self.timeout_seconds: float = settings.halopesa_timeout_seconds
+        self.concurrency = settings.halopesa_concurrency
+
+    def resubmit(self, type_: Type) -> Resubmit:
+        return Resubmit.DUPLICATES_REFUSED  # 9004
+
+    def may_ask(self, type_: Type) -> bool:
+        return False
+
+    async def send(self, order: Order) -> Answer:
+        assert order.type is Type.COLLECTION, "HaloPesa pays out through an aggregator"
+        reply = await self._wire.call(
+            "POST",
+            self._settings.halopesa_url or "",
+            headers={"Content-Type": "text/xml;charset=UTF-8", "SOAPAction": '""'},
+            body=self._envelope(order),
+            timeout_seconds=self.timeout_seconds,
+        )
+        if isinstance(reply, Unsent):
+            return turned_away("unsent", reply.reason)
+        if isinstance(reply, Lost):
+            return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
+        return _of_push(reply, order)
+
+    async def ask(self, order: Order) -> Answer:
+        return Answer(verdict=Verdict.UNKNOWN, code="no query")
+
+    async def probe(self) -> Answer:
+        """There is nothing harmless to ask for. That somebody answers at all is what we can know."""
+        reply = await self._wire.call(
+            "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
+        )
+        if isinstance(reply, Unsent | Lost):
+            return turned_away("unsent", reply.reason)
+        return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}")
+
+    def read(self, callback: Callback) -> News | None:
+        said = xml.read(callback.body) or {}
+        key, code = key_of(said.get("referenceid")), text_of(said.get("response_code"))
+        if not key or not code:
+            return None
+        detail, amount = text_of(said.get("message")), amount_of(said.get("amount"))
+        if said.get("response_type", "").upper() != "FIN":
+            answer = Answer(verdict=Verdict.WAITING, code=code, detail=detail, amount=amount)
+        elif code == "0":
+            receipt = receipt_of(said.get("addition_data"))
+            answer = Answer(
+                verdict=Verdict.CONFIRMED, code=code, detail=detail, amount=amount, provider_reference=receipt
+            )
+        elif code in _UNKNOWN:
+            answer = Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail, amount=amount)
+        else:
+            failure = _REFUSED.get(code) or reason_in(detail)
+            answer = Answer(verdict=Verdict.REFUSED, code=code, detail=detail, amount=amount, failure_code=failure)
+        return News(key=key, answer=answer, is_signed=False)
+
+    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
+        is_read = news is not None
+        fields = {
+            "responseType": "ACK",
+            "response_code": "0" if is_read else "9001",
+            "message": "Received" if is_read else "The result could not be read",
+            "ReferenceID": news.key if news is not None else "",
+            "ResponseTime": self._now(),
+        }
+        body = f'<?xml version="1.0"?><response>{xml.elements(fields)}</response>'.encode()
+        return Acknowledgement(status=200 if is_read else 400, body=body, media_type="text/xml")
+
+    def _now(self) -> str:
+        return self._clock().astimezone(_ZONE).strftime("%Y%m%d%H%M%S")
+
+    def _envelope(self, order: Order) -> bytes:
+        signed = {
+            "requestid": order.key,
+            "username": self._settings.halopesa_username or "",
+            "password": self._settings.halopesa_password or "",
+            "request_time": self._now(),
+            "amount": str(order.amount),
+            "sender_msisdn": order.phone.removeprefix("+"),
+            "beneficiary_accountid": self._settings.halopesa_account or "",
+            "referenceid": order.key,
+        }
+        secret = self._settings.halopesa_secret_key or ""
+        fields = dict(signed)
+        if self._settings.halopesa_business_number is not None:
+            fields["business_no"] = self._settings.halopesa_business_number
+        fields |= {
+            "function_code": self._settings.halopesa_function_code,
+            "addition_data": "",
+            "check_sum": hashlib.sha256(("".join(signed.values()) + secret).encode()).hexdigest(),
+        }
+        return (
+            '<?xml version="1.0" encoding="UTF-8"?>'
+            f'<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:ws="{_NAMESPACE}">'
+            "<soapenv:Header/><soapenv:Body><ws:HaloPesaServiceAPI>"
+            f"<request>{xml.elements(fields)}</request>"
+            "</ws:HaloPesaServiceAPI></soapenv:Body></soapenv:Envelope>"
+        ).encode()
+
+
+def _of_push(reply: Reply, order: Order) -> Answer:
+    said = xml.read(reply.body)
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    if said.get("referenceid") not in (None, order.key):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
+    code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
+    if code == "0":
+        return Answer(verdict=Verdict.WAITING, code=code, detail=detail)
+    if code in _MISCONFIGURED:
+        return misconfigured("HaloPesa", code, detail)
+    if code in _REFUSED:
+        return Answer(verdict=Verdict.REFUSED, code=code, detail=detail, failure_code=_REFUSED[code])
+    return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail)

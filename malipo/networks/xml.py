@@ -1,0 +1,73 @@
+"""XML as the older networks speak it: flat, small, and never trusted.
+
+No document type, so no entities and no references to elsewhere; bounded in size, depth and number of elements. Only the
+text of elements without children is kept, by their local names in lower case.
+"""
+
+from xml.parsers import expat
+from xml.sax.saxutils import escape
+
+_MOST_BYTES = 64 * 1024
+_MOST_DEPTH = 16
+_MOST_ELEMENTS = 200
+
+
+class _Refused(Exception):  # noqa: N818
+    """More than we care to read."""
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.leaves: dict[str, str] = {}
+        self._names: list[str] = []
+        self._text: list[str] = []
+        self._elements = 0
+
+    def open(self, name: str, _: object) -> None:
+        self._elements += 1
+        if len(self._names) >= _MOST_DEPTH or self._elements > _MOST_ELEMENTS:
+            raise _Refused
+        self._names.append(name.rpartition(":")[2].lower())
+        self._text = []
+
+    def text(self, piece: str) -> None:
+        self._text.append(piece)
+
+    def close(self, _: str) -> None:
+        name = self._names.pop()
+        text = "".join(self._text).strip()
+        # Said twice with another content, nobody knows which is meant.
+        if text and self.leaves.setdefault(name, text) != text:
+            raise _Refused
+        self._text = []
+
+
+def read(body: bytes) -> dict[str, str] | None:
+    """The text of each leaf by its local name; None for anything that is not small, plain, well-formed XML."""
+    if len(body) > _MOST_BYTES:
+        return None
+    reader = _Reader()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = reader.open
+    parser.EndElementHandler = reader.close
+    parser.CharacterDataHandler = reader.text
+    parser.StartDoctypeDeclHandler = _refuse
+    parser.EntityDeclHandler = _refuse
+    try:
+        parser.Parse(body, True)
+    except (expat.ExpatError, _Refused, ValueError, UnicodeError):
+        return None
+    return reader.leaves
+
+
+def _refuse(*_: object) -> None:
+    raise _Refused
+
+
+def elements(fields: dict[str, str]) -> str:
+    """`<name>text</name>` for each, escaped."""
+    return "".join(f"<{name}>{escape(_legal(text))}</{name}>" for name, text in fields.items())
+
+
+def _legal(text: str) -> str:
+    return "".join(each for each in text if each.isprintable())
