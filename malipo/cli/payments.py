@@ -1,7 +1,7 @@
 """malipo payments …: payments that need an operator."""
 
 import argparse
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from malipo import clock, money
@@ -13,11 +13,11 @@ from malipo.payments.resolve import Finding, Resolved, Truth
 from malipo.payments.store import cases, hearings
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.hearings import Hearing
+from malipo.payments.transaction import Status
 from malipo.settings import Settings
 from malipo.trail.store import Actor
 
 _WHY = {
-    None: "takes too long",
     "not_found": "the network does not know it, and it must not be sent again",
     "forgotten": "the network had it, and now does not know it",
     "differs": "the network speaks of another amount or phone",
@@ -52,7 +52,7 @@ def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
         async with database.snapshot() as connection:
             open_ = await cases.find_unsettled(connection, unsettled_seconds=settings.unsettled_seconds)
             contradicted = await cases.find_contradicted(connection)
-        return [_row(case) for case in [*open_, *contradicted]]
+        return [_row(case, settings) for case in [*open_, *contradicted]]
 
     return tell_table(
         arguments,
@@ -62,8 +62,8 @@ def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
     )
 
 
-def _row(case: Case) -> dict[str, Any]:
-    transaction, dispatch = case.transaction, case.dispatch
+def _row(case: Case, settings: Settings) -> dict[str, Any]:
+    transaction = case.transaction
     return {
         "payment": transaction.id,
         "reference": transaction.reference,
@@ -72,14 +72,23 @@ def _row(case: Case) -> dict[str, Any]:
         "status": transaction.status,
         "amount": transaction.amount,
         "since": transaction.processing_at or transaction.created_at,
-        "why": "contradicted: " + _contradiction(case) if dispatch is None else _WHY[dispatch.attention],
+        "why": _why(case, settings),
         "proposed": case.proposed,
     }
 
 
-def _contradiction(case: Case) -> str:
-    said = "not paid" if case.transaction.status == "COMPLETED" else "paid"
-    return f"the network now says that it was {said}"
+def _why(case: Case, settings: Settings) -> str | None:
+    """Why an operator should look; nothing, if there is no reason to."""
+    transaction, attention = case.transaction, case.dispatch.attention if case.dispatch else None
+    if case.is_contradicted:
+        said = "not paid" if transaction.status is Status.COMPLETED else "paid"
+        return f"contradicted: the network now says that it was {said}"
+    if transaction.status is not Status.PROCESSING or transaction.processing_at is None:
+        return None
+    if attention is not None:
+        return _WHY[attention]
+    is_late = clock.now() - transaction.processing_at > timedelta(seconds=settings.unsettled_seconds)
+    return "takes too long" if is_late else None
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -104,8 +113,10 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         for each in heard
     ]
     if arguments.json:
-        return tell(arguments, {**_row(case), **_parties(case), "proposal": _proposed(proposal), "heard": rows}, "")
-    for name, value in {**_row(case), **_parties(case), **(_proposed(proposal) or {})}.items():
+        return tell(
+            arguments, {**_row(case, settings), **_parties(case), "proposal": _proposed(proposal), "heard": rows}, ""
+        )
+    for name, value in {**_row(case, settings), **_parties(case), **(_proposed(proposal) or {})}.items():
         if value is not None:
             shown = money.display(value) if name == "amount" else cell(value)
             print(f"{name + ':':<20} {shown}")

@@ -56,6 +56,8 @@ async def work(
     tasks = [asyncio.ensure_future(each.run()) for each in lines]
     tasks += [asyncio.ensure_future(listen(database_url, hear)), asyncio.ensure_future(_lapse_unconnected(service))]
     log.info("worker.started", routes=list(service.networks.connectors))
+    for task in tasks:
+        task.add_done_callback(_complain)
     try:
         await stop.wait()
     finally:
@@ -64,6 +66,12 @@ async def work(
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(line.finish(seconds=finish_seconds) for line in lines))
         log.info("worker.stopped")
+
+
+def _complain(task: asyncio.Future[None]) -> None:
+    """None of them ends by itself. If one does, that is a bug, and somebody must hear of it."""
+    if not task.cancelled():
+        log.error("worker.part_ended", task.exception())
 
 
 async def _lapse_unconnected(service: Service) -> None:

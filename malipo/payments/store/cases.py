@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from malipo.db import Conn, Tx
+from malipo.db import Conn, Row, Tx
 from malipo.ledger.entry import Step
 from malipo.payments.pursuit import Dispatch
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of
@@ -13,7 +13,8 @@ from malipo.payments.transaction import Transaction
 
 class Case(NamedTuple):
     transaction: Transaction
-    dispatch: Dispatch | None  # none: the network has contradicted itself
+    dispatch: Dispatch | None
+    is_contradicted: bool  # and nobody has cleared it up
     is_sending: bool  # a request is on its way right now
     proposed: str | None  # what somebody says became of it
 
@@ -28,15 +29,25 @@ class Proposal(NamedTuple):
     proposed_at: datetime
 
 
+_CONTRADICTED = """
+    SELECT merchant_id, cause_id FROM moves m WHERE step = 'contradiction' AND NOT EXISTS (
+        SELECT FROM moves n
+        WHERE n.merchant_id = m.merchant_id AND n.cause_id = m.cause_id AND n.step = 'resolution')
+"""
 _CASE = f"""
-    {COLUMNS}, {DISPATCH}, coalesce(d.next_act = 'sending' AND d.due_at > now(), false) AS is_sending,
+    {COLUMNS}, {DISPATCH}, (t.merchant_id, t.id) IN ({_CONTRADICTED}) AS is_contradicted, coalesce(d.next_act = 'sending' AND d.due_at > now(), false) AS is_sending,
     r.outcome AS proposed
 """
 _JOINED = """
     transactions t
     LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
     LEFT JOIN resolutions r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.ended_at IS NULL
+         AND r.is_of_contradiction = (t.ended_at IS NOT NULL)
 """
+
+
+def _case_of(row: Row) -> Case:
+    return Case(transaction_of(row), dispatch_of(row), row["is_contradicted"], row["is_sending"], row["proposed"])
 
 
 async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[Case]:
@@ -51,7 +62,7 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
         """,
         float(unsettled_seconds),
     )
-    return [Case(transaction_of(row), dispatch_of(row), row["is_sending"], row["proposed"]) for row in rows]
+    return [_case_of(row) for row in rows]
 
 
 async def find_contradicted(connection: Conn) -> list[Case]:
@@ -59,14 +70,11 @@ async def find_contradicted(connection: Conn) -> list[Case]:
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
-        WHERE (t.merchant_id, t.id) IN (
-            SELECT merchant_id, cause_id FROM moves m WHERE step = 'contradiction' AND NOT EXISTS (
-                SELECT FROM moves n
-                WHERE n.merchant_id = m.merchant_id AND n.cause_id = m.cause_id AND n.step = 'resolution'))
+        WHERE (t.merchant_id, t.id) IN ({_CONTRADICTED})
         ORDER BY t.ended_at
         """
     )
-    return [Case(transaction_of(row), None, row["is_sending"], row["proposed"]) for row in rows]
+    return [_case_of(row) for row in rows]
 
 
 async def lock(tx: Tx, id_or_reference: str) -> Case | None:
@@ -85,7 +93,7 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
     await tx.execute("SELECT FROM transactions WHERE merchant_id = $1 AND id = $2 FOR UPDATE", *key.values())
     row = await tx.fetchrow(f"SELECT {_CASE} FROM {_JOINED} WHERE t.merchant_id = $1 AND t.id = $2", *key.values())
     assert row is not None
-    return Case(transaction_of(row), dispatch_of(row), row["is_sending"], row["proposed"])
+    return _case_of(row)
 
 
 async def find_steps(tx: Tx, transaction: Transaction) -> set[Step]:
