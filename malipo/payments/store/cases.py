@@ -35,7 +35,8 @@ _CONTRADICTED = """
         WHERE n.merchant_id = m.merchant_id AND n.cause_id = m.cause_id AND n.step = 'resolution')
 """
 _CASE = f"""
-    {COLUMNS}, {DISPATCH}, (t.merchant_id, t.id) IN ({_CONTRADICTED}) AS is_contradicted, coalesce(d.next_act = 'sending' AND d.due_at > now(), false) AS is_sending,
+    {COLUMNS}, {DISPATCH}, (t.merchant_id, t.id) IN ({_CONTRADICTED}) AS is_contradicted,
+    coalesce(d.next_act = 'sending' AND d.due_at > now(), false) AS is_sending,
     r.outcome AS proposed
 """
 _JOINED = """
