@@ -10,9 +10,14 @@ then the older result code; then HTTP.
 import base64
 import hashlib
 import hmac
+import secrets
 from typing import Any
 
 import msgspec
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CBC
+from cryptography.hazmat.primitives.padding import PKCS7
 
 from malipo.networks import airtel_codes as codes
 from malipo.networks import rsa
@@ -66,11 +71,8 @@ class AirtelMoney:
         self._settings = settings
         self._wire = wire
         self._base = settings.airtel_money_base_url.rstrip("/") + "/"
-        self._sealed_pin = rsa.sealed(
-            rsa.public_key(settings.airtel_money_public_key),
-            settings.airtel_money_pin or "",
-            padding_=settings.airtel_money_pin_padding,
-        )
+        self._public_key = rsa.public_key(settings.airtel_money_public_key)
+        self._sealed_pin = self._sealed(settings.airtel_money_pin or "")
         self.timeout_seconds: float = settings.airtel_money_timeout_seconds
         self._authorised = Authorised(self._fetch_token, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.airtel_money_concurrency
@@ -85,17 +87,18 @@ class AirtelMoney:
         if order.type is Type.COLLECTION:
             path, body = self._settings.airtel_money_collection_path, self._collection(order)
         else:
-            path, body = self._settings.airtel_money_disbursement_path, self._disbursement(order)
+            path = self._versioned(self._settings.airtel_money_disbursement_path)
+            body = self._disbursement(order)
         reply = await self._call("POST", path, body=_encode(body))
         return reply if isinstance(reply, Answer) else _of_payment(reply, order)
 
     async def ask(self, order: Order) -> Answer:
-        path = (
-            self._settings.airtel_money_collection_query_path
-            if order.type is Type.COLLECTION
-            else self._settings.airtel_money_disbursement_query_path
-        )
-        reply = await self._call("GET", path.rstrip("/") + "/" + order.key)
+        if order.type is Type.COLLECTION:
+            path = self._settings.airtel_money_collection_query_path.rstrip("/") + "/" + order.key
+        else:
+            path = self._versioned(self._settings.airtel_money_disbursement_query_path).rstrip("/") + "/" + order.key
+            path += "?transactionType=B2C" if self._settings.airtel_money_disbursement_version == "v2" else ""
+        reply = await self._call("GET", path)
         if isinstance(reply, Answer):
             # Whatever became of the question, it says nothing of the payment.
             return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
@@ -153,12 +156,29 @@ class AirtelMoney:
         }
 
     def _disbursement(self, order: Order) -> dict[str, Any]:
-        return {
-            "payee": {"msisdn": _national(order.phone)},
-            "reference": order.key,
-            "pin": self._sealed_pin,
-            "transaction": {"amount": order.amount, "id": order.key},
-        }
+        payee: dict[str, Any] = {"msisdn": _national(order.phone)}
+        transaction: dict[str, Any] = {"amount": order.amount, "id": order.key}
+        if self._settings.airtel_money_disbursement_version == "v2":
+            name = cleaned(order.name, least=1, most=64, otherwise="Customer")
+            payee = {"currency": self._settings.airtel_money_currency, **payee, "name": name}
+            transaction |= {"type": "B2C"}
+        return {"payee": payee, "reference": order.key, "pin": self._sealed_pin, "transaction": transaction}
+
+    def _versioned(self, path: str) -> str:
+        return path.replace("{version}", self._settings.airtel_money_disbursement_version)
+
+    def _sealed(self, secret: str) -> str:
+        return rsa.sealed(self._public_key, secret, padding_=self._settings.airtel_money_pin_padding)
+
+    def _signature(self, body: bytes | None) -> dict[str, str]:
+        """The body under a key that is used once, and the key under theirs."""
+        if body is None or not self._settings.airtel_money_signing:
+            return {}
+        key, start = secrets.token_bytes(32), secrets.token_bytes(16)
+        padder = PKCS7(128).padder()
+        encryptor = Cipher(AES(key), CBC(start)).encryptor()
+        signed = encryptor.update(padder.update(body) + padder.finalize()) + encryptor.finalize()
+        return {"x-signature": _base64(signed), "x-key": self._sealed(f"{_base64(key)}:{_base64(start)}")}
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
         """A call under the token; once more, with the same bytes, when it is told that the token is over."""
@@ -182,6 +202,7 @@ class AirtelMoney:
                 "Accept": "*/*",
                 "X-Country": self._settings.airtel_money_country,
                 "X-Currency": self._settings.airtel_money_currency,
+                **self._signature(body),
             },
             body=body,
             timeout_seconds=seconds,
@@ -303,6 +324,10 @@ def _of_http(reply: Reply, said: dict[str, Any]) -> Answer:
     code = response or result or f"HTTP {reply.status}"
     alert = f"Airtel Money answers with what we do not know: {code} {_message(said)}".strip()
     return Answer(verdict=Verdict.UNKNOWN, code=code, detail=_message(said), alert=alert)
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
 
 
 def _national(phone: str) -> str:

@@ -26,8 +26,8 @@ def reason_in(text: str) -> FailureCode:
     return next((code for code, pattern in _REASONS if pattern.search(text)), FailureCode.REJECTED)
 
 
-def cleaned(text: str, *, least: int, most: int) -> str:
+def cleaned(text: str, *, least: int, most: int, otherwise: str = "Payment") -> str:
     """Letters, digits and single spaces; a plain word where too little is left."""
     plain = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
     words = _OTHER.sub(" ", plain).strip()[:most].strip()
-    return words if len(words) >= least else "Payment"
+    return words if len(words) >= least else otherwise
