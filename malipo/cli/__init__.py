@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from malipo import settings as settings_
 from malipo.api.server import CannotListen
-from malipo.cli import demo, keys, ledger, merchants, operators, payments, serving, tariffs, wallet
+from malipo.cli import demo, keys, ledger, merchants, networks, operators, payments, serving, tariffs, wallet
 from malipo.cli.simulated import NoSimulator
 from malipo.db import ConnectionLost
 from malipo.db.embedded import EmbeddedError
@@ -31,7 +31,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for room in (demo, serving, merchants, keys, tariffs, wallet, payments, ledger, operators):
+    for room in (demo, serving, merchants, keys, tariffs, wallet, payments, networks, ledger, operators):
         room.add_commands(commands)
     return top
 

@@ -8,6 +8,7 @@ Verdicts are read from the code, not from the HTTP status: 401 stands for "wrong
 """
 
 import secrets
+from typing import Any
 
 import msgspec
 
@@ -181,7 +182,7 @@ class Mpesa:
                 return rsa.sealed(self._public_key, session), self._settings.mpesa_session_seconds
             except ValueError:
                 raise NoWayIn(turned_away("session", "it is longer than the key")) from None
-        trouble = text_of(said.get("output_error"))
+        trouble = _trouble(said)
         detail = text_of(said.get("output_ResponseDesc")) or trouble
         if reply.status in _AT_THE_DOOR and (code in _NO_SESSION or (trouble and not code)):
             raise NoWayIn(_misconfigured(code or f"HTTP {reply.status}", detail))
@@ -210,8 +211,8 @@ def _of_payment(reply: Reply, order: Order) -> Answer:
     code, detail = text_of(said.get("output_ResponseCode")), text_of(said.get("output_ResponseDesc"))
     if not code and reply.status == 429:
         return turned_away("HTTP 429")  # The same id is never paid twice.
-    if not code and text_of(said.get("output_error")) and reply.status in _AT_THE_DOOR:
-        return _misconfigured(f"HTTP {reply.status}", text_of(said["output_error"]))
+    if not code and (trouble := _trouble(said)) and reply.status in _AT_THE_DOOR:
+        return _misconfigured(f"HTTP {reply.status}", trouble)
     if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, order.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
     if reply.status >= 500:
@@ -265,10 +266,16 @@ def _misconfigured(code: str, detail: str) -> Answer:
     return misconfigured("M-Pesa", code, detail)
 
 
+def _trouble(said: dict[str, Any]) -> str:
+    """What the gateway complains of, in words. A number there is no complaint."""
+    error = said.get("output_error")
+    return text_of(error) if isinstance(error, str) else ""
+
+
 def _session_trouble(reply: Reply) -> str:
     """What the gateway says of our session, if that is why it turned us away."""
     if not 400 <= reply.status < 500:
         return ""
     said = reply.json() or {}
-    trouble = text_of(said.get("output_error"))
+    trouble = _trouble(said)
     return trouble if "session" in trouble.lower() and not said.get("output_ResponseCode") else ""

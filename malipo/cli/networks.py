@@ -1,0 +1,89 @@
+"""malipo networks …: which are connected, and whether one keeps its promises."""
+
+import argparse
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from malipo.cli.work import add_act, tell_table, with_database
+from malipo.db import Database
+from malipo.errors import Invalid, Missing
+from malipo.networks import kit, store
+from malipo.networks.connect import Networks, connect
+from malipo.networks.contract import Channel, Type
+from malipo.networks.store import Down
+from malipo.networks.wire import Wire
+from malipo.phone import is_valid
+from malipo.settings import Settings
+
+
+def add_commands(commands: Any) -> None:
+    networks = commands.add_parser("networks", help="the networks that are connected")
+    acts = networks.add_subparsers(title="acts", metavar="ACT", required=True)
+    add_act(acts, "list", _list, "each channel: who carries it, and whether it is up")
+    verify = add_act(acts, "verify", _verify, "hold a network's sandbox against what its connector expects")
+    verify.add_argument("name", help="such as mpesa")
+    verify.add_argument("--sandbox", action="store_true", required=True, help="yes, this address is a sandbox")
+    verify.add_argument("--phone", required=True, help="a number of the sandbox, such as +255754000001")
+    verify.add_argument("--amount", type=int, default=1000, help="in shillings (default: 1000)")
+    verify.add_argument("--seconds", type=int, default=120, help="how long a payment may take (default: 120)")
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    networks = connect(settings, Wire())
+
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.read() as connection:
+            down = await store.find_down(connection)
+        return [_row(networks, down, channel, type_) for channel in Channel for type_ in Type]
+
+    return tell_table(arguments, with_database(settings, act), empty="")
+
+
+def _row(networks: Networks, down: Mapping[str, Down], channel: Channel, type_: Type) -> dict[str, Any]:
+    carrier = networks.routes.get((channel, type_))
+    trouble = down.get(carrier) if carrier is not None else None
+    return {
+        "channel": channel,
+        "type": type_,
+        "carried by": carrier,
+        "is up": carrier is not None and trouble is None,
+        "down since": trouble.since if trouble else None,
+        "reason": trouble.reason if trouble else None,
+        "callbacks": f"/callbacks/{carrier}/…" if carrier in networks.gates else None,
+    }
+
+
+def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not is_valid(arguments.phone):
+        raise Invalid("--phone must be a number such as +255754000001.")
+    if not 500 <= arguments.amount <= 10_000:
+        raise Invalid("--amount must be from 500 to 10,000: harmless, whatever happens to it.")
+    return asyncio.run(_run(arguments, settings))
+
+
+async def _run(arguments: argparse.Namespace, settings: Settings) -> int:
+    async with Wire.opened() as wire:
+        networks = connect(settings, wire)
+        if arguments.name not in networks.connectors:
+            raise Missing(
+                f"{arguments.name!r} is not connected. Connected: {', '.join(networks.connectors) or 'none'}."
+            )
+        checks = []
+        async for check in kit.verify(
+            networks.connectors[arguments.name],
+            _types(networks, arguments.name),
+            phone=arguments.phone,
+            amount=arguments.amount,
+            patience_seconds=arguments.seconds,
+        ):
+            checks.append(check)
+            if not arguments.json:
+                print(f"{'ok  ' if check.is_good else 'FAIL'}  {check.what}  ({check.said})", flush=True)
+    if arguments.json:
+        tell_table(arguments, [check._asdict() for check in checks], empty="")
+    return 0 if all(check.is_good for check in checks) else 1
+
+
+def _types(networks: Networks, name: str) -> list[Type]:
+    return list(dict.fromkeys(type_ for _, type_ in networks.carried_by(name)))
