@@ -130,7 +130,12 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
 def _after_the_end(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules) -> Decision:
     """What the merchant saw stays. Only the answer to a question can contradict it: callbacks come late and twice."""
     verdict = heard.answer.verdict
+    reopened = dispatch or Dispatch(route=heard.route, next_act=Next.ASK)
     if not verdict.is_definite or _differs(transaction, heard.answer):
+        may_have_it = heard.act is Act.SEND and verdict in (Verdict.WAITING, Verdict.UNKNOWN)
+        if may_have_it and heard.may_ask and transaction.status is not Status.COMPLETED:
+            # A worker that slept has sent it after all, when others had given it up.
+            return _ask_now(reopened)
         if heard.act is not Act.ASK or dispatch is None:
             return Decision(dispatch=dispatch)
         # Who cannot say otherwise through the whole schedule does not contradict.
@@ -140,7 +145,7 @@ def _after_the_end(transaction: Transaction, dispatch: Dispatch | None, heard: H
         return Decision(is_contradiction=not agrees)
     if agrees or not heard.may_ask:
         return Decision(dispatch=dispatch)
-    return _ask_now(dispatch or Dispatch(route=heard.route, next_act=Next.ASK))
+    return _ask_now(reopened)
 
 
 def _is_believed(transaction: Transaction, heard: Heard) -> bool:
