@@ -129,7 +129,9 @@ class TigoPesa:
             answer = Answer(verdict=Verdict.CONFIRMED, code=status, detail=detail, provider_reference=receipt)
         else:
             answer = Answer(verdict=Verdict.REFUSED, code=status, detail=detail, failure_code=reason_in(detail))
-        answer = msgspec.structs.replace(answer, amount=amount_of(said.get("Amount")))
+        # It always names the amount. Where it does not, it is not theirs.
+        amount = amount_of(said.get("Amount"))
+        answer = msgspec.structs.replace(answer, amount=-1 if amount is None else amount)
         return News(key=key, answer=answer, is_signed=False)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:

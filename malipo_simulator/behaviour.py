@@ -1,0 +1,161 @@
+"""What a phone does, by the last three digits of its number. One table, for every network.
+
+It says what happens, never how a network words it. The page, the docs and the tests are held against it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    COLLECTION = "collection"  # The subscriber pays.
+    DISBURSEMENT = "disbursement"  # The subscriber is paid.
+
+
+class Outcome(StrEnum):
+    SUCCESS = "success"
+    DECLINED = "declined"
+    BALANCE_TOO_LOW = "balance too low"
+    EXPIRED = "expired"
+    NOT_REGISTERED = "not registered"
+    FLOAT_TOO_LOW = "merchant float too low"
+    FAILED = "failed"
+
+
+class Answering(StrEnum):
+    """What becomes of the reply to the request itself."""
+
+    AT_ONCE = "at once"
+    WHEN_DECIDED = "when decided"
+    AFTER_CALLBACK = "after the callback"
+    LOST = "lost"
+    HTML_500 = "HTTP 500"  # and nothing is done
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    words: str
+    outcome: Outcome | None = Outcome.SUCCESS  # None: it never ends.
+    after_seconds: float = 0
+    answering: Answering = Answering.AT_ONCE
+    callbacks: int = 1
+    # Where the reply itself is final, a network sends no callback, but for these.
+    is_told_beside_reply: bool = False
+    queries_not_found: int = 0
+    # The money moves after all, so many seconds after failure was told.
+    recovers_seconds: float | None = None
+
+    @property
+    def is_prompted(self) -> bool:
+        """Whether the phone of a collection shows anything."""
+        return self.outcome is not None and self.answering is not Answering.HTML_500
+
+    @property
+    def when_approved(self) -> Outcome:
+        """What an approval comes to, if the balance is enough."""
+        is_ours = self.outcome in (Outcome.BALANCE_TOO_LOW, Outcome.FAILED)
+        return self.outcome if is_ours and self.outcome else Outcome.SUCCESS
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    digits: str
+    collection: Plan
+    disbursement: Plan
+
+
+PROMPT_SECONDS = 30
+_PERSON_SECONDS = 2  # How long a subscriber who needs no person takes to answer.
+_RECOVERY_SECONDS = 4
+
+ANY_OTHER = "any other"
+
+
+def _person(words: str, outcome: Outcome = Outcome.SUCCESS, **more: object) -> Plan:
+    return Plan(words, outcome, _PERSON_SECONDS, **more)  # type: ignore[arg-type]
+
+
+TABLE = (
+    Row(ANY_OTHER, _person("approved after 2 s"), Plan("paid")),
+    Row(
+        "100",
+        Plan("waits for a person at the phone", Outcome.EXPIRED, PROMPT_SECONDS),
+        Plan("paid after 5 s", after_seconds=5, is_told_beside_reply=True),
+    ),
+    Row(
+        "101",
+        _person("declined", Outcome.DECLINED),
+        Plan("refused: not registered", Outcome.NOT_REGISTERED, callbacks=0),
+    ),
+    Row(
+        "102",
+        _person("balance too low", Outcome.BALANCE_TOO_LOW),
+        Plan("refused: merchant float too low", Outcome.FLOAT_TOO_LOW, callbacks=0),
+    ),
+    Row(
+        "103",
+        Plan("prompt expires", Outcome.EXPIRED, PROMPT_SECONDS),
+        Plan("paid, slowly (8 s)", after_seconds=8, answering=Answering.WHEN_DECIDED),
+    ),
+    Row(
+        "104",
+        _person("approved, but our request's reply is lost", answering=Answering.LOST, is_told_beside_reply=True),
+        Plan("paid, but the reply is lost", answering=Answering.LOST),
+    ),
+    Row(
+        "105",
+        _person("approved, callback never comes", callbacks=0),
+        Plan("paid, reply lost, only the query knows", answering=Answering.LOST, callbacks=0),
+    ),
+    Row(
+        "106",
+        _person("approved, callback three times", callbacks=3, is_told_beside_reply=True),
+        Plan("paid, told three times", callbacks=3, is_told_beside_reply=True),
+    ),
+    Row(
+        "107",
+        _person("approved, callback before the reply", answering=Answering.AFTER_CALLBACK, is_told_beside_reply=True),
+        Plan(
+            'as 104, and the first two queries say "not found"',
+            answering=Answering.LOST,
+            callbacks=0,
+            queries_not_found=2,
+        ),
+    ),
+    Row(
+        "108",
+        Plan("HTTP 500 with a page of HTML, nothing moved", answering=Answering.HTML_500),
+        Plan("the same", answering=Answering.HTML_500),
+    ),
+    Row(
+        "109",
+        Plan("stuck: pending for ever", None),
+        Plan("stuck", None),
+    ),
+    Row(
+        "110",
+        _person(
+            "told FAILED, later SUCCESS",
+            Outcome.FAILED,
+            recovers_seconds=_RECOVERY_SECONDS,
+            is_told_beside_reply=True,
+        ),
+        Plan(
+            "told FAILED, later SUCCESS",
+            Outcome.FAILED,
+            recovers_seconds=_RECOVERY_SECONDS,
+            is_told_beside_reply=True,
+        ),
+    ),
+)
+
+_BY_DIGITS = {row.digits: row for row in TABLE}
+
+
+def row_of(phone: str) -> Row:
+    return _BY_DIGITS.get(phone[-3:]) or TABLE[0]
+
+
+def plan_of(kind: Kind, phone: str) -> Plan:
+    row = row_of(phone)
+    return row.collection if kind is Kind.COLLECTION else row.disbursement

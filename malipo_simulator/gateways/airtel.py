@@ -1,0 +1,232 @@
+"""Airtel Money's Open API, as the operator's gateway speaks it. What its codes mean stands in `airtel_rules`."""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from typing import Any
+
+import msgspec
+
+from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.credentials import Keys
+from malipo_simulator.gateways import airtel_rules as rules
+from malipo_simulator.gateways.contract import HTML_500, JSON, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.sealed import Sealed, new_private_key
+from malipo_simulator.network import Ask, Network
+from malipo_simulator.switches import AirtelSwitches
+from malipo_simulator.transaction import GatewayName, Transaction
+
+_COLLECT = re.compile(r"/merchant/v[12]/payments/?")
+_DISBURSE = re.compile(r"/standard/v([123])/disbursements/?")
+_ENQUIRE = re.compile(r"/standard/v[123]/(payments|disbursements)/([^/]+)/?")
+_KIND_OF = {"payments": Kind.COLLECTION, "disbursements": Kind.DISBURSEMENT}
+
+
+def mint() -> Keys:
+    return {
+        "clientId": secrets.token_hex(16),
+        "clientSecret": secrets.token_hex(16),
+        "pin": f"{secrets.randbelow(10_000):04}",
+        "privateKey": new_private_key(),
+        "callbackKey": secrets.token_hex(16),
+    }
+
+
+class Airtel:
+    name = GatewayName.AIRTEL_MONEY
+    root = "/airtel"
+
+    def __init__(self, network: Network, keys: Keys) -> None:
+        self._network = network
+        self._keys = keys
+        self._sealed = Sealed(keys["privateKey"])
+        self._tokens: dict[str, float] = {}  # until when
+
+    def credentials(self) -> dict[str, Any]:
+        shown = {name: self._keys[name] for name in ("clientId", "clientSecret", "pin", "callbackKey")}
+        switches = self._network.control.of(AirtelSwitches)
+        return {
+            "basePath": self.root,
+            **shown,
+            "publicKey": self._sealed.public_key,
+            "pinPadding": switches.pin_padding,
+            "callbackForm": switches.callback_form,
+            "country": rules.COUNTRY,
+            "currency": rules.CURRENCY,
+        }
+
+    async def answer(self, request: Request) -> Reply:
+        path, method = request.path, request.method
+        if path.rstrip("/") == "/auth/oauth2/token" and method == "POST":
+            return self._open_session(request)
+        scheme, _, token = request.header(b"authorization").partition(" ")
+        if scheme.lower() != "bearer" or self._tokens.get(token, 0) <= self._network.now():
+            return json_reply(401, {"error": "invalid_token", "error_description": "The access token is invalid."})
+        if refused := rules.header_refusal(request.header(b"x-country"), request.header(b"x-currency")):
+            return _refuse(refused)
+        if method == "POST" and _COLLECT.fullmatch(path):
+            return await self._collect(request)
+        if method == "POST" and (found := _DISBURSE.fullmatch(path)):
+            return await self._disburse(request, int(found[1]))
+        if method == "GET" and (found := _ENQUIRE.fullmatch(path)):
+            return self._enquire(_KIND_OF[found[1]], found[2])
+        if method == "GET" and path.rstrip("/") == "/v1/rsa/encryption-keys":
+            return self._show_key()
+        return json_reply(404, {"status": _status("404", False, "Not Found")})
+
+    def _open_session(self, request: Request) -> Reply:
+        try:
+            body = msgspec.json.decode(request.body, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return json_reply(400, {"error": "invalid_request", "error_description": "The body is not JSON."})
+        if body.get("grant_type") != "client_credentials":
+            text = "Unsupported grant type"
+            return json_reply(400, {"error": "unsupported_grant_type", "error_description": text})
+        given = (body.get("client_id"), body.get("client_secret"))
+        if given != (self._keys["clientId"], self._keys["clientSecret"]):
+            return json_reply(401, {"error": "invalid_client", "error_description": "Invalid client authentication"})
+        now, seconds = self._network.now(), self._network.control.of(AirtelSwitches).token_seconds
+        self._tokens = {token: until for token, until in self._tokens.items() if now < until}
+        token = secrets.token_urlsafe(24)
+        self._tokens[token] = now + seconds
+        # A number in text, as it often comes.
+        return json_reply(200, {"access_token": token, "expires_in": f"{seconds:g}", "token_type": "bearer"})
+
+    async def _collect(self, request: Request) -> Reply:
+        payment = rules.read_collection(_json(request.body))
+        if isinstance(payment, rules.Refused):
+            return _refuse(payment)
+        transaction = self._take(Kind.COLLECTION, payment)
+        if isinstance(transaction, Reply):
+            return transaction
+        if not await self._network.may_reply(transaction, is_final=False):
+            return lost(transaction)
+        # It only says that the prompt was sent, whatever it sounds like.
+        body = {
+            "data": {"transaction": {"id": transaction.reference, "status": "SUCCESS"}},
+            "status": _status("200", True, "SUCCESS", "DP00800001006"),
+        }
+        return json_reply(200, body, transaction)
+
+    async def _disburse(self, request: Request, version: int) -> Reply:
+        payment = rules.read_disbursement(_json(request.body), version)
+        if isinstance(payment, rules.Refused):
+            return _refuse(payment)
+        pin = self._sealed.open(payment.pin, is_oaep=self._network.control.of(AirtelSwitches).pin_padding == "oaep")
+        if pin is None or not re.fullmatch("[0-9]{4}", pin):
+            return _refuse(rules.PIN_UNREADABLE)
+        if pin != self._keys["pin"]:
+            return _refuse(rules.PIN_WRONG)
+        transaction = self._take(Kind.DISBURSEMENT, payment)
+        if isinstance(transaction, Reply):
+            return transaction
+        if not await self._network.may_reply(transaction, is_final=False):
+            return lost(transaction)
+        return _disbursed(transaction)
+
+    def _take(self, kind: Kind, payment: rules.Payment) -> Transaction | Reply:
+        if plan_of(kind, payment.phone).answering is Answering.HTML_500:
+            return HTML_500._replace(phone=payment.phone)
+        if self._network.find(self.name, payment.id):
+            return _refuse(rules.DUPLICATE[kind])
+        now = time.gmtime(self._network.now())
+        ask = Ask(
+            gateway=self.name,
+            channel="AIRTEL_MONEY",
+            kind=kind,
+            phone=payment.phone,
+            amount=payment.amount,
+            reference=payment.id,
+            network_id=f"{secrets.randbelow(10**11):011}",
+            receipt=f"{'MP' if kind is Kind.COLLECTION else 'CI'}{time.strftime('%y%m%d.%H%M', now)}."
+            f"{secrets.choice('ABCDEFGHKL')}{secrets.randbelow(10**5):05}",
+            note=payment.reference,
+        )
+        return self._network.take(ask, is_reply_final=kind is Kind.DISBURSEMENT)
+
+    def _enquire(self, kind: Kind, id_: str) -> Reply:
+        found = self._network.find(self.name, id_)
+        transaction = self._network.look(found if found and found.kind is kind else None)
+        if transaction is None:
+            status = _status("200", False, "Transaction not found", rules.NOT_FOUND[kind], "ESB000045")
+            return json_reply(200, {"status": status})
+        words = rules.STATUS_OF[kind][transaction.outcome]
+        is_well = transaction.outcome in (None, Outcome.SUCCESS)
+        about = {"id": transaction.reference, "message": words.message, "status": words.status}
+        # Even a failure has a number of theirs; only what is still under way has none.
+        if transaction.outcome is not None:
+            about["airtel_money_id"] = transaction.receipt
+        if kind is Kind.DISBURSEMENT and transaction.outcome is Outcome.SUCCESS:
+            about["reference_id"] = transaction.network_id
+        result = "ESB000010" if is_well else "ESB000011"
+        status = _status("200", is_well, "SUCCESS" if is_well else "FAILED", words.code, result)
+        return json_reply(200, {"data": {"transaction": about}, "status": status}, transaction)
+
+    def _show_key(self) -> Reply:
+        until = time.strftime("%d-%m-%Y %H:%M:%S", time.gmtime(self._network.now() + 365 * 86_400))
+        key_id = hashlib.sha256(self._sealed.public_key.encode()).hexdigest()[:16]
+        data = {"key_id": key_id, "key": self._sealed.public_key, "valid_upto": until}
+        return json_reply(200, {"data": data, "status": _status("200", True, "SUCCESS", "DP02010001001")})
+
+    def notice(self, transaction: Transaction) -> Notice:
+        words = rules.STATUS_OF[transaction.kind][transaction.outcome]
+        is_success = transaction.outcome is Outcome.SUCCESS
+        about = {
+            "id": transaction.reference,
+            "message": f"Paid TZS {transaction.amount}. Trans ID {transaction.receipt}"
+            if is_success
+            else words.message,
+            "status_code": "TS" if is_success else "TF",
+            "code": rules.CALLBACK_CODE[transaction.kind] if is_success else words.code,
+            "airtel_money_id": transaction.receipt,
+        }
+        return Notice(self._worded(encode(about)), JSON, lambda reply: "")
+
+    def _worded(self, raw: bytes) -> bytes:
+        form = self._network.control.of(AirtelSwitches).callback_form
+        if form == "wrapped":
+            return b'{"country":"TZ","mno":"AIRTEL","payload":{"transaction":%b}}' % raw
+        body = b'{"transaction":%b}' % raw
+        if form == "unsigned":
+            return body
+        signed = raw if form == "signedObject" else body
+        digest = hmac.digest(self._keys["callbackKey"].encode(), signed, "sha256")
+        return b'%b,"hash":"%b"}' % (body[:-1], base64.b64encode(digest))
+
+
+def _disbursed(transaction: Transaction) -> Reply:
+    words = rules.STATUS_OF[Kind.DISBURSEMENT][transaction.outcome]
+    if transaction.outcome in (Outcome.NOT_REGISTERED, Outcome.FLOAT_TOO_LOW):
+        return json_reply(400, {"status": _status("400", False, words.message, words.code, "ESB000011")}, transaction)
+    about = {"id": transaction.reference, "status": words.status}
+    message = words.message
+    if transaction.outcome is Outcome.SUCCESS:
+        about |= {"reference_id": transaction.network_id, "airtel_money_id": transaction.receipt}
+        message = f"Trans.ID {transaction.receipt}. You have paid TZS {transaction.amount} to {transaction.phone[4:]}."
+    is_well = transaction.outcome is not Outcome.FAILED
+    status = _status("200", is_well, message, words.code, "ESB000010" if is_well else "ESB000011")
+    return json_reply(200, {"data": {"transaction": about}, "status": status}, transaction)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _status(
+    code: str, is_success: bool, message: str, response_code: str | None = None, result_code: str = "ESB000010"
+) -> dict[str, Any]:
+    status = {"code": code, "message": message, "result_code": result_code, "success": is_success}
+    if response_code is not None:
+        status["response_code"] = response_code
+    return status
+
+
+def _refuse(refused: rules.Refused) -> Reply:
+    status = _status("400", False, refused.message, refused.response_code, refused.result_code)
+    return json_reply(400, {"status": status})

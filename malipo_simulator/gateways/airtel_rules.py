@@ -1,0 +1,132 @@
+"""Airtel Money's rules: which field looks how, which code refuses it, and what each outcome is called. Pure tables."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from malipo_simulator.behaviour import Kind, Outcome
+
+COUNTRY, CURRENCY = "TZ", "TZS"
+
+_NINE_DIGITS = re.compile(r"[67][0-9]{8}", re.ASCII)
+_ID = re.compile(r"[0-9A-Za-z\-]{1,64}", re.ASCII)
+
+
+class Refused(NamedTuple):
+    """A refusal before the wallet: the older kind of code, and for some the newer kind beside it."""
+
+    result_code: str
+    message: str
+    response_code: str | None = None
+
+
+class Words(NamedTuple):
+    status: str  # of the transaction: TS, TF, …
+    code: str
+    message: str
+
+
+_IN_PROCESS = "Transaction is in process"
+
+# As the portal's own samples have it, an enquiry calls a success "in process" by its code.
+STATUS_OF: Mapping[Kind, Mapping[Outcome | None, Words]] = {
+    Kind.COLLECTION: {
+        None: Words("TIP", "DP00800001006", _IN_PROCESS),
+        Outcome.SUCCESS: Words("TS", "DP00800001006", "success"),
+        Outcome.DECLINED: Words("TF", "DP00800001008", "Refused by the customer"),
+        Outcome.BALANCE_TOO_LOW: Words("TF", "DP00800001007", "User has insufficient balance"),
+        Outcome.EXPIRED: Words("TE", "DP00800001029", "Transaction Expired"),
+        Outcome.FAILED: Words("TF", "DP00800001005", "FAILED"),
+    },
+    Kind.DISBURSEMENT: {
+        None: Words("TIP", "DP00900001006", _IN_PROCESS),
+        Outcome.SUCCESS: Words("TS", "DP00900001001", "success"),
+        Outcome.NOT_REGISTERED: Words("TF", "DP00900001009", "Initiatee is invalid"),
+        Outcome.FLOAT_TOO_LOW: Words("TF", "DP00900001007", "Insufficient balance in the merchant's account"),
+        Outcome.FAILED: Words("TF", "DP00900001005", "Transaction Failed"),
+    },
+}
+# In a callback a success is called by its name, and an expiry is a failure.
+CALLBACK_CODE = {Kind.COLLECTION: "DP00800001001", Kind.DISBURSEMENT: "DP00900001001"}
+NOT_FOUND = {Kind.COLLECTION: "DP00800001025", Kind.DISBURSEMENT: "DP00900001015"}
+DUPLICATE = {
+    Kind.COLLECTION: Refused("ESB000041", "External Transaction ID already exists"),
+    Kind.DISBURSEMENT: Refused("ESB000041", "Duplicate Transaction Id", "DP00900001017"),
+}
+PIN_WRONG = Refused("ROUTER115", "Incorrect PIN")
+PIN_UNREADABLE = Refused("ROUTER116", "The PIN is not encrypted as it should be")
+
+_MISSING = "ROUTER003"
+_INVALID = "ESB000008"
+
+
+def header_refusal(country: str, currency: str) -> Refused | None:
+    if not country:
+        return Refused(_MISSING, "Missing required parameter: X-Country")
+    if country != COUNTRY:
+        return Refused("ROUTER006", "Country route is invalid")
+    if not currency:
+        return Refused("ROUTER119", "Currency is missing")
+    return None if currency == CURRENCY else Refused("ROUTER112", "Currency is invalid")
+
+
+class Payment(NamedTuple):
+    phone: str
+    amount: int
+    id: str
+    reference: str
+    pin: str = ""
+
+
+def read_collection(body: Any) -> Payment | Refused:
+    subscriber, transaction = _part(body, "subscriber"), _part(body, "transaction")
+    for where, part in (("subscriber", subscriber), ("transaction", transaction)):
+        if part.get("country") != COUNTRY:
+            return Refused("ESB000034", f"Country is not configured: {where}.country")
+        if part.get("currency") != CURRENCY:
+            return Refused("ESB000035", f"Currency is not configured: {where}.currency")
+    return _read(body, subscriber, transaction)
+
+
+def read_disbursement(body: Any, version: int) -> Payment | Refused:
+    payee, transaction = _part(body, "payee"), _part(body, "transaction")
+    if version >= 2:
+        if payee.get("currency") != CURRENCY:
+            return Refused("ESB000035", "Currency is not configured: payee.currency")
+        if transaction.get("type") not in ("B2C", "B2B"):
+            return Refused(_INVALID, "Field validation: transaction.type")
+        if version >= 3 and payee.get("wallet_type") not in ("NORMAL", "SALARY"):
+            return Refused(_INVALID, "Field validation: payee.wallet_type")
+    pin = body.get("pin") if isinstance(body, dict) else None
+    if not isinstance(pin, str) or not pin:
+        return Refused(_MISSING, "Missing required parameter: pin")
+    payment = _read(body, payee, transaction)
+    if isinstance(payment, Refused):
+        return payment
+    return payment._replace(pin=pin)
+
+
+def _part(body: Any, name: str) -> dict[str, Any]:
+    part = body.get(name) if isinstance(body, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def _read(body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> Payment | Refused:
+    reference = body.get("reference") if isinstance(body, dict) else None
+    id_, msisdn = transaction.get("id"), person.get("msisdn")
+    amount: Any = transaction.get("amount")
+    for name, value in (("reference", reference), ("msisdn", msisdn), ("transaction.id", id_), ("amount", amount)):
+        if value is None or value == "":
+            return Refused(_MISSING, f"Missing required parameter: {name}")
+    if not isinstance(reference, str) or len(reference) > 64:
+        return Refused(_INVALID, "Field validation: reference")
+    if not isinstance(id_, str) or not _ID.fullmatch(id_):
+        return Refused(_INVALID, "Field validation: transaction.id")
+    # A number, and not true, which Python would take for one.
+    if type(amount) not in (int, float) or not 0 < amount < 10**12 or amount != int(amount):
+        return Refused(_INVALID, "Field validation: transaction.amount")
+    if type(msisdn) not in (str, int) or len(str(msisdn)) != 9:
+        return Refused("ESB000033", "Invalid MSISDN Length. MSISDN Length should be 9", "DP00800001005")
+    if not _NINE_DIGITS.fullmatch(str(msisdn)):
+        return Refused("ESB000036", "Invalid MSISDN Format", "DP00800001005")
+    return Payment(f"+255{msisdn}", int(amount), id_, reference)

@@ -1,0 +1,160 @@
+"""ClickPesa, an aggregator: one interface to every network, both ways. The phone's number says which network it is."""
+
+import re
+import secrets
+from typing import Any
+
+import msgspec
+
+from malipo_simulator import phone as phones
+from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.credentials import Keys
+from malipo_simulator.gateways import clickpesa_rules as rules
+from malipo_simulator.gateways.contract import HTML_500, JSON, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.network import Ask, Network
+from malipo_simulator.shown import show_time
+from malipo_simulator.switches import ClickpesaSwitches
+from malipo_simulator.transaction import GatewayName, Transaction
+
+_ASK = re.compile("/(payments|payouts)/([^/]+)")
+_KIND_OF = {"payments": Kind.COLLECTION, "payouts": Kind.DISBURSEMENT}
+
+
+def mint() -> Keys:
+    return {
+        "clientId": f"ID{secrets.token_hex(8)}",
+        "apiKey": f"SK{secrets.token_hex(16)}",
+        "checksumSecret": f"CHK{secrets.token_hex(12)}",
+    }
+
+
+class Clickpesa:
+    name = GatewayName.CLICKPESA
+    root = "/clickpesa"
+
+    def __init__(self, network: Network, keys: Keys) -> None:
+        self._network = network
+        self._keys = keys
+        self._tokens: dict[str, tuple[float, str]] = {}  # until when, and for which checksum settings
+        self._posts = {
+            "/payments/preview-ussd-push-request": (Kind.COLLECTION, True),
+            "/payments/initiate-ussd-push-request": (Kind.COLLECTION, False),
+            "/payouts/preview-mobile-money-payout": (Kind.DISBURSEMENT, True),
+            "/payouts/create-mobile-money-payout": (Kind.DISBURSEMENT, False),
+        }
+
+    def credentials(self) -> dict[str, Any]:
+        base = f"{self.root}/third-parties"
+        return {"basePath": base, **self._keys, "checksum": self._network.control.of(ClickpesaSwitches).checksum}
+
+    async def answer(self, request: Request) -> Reply:
+        if not request.path.startswith("/third-parties/"):
+            return _error(404, "Cannot find the resource")
+        path = request.path.removeprefix("/third-parties").rstrip("/")
+        if request.method == "POST" and path == "/generate-token":
+            return self._open_session(request)
+        until, setting = self._tokens.get(request.header(b"authorization"), (0.0, ""))
+        switches = self._network.control.of(ClickpesaSwitches)
+        if until <= self._network.now() or setting != switches.checksum:
+            return _error(401, "Unauthorized")
+        if request.method == "POST" and path in self._posts:
+            kind, is_preview = self._posts[path]
+            return await self._pay(kind, request, is_preview=is_preview)
+        if request.method == "GET" and (found := _ASK.fullmatch(path)):
+            return self._show(_KIND_OF[found[1]], found[2])
+        return _error(404, "Cannot find the resource")
+
+    def _open_session(self, request: Request) -> Reply:
+        given = (request.header(b"client-id"), request.header(b"api-key"))
+        if given != (self._keys["clientId"], self._keys["apiKey"]):
+            return _error(401, "Invalid client-id or api-key")
+        now, switches = self._network.now(), self._network.control.of(ClickpesaSwitches)
+        self._tokens = {token: times for token, times in self._tokens.items() if now < times[0]}
+        token = f"Bearer {secrets.token_urlsafe(48)}"
+        self._tokens[token] = (now + switches.token_seconds, switches.checksum)
+        return json_reply(200, {"success": True, "token": token})
+
+    async def _pay(self, kind: Kind, request: Request, *, is_preview: bool) -> Reply:
+        try:
+            body = msgspec.json.decode(request.body, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            return _error(400, "The body must be a JSON object")
+        if wrong := rules.wrong_with(kind, body):
+            return _error(400, wrong)
+        form = self._network.control.of(ClickpesaSwitches).checksum
+        if form != "off" and body.get("checksum") != self._checksum(body, form):
+            return _error(400, "Invalid checksum")
+        phone, reference = f"+{body['phoneNumber']}", body["orderReference"]
+        channel = phones.network_of(phone)
+        if channel is None:
+            return _error(400, "phoneNumber belongs to no supported network")
+        if plan_of(kind, phone).answering is Answering.HTML_500:
+            return HTML_500._replace(phone=phone)
+        if self._network.find(self.name, reference):
+            return _error(409, f"Order reference {reference} already exists")
+        if is_preview:
+            return json_reply(200, rules.preview(kind, channel, phone, int(body["amount"])))
+        ask = Ask(
+            gateway=self.name,
+            channel=channel,
+            kind=kind,
+            phone=phone,
+            amount=int(body["amount"]),
+            reference=reference,
+            network_id=f"LCP{secrets.token_hex(6).upper()}",
+            receipt=secrets.token_hex(5).upper(),
+            note=reference,
+        )
+        transaction = self._network.take(ask, is_reply_final=False)
+        if not await self._network.may_reply(transaction, is_final=False):
+            return lost(transaction)
+        if transaction.outcome in rules.REFUSALS:
+            return json_reply(400, {"message": rules.REFUSALS[transaction.outcome]}, transaction)
+        # It is never final, whatever has become of it by now.
+        return json_reply(200, self._described(transaction, is_new=True), transaction)
+
+    def _checksum(self, payload: dict[str, Any], form: str) -> str:
+        return rules.checksum(payload, self._keys["checksumSecret"], form)
+
+    def _show(self, kind: Kind, reference: str) -> Reply:
+        found = self._network.find(self.name, reference)
+        transaction = self._network.look(found if found and found.kind is kind else None)
+        if transaction is None:
+            return _error(404, f"Cannot find {'payment' if kind is Kind.COLLECTION else 'payout'} {reference}")
+        return json_reply(200, [self._described(transaction)], transaction)
+
+    def _described(self, transaction: Transaction, *, is_new: bool = False, status: str = "") -> dict[str, Any]:
+        is_payout = transaction.kind is Kind.DISBURSEMENT
+        outcome = None if is_new else transaction.outcome
+        if not status:
+            pending = "AUTHORIZED" if is_payout and is_new else "PROCESSING"
+            status = pending if outcome is None else "SUCCESS" if outcome is Outcome.SUCCESS else "FAILED"
+        made = {
+            "id": transaction.network_id,
+            "status": status,
+            "orderReference": transaction.reference,
+            "createdAt": show_time(transaction.taken_at),
+            "clientId": self._keys["clientId"],
+        }
+        if is_payout:
+            return made | rules.payout_parts(transaction.channel, transaction.phone, transaction.amount)
+        return made | rules.payment_parts(transaction, is_new=is_new)
+
+    def notice(self, transaction: Transaction) -> Notice:
+        is_success = transaction.outcome is Outcome.SUCCESS
+        if transaction.kind is Kind.COLLECTION:
+            event, data = "PAYMENT RECEIVED" if is_success else "PAYMENT FAILED", self._described(transaction)
+        elif is_success:
+            # There is no event for a completed payout: only the query knows.
+            event, data = "PAYOUT INITIATED", self._described(transaction, status="AUTHORIZED")
+        else:
+            event, data = "PAYOUT REFUNDED", self._described(transaction, status="REFUNDED")
+        body: dict[str, Any] = {"event": event, "data": data}
+        form = self._network.control.of(ClickpesaSwitches).checksum
+        if form != "off":
+            body["checksum"] = self._checksum(body, form)
+        return Notice(encode(body), JSON, lambda reply: "")
+
+
+def _error(status: int, message: str) -> Reply:
+    return json_reply(status, {"message": message})

@@ -1,0 +1,95 @@
+"""ClickPesa's rules: which field looks how, what a payment is described by, and what a checksum is taken over."""
+
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.transaction import Transaction
+
+CHANNELS = {"MPESA": "M-PESA", "AIRTEL_MONEY": "AIRTEL-MONEY", "TIGO_PESA": "TIGO-PESA", "HALOPESA": "HALOPESA"}
+REFUSALS: Mapping[Outcome | None, str] = {
+    Outcome.NOT_REGISTERED: "Receiver account is not registered",
+    Outcome.FLOAT_TOO_LOW: "Insufficient balance",
+}
+_MESSAGES: Mapping[Outcome | None, str] = {
+    None: "Payment is being processed",
+    Outcome.SUCCESS: "Payment successful",
+    Outcome.DECLINED: "Customer declined",
+    Outcome.BALANCE_TOO_LOW: "Insufficient balance",
+    Outcome.EXPIRED: "Customer did not respond",
+    Outcome.FAILED: "Failed",
+}
+# What the merchant pays for a payout, so that its amount is never the order's.
+_PAYOUT_FEE = 100
+
+_REFERENCE = re.compile("[0-9A-Za-z]{1,64}", re.ASCII)
+_PHONE = re.compile("255[67][0-9]{8}", re.ASCII)
+
+
+def checksum(payload: Mapping[str, Any], secret: str, form: str) -> str:
+    fields = {name: value for name, value in payload.items() if name not in ("checksum", "checksumMethod")}
+    if form == "values":
+        text = "".join(str(fields[name]) for name in sorted(fields))
+    else:
+        text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()
+
+
+def wrong_with(kind: Kind, body: Mapping[str, Any]) -> str | None:
+    """What is said of the first bad field; of the checksum nothing."""
+    amount, reference, phone = body.get("amount"), body.get("orderReference"), body.get("phoneNumber")
+    is_text = isinstance(amount, str) and re.fullmatch("[0-9]{1,10}", amount, re.ASCII)
+    is_right = is_text if kind is Kind.COLLECTION else type(amount) is int
+    if not is_right or not 0 < int(amount or 0) < 10**10:
+        return f"amount must be a {'string' if kind is Kind.COLLECTION else 'number'} of whole shillings"
+    if body.get("currency") != "TZS":
+        return "currency must be TZS"
+    if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
+        return "orderReference must be alphanumeric"
+    if not isinstance(phone, str) or not _PHONE.fullmatch(phone):
+        return "phoneNumber must be a number such as 255712345678"
+    return None
+
+
+def payment_parts(transaction: Transaction, *, is_new: bool) -> dict[str, Any]:
+    parts = {
+        "channel": CHANNELS[transaction.channel],
+        "collectedAmount": str(transaction.amount),
+        "collectedCurrency": "TZS",
+    }
+    if is_new:
+        return parts
+    has_moved = transaction.outcome is Outcome.SUCCESS
+    return parts | {
+        "paymentReference": transaction.receipt if has_moved else "",
+        "paymentPhoneNumber": transaction.phone[1:],
+        "message": _MESSAGES[transaction.outcome],
+    }
+
+
+def payout_parts(channel: str, phone: str, amount: int) -> dict[str, Any]:
+    return {
+        "amount": amount + _PAYOUT_FEE,
+        "currency": "TZS",
+        "fee": _PAYOUT_FEE,
+        "channel": "MOBILE MONEY",
+        "channelProvider": CHANNELS[channel],
+        "order": {"amount": amount, "currency": "TZS"},
+        "beneficiary": {"accountNumber": phone[1:], "accountName": "DEMO SUBSCRIBER", "amount": amount},
+    }
+
+
+def preview(kind: Kind, channel: str, phone: str, amount: int) -> dict[str, Any]:
+    if kind is Kind.COLLECTION:
+        return {"activeMethods": [{"name": CHANNELS[channel], "status": "AVAILABLE", "fee": 0}]}
+    parts = payout_parts(channel, phone, amount)
+    return {
+        **{name: parts[name] for name in ("amount", "channelProvider", "fee", "order")},
+        "balance": 1_000_000_000,
+        "payoutFeeBearer": "merchant",
+        "receiver": parts["beneficiary"],
+    }

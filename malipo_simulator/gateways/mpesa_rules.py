@@ -1,0 +1,122 @@
+"""M-Pesa's rules: which field looks how, which code refuses it, and what each code says. Pure tables."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from malipo_simulator import phone
+from malipo_simulator.behaviour import Kind, Outcome
+
+MARKET = "vodacomTZN"
+
+# Code: HTTP status, description.
+CODES: Mapping[str, tuple[int, str]] = {
+    "INS-0": (201, "Request processed successfully"),
+    "INS-1": (400, "Internal Error"),
+    "INS-5": (401, "Transaction cancelled by customer"),
+    "INS-6": (401, "Transaction Failed"),
+    "INS-9": (408, "Request timeout"),
+    "INS-10": (409, "Duplicate Transaction"),
+    "INS-13": (400, "Invalid Shortcode Used"),
+    "INS-15": (400, "Invalid Amount Used"),
+    "INS-17": (400, "Invalid Transaction Reference. Length Should Be Between 1 and 20."),
+    "INS-20": (400, "Not All Parameters Provided. Please try again."),
+    "INS-21": (400, "Parameter validations failed. Please try again."),
+    "INS-23": (400, "Unknown Status. Contact M-Pesa Support"),
+    "INS-26": (400, "Invalid Currency Used"),
+    "INS-28": (400, "Invalid ThirdPartyConversationID Used"),
+    "INS-30": (400, "Invalid Purchased Items Description Used"),
+    "INS-31": (400, "Invalid Payment Items Description Used"),
+    "INS-989": (400, "Session Creation Failed"),
+    "INS-998": (400, "Invalid Market"),
+    "INS-2002": (401, "Receiver Party is invalid"),
+    "INS-2006": (422, "Insufficient balance"),
+    "INS-2051": (400, "MSISDN invalid"),
+}
+
+CODE_OF = {
+    Outcome.SUCCESS: "INS-0",
+    Outcome.DECLINED: "INS-5",
+    Outcome.BALANCE_TOO_LOW: "INS-2006",
+    Outcome.EXPIRED: "INS-9",
+    Outcome.NOT_REGISTERED: "INS-2002",
+    Outcome.FLOAT_TOO_LOW: "INS-2006",
+    Outcome.FAILED: "INS-6",
+}
+# A callback is the last word, and a time-out would not be one.
+CALLBACK_RESULT_OF = {
+    **{outcome: (code, CODES[code][1]) for outcome, code in CODE_OF.items()},
+    Outcome.EXPIRED: ("INS-6", "Transaction Failed: the customer did not answer in time"),
+}
+
+# What a query says in output_ResponseTransactionStatus.
+STATUS_OF: Mapping[Outcome | None, str] = {
+    None: "Pending",
+    Outcome.SUCCESS: "Completed",
+    Outcome.DECLINED: "Cancelled",
+    Outcome.EXPIRED: "Expired",
+    Outcome.BALANCE_TOO_LOW: "Failed",
+    Outcome.NOT_REGISTERED: "Failed",
+    Outcome.FLOAT_TOO_LOW: "Failed",
+    Outcome.FAILED: "Failed",
+}
+
+
+class Rule(NamedTuple):
+    field: str
+    pattern: re.Pattern[str]
+    code: str
+
+
+def _rule(field: str, pattern: str, code: str) -> Rule:
+    return Rule(field, re.compile(pattern, re.ASCII), code)
+
+
+_COUNTRY = _rule("input_Country", r"TZN", "INS-998")
+_PROVIDER = _rule("input_ServiceProviderCode", r"[0-9A-Za-z]{4,12}", "INS-13")
+_CONVERSATION = _rule("input_ThirdPartyConversationID", r"[\w ]{1,40}", "INS-28")
+_PAYMENT = (
+    _rule("input_Amount", r"\d*\.?\d+", "INS-15"),
+    _rule("input_CustomerMSISDN", r"\d{12,14}", "INS-2051"),
+    _COUNTRY,
+    _rule("input_Currency", r"TZS", "INS-26"),
+    _PROVIDER,
+    _rule("input_TransactionReference", r"[\w ]{1,20}", "INS-17"),
+    _CONVERSATION,
+)
+PAYMENT_RULES = {
+    Kind.COLLECTION: (*_PAYMENT, _rule("input_PurchasedItemsDesc", r"[\w ]{1,256}", "INS-30")),
+    Kind.DISBURSEMENT: (*_PAYMENT, _rule("input_PaymentItemsDesc", r"[\w ]{1,256}", "INS-31")),
+}
+QUERY_RULES = (
+    _rule("input_QueryReference", r"[0-9A-Za-z]{1,32}", "INS-21"),
+    _PROVIDER,
+    _CONVERSATION,
+    _COUNTRY,
+)
+
+
+def refusal(fields: Mapping[str, object], rules: tuple[Rule, ...], provider_code: str) -> str | None:
+    """The code of the first thing that is wrong; None if nothing is."""
+    for rule in rules:
+        if not fields.get(rule.field):
+            return "INS-20"
+    for field, pattern, code in rules:
+        value = fields[field]
+        if not isinstance(value, str):
+            return "INS-21"
+        if not pattern.fullmatch(value):
+            return code
+    return None if fields["input_ServiceProviderCode"] == provider_code else "INS-13"
+
+
+def amount_of(text: str) -> int | None:
+    """Whole shillings; None for nothing and for cents, which nobody can pay."""
+    whole, _, part = text.partition(".")
+    if part.strip("0") or len(whole) > 12:
+        return None
+    return int(whole or 0) or None
+
+
+def phone_of(msisdn: str) -> str | None:
+    return phone.read(msisdn) if msisdn.startswith("255") else None

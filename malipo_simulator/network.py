@@ -1,0 +1,207 @@
+"""The networks at work: they take payments, prompt phones, decide, and move money, by the table of behaviour.
+
+It knows when something is due and what then becomes of it. How a request came in and how a result is worded is the
+gateways' affair; who carries it there is the teller's.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from typing import NamedTuple
+
+from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
+from malipo_simulator.control import Control
+from malipo_simulator.gateways.contract import Notice
+from malipo_simulator.journal import Journal
+from malipo_simulator.memory import Memory
+from malipo_simulator.transaction import (
+    Decided,
+    Event,
+    GatewayName,
+    PromptState,
+    Registered,
+    Taken,
+    Told,
+    Transaction,
+)
+
+# Who holds a line open for a decision that never comes is let go at last.
+_HOLD_SECONDS = 150
+
+_PROMPT_AFTER = {Outcome.DECLINED: PromptState.DECLINED, Outcome.EXPIRED: PromptState.EXPIRED}
+
+
+class AlreadyAnswered(Exception):  # noqa: N818
+    """The prompt is no longer waiting."""
+
+
+class Ask(NamedTuple):
+    """A payment as a gateway has understood it."""
+
+    gateway: GatewayName
+    channel: str
+    kind: Kind
+    phone: str
+    amount: int
+    reference: str
+    network_id: str
+    receipt: str
+    note: str
+
+
+class Network:
+    def __init__(self, control: Control, journal: Journal | None, now: Callable[[], float]) -> None:
+        self.control = control
+        self.memory = Memory()
+        self.now = now
+        self.tell: Callable[[Transaction], None] = lambda transaction: None
+        self.tell_aside: Callable[[Transaction, Notice], None] = lambda transaction, notice: None
+        self._journal = journal
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._until_decided: dict[str, asyncio.Future[None]] = {}
+        self._until_told: dict[str, asyncio.Future[None]] = {}
+
+    def resume(self) -> None:
+        """Remember, and go on with whatever was under way."""
+        for event in self._journal.replay() if self._journal else ():
+            self.memory.apply(event)
+        for transaction in list(self.memory.by_id.values()):
+            if transaction.outcome is None or self._recovery(transaction) is not None:
+                self._wait(transaction)
+            if transaction.outcome is not None and not transaction.is_told:
+                self.tell(transaction)
+
+    def reset(self) -> None:
+        """Forget everything that happened, and every switch."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self.let_go()
+        if self._journal:
+            self._journal.clear()
+        self.memory = Memory()
+        self.control.reset()
+
+    def let_go(self) -> None:
+        """Whoever is held waiting for a decision need not wait any longer, and gets no answer."""
+        for waiters in (self._until_decided, self._until_told):
+            for future in waiters.values():
+                future.cancel()
+            waiters.clear()
+
+    def register(self, urls: dict[GatewayName, str]) -> None:
+        self._record(Registered(urls))
+
+    def find(self, gateway: GatewayName, reference: str) -> Transaction | None:
+        return self.memory.by_reference[gateway].get(reference)
+
+    def look(self, transaction: Transaction | None) -> Transaction | None:
+        """What a query finds, which is not always all there is."""
+        if transaction is None:
+            return None
+        transaction.queries += 1
+        if transaction.queries <= plan_of(transaction.kind, transaction.phone).queries_not_found:
+            return None
+        hidden_seconds = self.control.switches[transaction.gateway].not_found_seconds / self.control.speed
+        return None if self.now() < transaction.taken_at + hidden_seconds else transaction
+
+    def take(self, ask: Ask, *, is_reply_final: bool) -> Transaction:
+        """A payment that the network accepts, or refuses at once. It is booked when this returns."""
+        plan = plan_of(ask.kind, ask.phone)
+        now = self.now()
+        is_prompted = ask.kind is Kind.COLLECTION and plan.is_prompted
+        transaction = Transaction(
+            **ask._asdict(),
+            id=secrets.token_hex(8),
+            merchant=self.control.switches[ask.gateway].merchant,
+            taken_at=now,
+            due_at=None if plan.outcome is None else now + plan.after_seconds / self.control.speed,
+            callbacks=plan.callbacks if plan.is_told_beside_reply or not is_reply_final else 0,
+            prompt=PromptState.WAITING if is_prompted else None,
+        )
+        self._record(Taken(transaction))
+        if plan.outcome is not None and plan.after_seconds == 0:
+            # Its callback leaves when the loop next turns, and by then the reply has left.
+            self._finish(transaction)
+        else:
+            self._wait(transaction)
+        return transaction
+
+    async def may_reply(self, transaction: Transaction, *, is_final: bool) -> bool:
+        """Return when the reply is due; False if nobody will ever hear it."""
+        answering = plan_of(transaction.kind, transaction.phone).answering
+        if answering is Answering.LOST:
+            return False
+        if answering is Answering.AFTER_CALLBACK:
+            return await self._hold(self._until_told, transaction)
+        if transaction.outcome is None and (is_final or answering is Answering.WHEN_DECIDED):
+            return await self._hold(self._until_decided, transaction)
+        return True
+
+    async def _hold(self, waiters: dict[str, asyncio.Future[None]], transaction: Transaction) -> bool:
+        """Keep the line open, but not for ever. False if we were told to let go."""
+        future = waiters.setdefault(transaction.id, asyncio.get_running_loop().create_future())
+        await asyncio.wait((future,), timeout=_HOLD_SECONDS / self.control.speed)
+        return not future.cancelled()
+
+    def told(self, transaction: Transaction) -> None:
+        """Everybody who is to know has been told, or will not listen."""
+        if self.memory.by_id.get(transaction.id) is not transaction:
+            return
+        self._record(Told(transaction.id))
+        if future := self._until_told.pop(transaction.id, None):
+            future.set_result(None)
+
+    def answer(self, transaction: Transaction, *, is_approved: bool) -> None:
+        """A person at the phone has answered."""
+        if transaction.prompt is not PromptState.WAITING:
+            raise AlreadyAnswered
+        plan = plan_of(transaction.kind, transaction.phone)
+        self._decide(transaction, plan.when_approved if is_approved else Outcome.DECLINED)
+
+    def _record(self, event: Event) -> None:
+        if self._journal:
+            self._journal.write(event)
+        self.memory.apply(event)
+
+    def _wait(self, transaction: Transaction) -> None:
+        due_at = transaction.due_at if transaction.outcome is None else self._recovery(transaction)
+        if due_at is not None:
+            delay = max(0.0, due_at - self.now())
+            loop = asyncio.get_running_loop()
+            self._timers[transaction.id] = loop.call_later(delay, self._finish, transaction)
+
+    def _recovery(self, transaction: Transaction) -> float | None:
+        """When money that was said not to have moved moves after all."""
+        plan = plan_of(transaction.kind, transaction.phone)
+        if plan.recovers_seconds is None or transaction.outcome is not Outcome.FAILED:
+            return None
+        assert transaction.decided_at is not None
+        return transaction.decided_at + plan.recovers_seconds / self.control.speed
+
+    def _finish(self, transaction: Transaction) -> None:
+        """It is due, and nobody has answered before."""
+        plan = plan_of(transaction.kind, transaction.phone)
+        assert plan.outcome is not None
+        self._decide(transaction, plan.outcome if transaction.outcome is None else Outcome.SUCCESS)
+
+    def _decide(self, transaction: Transaction, outcome: Outcome) -> None:
+        if timer := self._timers.pop(transaction.id, None):
+            timer.cancel()
+        is_charge = transaction.kind is Kind.COLLECTION
+        if outcome is Outcome.SUCCESS and is_charge and not self._can_pay(transaction):
+            if transaction.outcome is not None:
+                return  # It had failed, and so it stays.
+            outcome = Outcome.BALANCE_TOO_LOW
+        prompt = None
+        if transaction.prompt is PromptState.WAITING:
+            prompt = _PROMPT_AFTER.get(outcome, PromptState.APPROVED)
+        self._record(Decided(transaction.id, outcome, self.now(), prompt))
+        if future := self._until_decided.pop(transaction.id, None):
+            future.set_result(None)
+        if self._recovery(transaction) is not None:
+            self._wait(transaction)
+        self.tell(transaction)
+
+    def _can_pay(self, transaction: Transaction) -> bool:
+        return self.memory.balance_of(transaction.phone) >= transaction.amount

@@ -1,0 +1,125 @@
+"""Runs the simulator: listens, answers, and stops at once when it is told to."""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from malipo_simulator.app import TRANSPORT, App
+from malipo_simulator.doors import Doors
+from malipo_simulator.simulator import Simulator
+
+# Longer than clients keep theirs, so that a request is never sent on a line that we are just closing.
+_KEEP_ALIVE_SECONDS = 75
+_STDIN = 0
+
+
+class CannotListen(Exception):  # noqa: N818
+    """Somebody else has the address, or it is not ours."""
+
+
+def run(*, host: str, port: int, state: Path | None, speed: float, with_stdin: bool = False) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(host=host, port=port, state=state, speed=speed, with_stdin=with_stdin, on_ready=_say_so))
+
+
+def _say_so(url: str) -> None:
+    print(f"simulator ready on {url}", flush=True)  # noqa: T201 - whoever started us waits for it.
+
+
+async def serve(
+    *,
+    host: str,
+    port: int,
+    state: Path | None = None,
+    speed: float = 1.0,
+    with_stdin: bool = False,
+    on_ready: Callable[[str], None],
+) -> None:
+    listener = _listen(host, port)
+    simulator = Simulator.assemble(state=state, speed=speed, now=time.time)
+    # What goes wrong in a request is printed where it happens; the rest is uvicorn's talk about strangers.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    config = uvicorn.Config(
+        App(simulator.network, simulator.gateways, simulator.seen, Doors(simulator)),
+        http=_Protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=0,
+    )
+    shown_host = f"[{host}]" if ":" in host else host
+    server = _Server(config, simulator, lambda: on_ready(f"http://{shown_host}:{listener.getsockname()[1]}"))
+    for signal_ in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
+    if with_stdin:
+        asyncio.get_running_loop().add_reader(_STDIN, _at_the_end_of_input, server.stop)
+    try:
+        simulator.network.resume()
+        await server.serve(sockets=[listener])
+    finally:
+        await simulator.close()
+
+
+def _at_the_end_of_input(stop: Callable[[], None]) -> None:
+    """Whoever started us holds the other end. When it has gone, even by kill -9, we go too."""
+    if not os.read(_STDIN, 4096):
+        asyncio.get_running_loop().remove_reader(_STDIN)
+        stop()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise CannotListen(
+            f"Cannot listen on {host} port {port}: {reason}. Is a simulator already running? Else give another --port."
+        ) from None
+
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn's, with the connection in the application's reach, so that it can be cut."""
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, simulator: Simulator, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._simulator = simulator
+        self._on_ready = on_ready
+
+    def stop(self) -> None:
+        # Replies that are held for a decision would hold us up.
+        self._simulator.network.let_go()
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The signals are ours: uvicorn would raise them again at the end and die of them."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        self._on_ready()

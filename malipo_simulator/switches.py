@@ -1,0 +1,71 @@
+"""Which switches a gateway has, what values they take, and how they stand when nobody has touched them. Pure data."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from malipo_simulator.transaction import GatewayName
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Seconds = Annotated[float, Meta(ge=0, le=86_400)]
+Speed = Annotated[float, Meta(gt=0, le=10_000)]
+Name = Annotated[str, Meta(min_length=1, max_length=60)]
+
+
+class Switches(msgspec.Struct, kw_only=True, rename="camel"):
+    merchant: Name = "Demo Shop"  # the business that the contract is with, as prompts name it
+    latency_seconds: Seconds = 0
+    error_rate: Share = 0  # answered HTTP 500 before anything is done
+    lost_request_rate: Share = 0  # cut before anything is done
+    lost_reply_rate: Share = 0  # everything is done, then the connection is cut
+    is_down: bool = False
+    not_found_seconds: Seconds = 0  # how long a query does not find what is new
+
+    @property
+    def is_calm(self) -> bool:
+        return not (
+            self.is_down or self.latency_seconds or self.error_rate or self.lost_request_rate or self.lost_reply_rate
+        )
+
+
+class MpesaSwitches(Switches, kw_only=True, rename="camel"):
+    mode: Literal["async", "sync"] = "async"
+    session_seconds: Seconds = 1200
+    session_delay_seconds: Seconds = 0  # before a fresh session is live
+
+
+class AirtelSwitches(Switches, kw_only=True, rename="camel"):
+    # signed: over {"transaction":…}; signedObject: over the object alone; wrapped: country, mno, payload, unsigned.
+    callback_form: Literal["signed", "signedObject", "unsigned", "wrapped"] = "signed"
+    pin_padding: Literal["pkcs1v15", "oaep"] = "pkcs1v15"
+    token_seconds: Seconds = 180
+
+
+class TigoSwitches(Switches, kw_only=True, rename="camel"):
+    callback_status: Literal["boolean", "string"] = "boolean"
+    has_query: bool = True  # Not every partner has one.
+    cash_in_type: Literal["REQMFICI", "REQMFCI", "REQMFICIK"] = "REQMFICI"
+    general_error_rate: Share = 0  # paid, and answered with the code that leaves it open
+    token_seconds: Seconds = 3600
+
+
+class HalopesaSwitches(Switches, kw_only=True, rename="camel"):
+    callback_form: Literal["bare", "enveloped"] = "bare"
+    sends_interim: bool = True  # a callback that is not final, before the one that is
+    skew_seconds: Seconds = 300
+
+
+class ClickpesaSwitches(Switches, kw_only=True, rename="camel"):
+    # canonical: over compact JSON with sorted keys; values: the older form, over the values in order of their keys.
+    checksum: Literal["canonical", "values", "off"] = "canonical"
+    token_seconds: Seconds = 3600
+
+
+KINDS: dict[GatewayName, type[Switches]] = {
+    GatewayName.MPESA: MpesaSwitches,
+    GatewayName.AIRTEL_MONEY: AirtelSwitches,
+    GatewayName.TIGO_PESA: TigoSwitches,
+    GatewayName.HALOPESA: HalopesaSwitches,
+    GatewayName.CLICKPESA: ClickpesaSwitches,
+}

@@ -1,0 +1,70 @@
+"""What a network keeps of a payment, and the events that change it. Pure data: it reads no clock and moves no money."""
+
+from enum import StrEnum
+
+import msgspec
+
+from malipo_simulator.behaviour import Kind, Outcome
+
+
+class GatewayName(StrEnum):
+    """The doors by which a merchant's programs come in: the networks' own, and one aggregator's."""
+
+    MPESA = "MPESA"
+    AIRTEL_MONEY = "AIRTEL_MONEY"
+    TIGO_PESA = "TIGO_PESA"
+    HALOPESA = "HALOPESA"
+    CLICKPESA = "CLICKPESA"
+
+
+class PromptState(StrEnum):
+    WAITING = "waiting"
+    APPROVED = "approved"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+
+
+class Transaction(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    id: str  # ours; a prompt is known by it
+    gateway: GatewayName
+    channel: str  # the network of the phone, which an aggregator's gateway does not share
+    kind: Kind
+    phone: str
+    amount: int
+    reference: str  # the merchant's id, as it travelled
+    network_id: str  # what the network calls the request
+    receipt: str  # what it calls the payment, once money has moved
+    merchant: str
+    note: str
+    taken_at: float
+    due_at: float | None
+    callbacks: int
+    prompt: PromptState | None = None
+    outcome: Outcome | None = None
+    decided_at: float | None = None
+    is_told: bool = False
+    queries: int = 0  # how often it was asked about; soon forgotten
+
+
+class Taken(msgspec.Struct, tag="taken", gc=False):
+    transaction: Transaction
+
+
+class Decided(msgspec.Struct, tag="decided", omit_defaults=True, gc=False):
+    id: str
+    outcome: Outcome
+    at: float
+    prompt: PromptState | None = None
+
+
+class Told(msgspec.Struct, tag="told", gc=False):
+    id: str
+
+
+class Registered(msgspec.Struct, tag="registered", gc=False):
+    """Where results are to be told from now on."""
+
+    urls: dict[GatewayName, str]
+
+
+Event = Taken | Decided | Told | Registered

@@ -1,0 +1,124 @@
+"""A simulator process of our own, and somebody who listens for callbacks."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+from aiohttp import web
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Process:
+    process: subprocess.Popen[str]
+    url: str
+
+    def stop(self) -> tuple[int, str]:
+        """The exit code, and whatever it complained of in its life."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        _, complaints = self.process.communicate(timeout=10)
+        return self.process.returncode, complaints
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=10)
+
+
+def launch(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "malipo_simulator", *arguments],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def start(*arguments: str) -> Process:
+    process = launch("--port", "0", *arguments)
+    assert process.stdout
+    assert process.stderr
+    line = process.stdout.readline()
+    assert line.startswith("simulator ready on http://127.0.0.1:"), line + process.stderr.read()
+    return Process(process, line.split()[-1])
+
+
+@dataclass
+class Call:
+    """A callback as it came."""
+
+    at: float
+    raw: bytes
+    headers: Any
+
+    @property
+    def body(self) -> Any:
+        return msgspec.json.decode(self.raw)
+
+
+Answering = Callable[[Call], Awaitable[tuple[int, Any]]]
+
+
+async def _fine(call: Call) -> tuple[int, Any]:
+    return 200, {}
+
+
+@dataclass
+class Listener:
+    """A merchant's address, which answers as it is told to."""
+
+    url: str
+    calls: list[Call] = field(default_factory=list)
+    answering: Answering = _fine
+
+    async def take(self, request: web.Request) -> web.Response:
+        call = Call(time.monotonic(), await request.read(), request.headers)
+        self.calls.append(call)
+        status, body = await self.answering(call)
+        if 300 <= status < 400:
+            return web.Response(status=status, headers={"Location": body})
+        if isinstance(body, bytes):
+            return web.Response(status=status, body=body)
+        return web.json_response(body, status=status)
+
+
+@dataclass
+class Sim:
+    """The simulator, as a script speaks to it."""
+
+    http: aiohttp.ClientSession
+    url: str
+    credentials: dict[str, Any]
+
+    async def __call__(self, method: str, path: str, body: Any = None, *, status: int | None = 200) -> Any:
+        async with self.http.request(method, self.url + path, json=body) as answer:
+            text = await answer.read()
+            assert status is None or answer.status == status, text
+            return msgspec.json.decode(text)
+
+    async def control(self, **switches: Any) -> None:
+        await self("PATCH", "/api/control", switches)
+
+    async def charged(self, phone: str) -> list[tuple[str, int]]:
+        """What really moved at this phone."""
+        found = await self("GET", f"/api/phones/{phone}")
+        return [(each["kind"], each["amount"]) for each in found["movements"]]
+
+
+async def until(is_so: Callable[[], bool], *, seconds: float = 5) -> None:
+    """Return when it is so; fail if it never is."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "It never came to be."
+        await asyncio.sleep(0.005)

@@ -1,0 +1,346 @@
+"""Each row of the table, on each network, held against a grid that was written by hand."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+import aiohttp
+import pytest
+
+from malipo_simulator.behaviour import ANY_OTHER, TABLE
+from tests.simulator.airtel import Airtel
+from tests.simulator.clickpesa import Clickpesa
+from tests.simulator.conftest import SPEED
+from tests.simulator.halopesa import Halopesa
+from tests.simulator.merchants import (
+    HTML,
+    SILENT,
+    ByAirtel,
+    ByClickpesa,
+    ByHalopesa,
+    ByMpesa,
+    ByTigo,
+    Merchant,
+)
+from tests.simulator.mpesa import Mpesa
+from tests.simulator.processes import Listener, Sim, until
+from tests.simulator.tigo import Tigo
+
+CUT = "cut"
+
+
+@dataclass(frozen=True)
+class Expected:
+    reply: str
+    callbacks: tuple[str, ...]
+    status: str
+    moved: bool
+    seconds: float | None  # from the request to the (first) decision, at speed 1; None where there is none
+
+
+def mpesa(reply: str, callbacks: str, status: str, moved: bool, seconds: float | None = 2) -> Expected:
+    return Expected(reply, tuple(callbacks.split()), status, moved, seconds)
+
+
+airtel = tigo = mpesa
+
+
+def halopesa(reply: str, callbacks: str, moved: bool, seconds: float | None = 2) -> Expected:
+    return Expected(reply, tuple(callbacks.split()), SILENT, moved, seconds)
+
+
+def clickpesa(reply: str, callbacks: list[str], status: str, moved: bool, seconds: float | None = 2) -> Expected:
+    return Expected(reply, tuple(callbacks), status, moved, seconds)
+
+
+MPESA_COLLECTION = {
+    "456": mpesa("201 INS-0", "INS-0", "Completed", True),
+    "100": mpesa("201 INS-0", "INS-6", "Expired", False, 30),
+    "101": mpesa("201 INS-0", "INS-5", "Cancelled", False),
+    "102": mpesa("201 INS-0", "INS-2006", "Failed", False),
+    "103": mpesa("201 INS-0", "INS-6", "Expired", False, 30),
+    "104": mpesa(CUT, "INS-0", "Completed", True),
+    "105": mpesa("201 INS-0", "", "Completed", True),
+    "106": mpesa("201 INS-0", "INS-0 INS-0 INS-0", "Completed", True),
+    "107": mpesa("201 INS-0", "INS-0", "Completed", True),
+    "108": mpesa(HTML, "", "INS-23", False, None),
+    "109": mpesa("201 INS-0", "", "Pending", False, None),
+    "110": mpesa("201 INS-0", "INS-6 INS-0", "Completed", True),
+}
+MPESA_DISBURSEMENT = {
+    "456": mpesa("201 INS-0", "INS-0", "Completed", True, 0),
+    "100": mpesa("201 INS-0", "INS-0", "Completed", True, 5),
+    "101": mpesa("401 INS-2002", "", "Failed", False, 0),
+    "102": mpesa("422 INS-2006", "", "Failed", False, 0),
+    "103": mpesa("201 INS-0", "INS-0", "Completed", True, 8),
+    "104": mpesa(CUT, "INS-0", "Completed", True, 0),
+    "105": mpesa(CUT, "", "Completed", True, 0),
+    "106": mpesa("201 INS-0", "INS-0 INS-0 INS-0", "Completed", True, 0),
+    "107": mpesa(CUT, "", "Completed", True, 0),
+    "108": mpesa(HTML, "", "INS-23", False, None),
+    "109": mpesa("201 INS-0", "", "Pending", False, None),
+    "110": mpesa("201 INS-0", "INS-6 INS-0", "Completed", True, 0),
+}
+AIRTEL_COLLECTION = {
+    "456": airtel("200 DP00800001006 SUCCESS", "TS:DP00800001001", "TS", True),
+    "100": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001029", "TE", False, 30),
+    "101": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001008", "TF", False),
+    "102": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001007", "TF", False),
+    "103": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001029", "TE", False, 30),
+    "104": airtel(CUT, "TS:DP00800001001", "TS", True),
+    "105": airtel("200 DP00800001006 SUCCESS", "", "TS", True),
+    "106": airtel("200 DP00800001006 SUCCESS", " ".join(["TS:DP00800001001"] * 3), "TS", True),
+    "107": airtel("200 DP00800001006 SUCCESS", "TS:DP00800001001", "TS", True),
+    "108": airtel(HTML, "", "DP00800001025", False, None),
+    "109": airtel("200 DP00800001006 SUCCESS", "", "TIP", False, None),
+    "110": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001005 TS:DP00800001001", "TS", True),
+}
+AIRTEL_DISBURSEMENT = {
+    "456": airtel("200 DP00900001001 TS", "", "TS", True, 0),
+    "100": airtel("200 DP00900001006 TIP", "TS:DP00900001001", "TS", True, 5),
+    "101": airtel("400 DP00900001009", "", "TF", False, 0),
+    "102": airtel("400 DP00900001007", "", "TF", False, 0),
+    "103": airtel("200 DP00900001001 TS", "", "TS", True, 8),
+    "104": airtel(CUT, "", "TS", True, 0),
+    "105": airtel(CUT, "", "TS", True, 0),
+    "106": airtel("200 DP00900001001 TS", " ".join(["TS:DP00900001001"] * 3), "TS", True, 0),
+    "107": airtel(CUT, "", "TS", True, 0),
+    "108": airtel(HTML, "", "DP00900001015", False, None),
+    "109": airtel("200 DP00900001006 TIP", "", "TIP", False, None),
+    "110": airtel("200 DP00900001005 TF", "TF:DP00900001005 TS:DP00900001001", "TS", True, 0),
+}
+TIGO_COLLECTION = {
+    "456": tigo("BILLER-18-0000-S", "True", "Posted", True),
+    "100": tigo("BILLER-18-0000-S", "False", "Declined", False, 30),
+    "101": tigo("BILLER-18-0000-S", "False", "Declined", False),
+    "102": tigo("BILLER-18-0000-S", "False", "Declined", False),
+    "103": tigo("BILLER-18-0000-S", "False", "Declined", False, 30),
+    "104": tigo(CUT, "True", "Posted", True),
+    "105": tigo("BILLER-18-0000-S", "", "Posted", True),
+    "106": tigo("BILLER-18-0000-S", "True True True", "Posted", True),
+    "107": tigo("BILLER-18-0000-S", "True", "Posted", True),
+    "108": tigo(HTML, "", "GetSOError010", False, None),
+    "109": tigo("BILLER-18-0000-S", "", "GetSOError011", False, None),
+    "110": tigo("BILLER-18-0000-S", "False True", "Posted", True),
+}
+TIGO_DISBURSEMENT = {
+    "456": tigo("200", "", SILENT, True, 0),
+    "100": tigo("200", "", SILENT, True, 5),
+    "101": tigo("60074", "", SILENT, False, 0),
+    "102": tigo("60019", "", SILENT, False, 0),
+    "103": tigo("200", "", SILENT, True, 8),
+    "104": tigo(CUT, "", SILENT, True, 0),
+    "105": tigo(CUT, "", SILENT, True, 0),
+    "106": tigo("200", "", SILENT, True, 0),
+    "107": tigo(CUT, "", SILENT, True, 0),
+    "108": tigo(HTML, "", SILENT, False, None),
+    "109": tigo("100", "", SILENT, False, None),
+    "110": tigo("00317", "", SILENT, True, 0),
+}
+HALOPESA_COLLECTION = {
+    "456": halopesa("0", "ACK:0 FIN:0", True),
+    "100": halopesa("0", "ACK:0 FIN:9021", False, 30),
+    "101": halopesa("0", "ACK:0 FIN:9020", False),
+    "102": halopesa("0", "ACK:0 FIN:9009", False),
+    "103": halopesa("0", "ACK:0 FIN:9021", False, 30),
+    "104": halopesa(CUT, "ACK:0 FIN:0", True),
+    "105": halopesa("0", "", True),
+    "106": halopesa("0", "ACK:0 FIN:0 FIN:0 FIN:0", True),
+    "107": halopesa("0", "ACK:0 FIN:0", True),
+    "108": halopesa(HTML, "", False, None),
+    "109": halopesa("0", "ACK:0", False, None),
+    "110": halopesa("0", "ACK:0 FIN:9022 FIN:0", True),
+}
+CLICKPESA_COLLECTION = {
+    "456": clickpesa("200 PROCESSING", ["PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
+    "100": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False, 30),
+    "101": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False),
+    "102": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False),
+    "103": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False, 30),
+    "104": clickpesa(CUT, ["PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
+    "105": clickpesa("200 PROCESSING", [], "SUCCESS", True),
+    "106": clickpesa("200 PROCESSING", ["PAYMENT RECEIVED:SUCCESS"] * 3, "SUCCESS", True),
+    "107": clickpesa("200 PROCESSING", ["PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
+    "108": clickpesa(HTML, [], "404", False, None),
+    "109": clickpesa("200 PROCESSING", [], "PROCESSING", False, None),
+    "110": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED", "PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
+}
+CLICKPESA_DISBURSEMENT = {
+    "456": clickpesa("200 AUTHORIZED", ["PAYOUT INITIATED:AUTHORIZED"], "SUCCESS", True, 0),
+    "100": clickpesa("200 AUTHORIZED", ["PAYOUT INITIATED:AUTHORIZED"], "SUCCESS", True, 5),
+    "101": clickpesa("400", [], "FAILED", False, 0),
+    "102": clickpesa("400", [], "FAILED", False, 0),
+    "103": clickpesa("200 AUTHORIZED", ["PAYOUT INITIATED:AUTHORIZED"], "SUCCESS", True, 8),
+    "104": clickpesa(CUT, ["PAYOUT INITIATED:AUTHORIZED"], "SUCCESS", True, 0),
+    "105": clickpesa(CUT, [], "SUCCESS", True, 0),
+    "106": clickpesa("200 AUTHORIZED", ["PAYOUT INITIATED:AUTHORIZED"] * 3, "SUCCESS", True, 0),
+    "107": clickpesa(CUT, [], "SUCCESS", True, 0),
+    "108": clickpesa(HTML, [], "404", False, None),
+    "109": clickpesa("200 AUTHORIZED", [], "PROCESSING", False, None),
+    "110": clickpesa("200 AUTHORIZED", ["PAYOUT REFUNDED:REFUNDED", "PAYOUT INITIATED:AUTHORIZED"], "SUCCESS", True, 0),
+}
+GRIDS = {
+    ("MPESA", "collection"): MPESA_COLLECTION,
+    ("MPESA", "disbursement"): MPESA_DISBURSEMENT,
+    ("AIRTEL_MONEY", "collection"): AIRTEL_COLLECTION,
+    ("AIRTEL_MONEY", "disbursement"): AIRTEL_DISBURSEMENT,
+    ("TIGO_PESA", "collection"): TIGO_COLLECTION,
+    ("TIGO_PESA", "disbursement"): TIGO_DISBURSEMENT,
+    ("HALOPESA", "collection"): HALOPESA_COLLECTION,
+    ("CLICKPESA", "collection"): CLICKPESA_COLLECTION,
+    ("CLICKPESA", "disbursement"): CLICKPESA_DISBURSEMENT,
+}
+# Those whose queries can be asked between one thing and the next.
+ASKED = [key for key in GRIDS if key not in (("TIGO_PESA", "disbursement"), ("HALOPESA", "collection"))]
+
+
+@pytest.fixture
+def merchants(
+    mpesa: Mpesa, airtel: Airtel, tigo: Tigo, halopesa: Halopesa, clickpesa: Clickpesa
+) -> dict[str, Merchant]:
+    return {
+        "MPESA": ByMpesa(mpesa),
+        "AIRTEL_MONEY": ByAirtel(airtel),
+        "TIGO_PESA": ByTigo(tigo),
+        "HALOPESA": ByHalopesa(halopesa),
+        "CLICKPESA": ByClickpesa(clickpesa),
+    }
+
+
+async def reply_to(merchant: Merchant, kind: str, digits: str, reference: str = "") -> str:
+    try:
+        return await merchant.pay(kind, merchant.start + digits, reference or merchant.reference())
+    except aiohttp.ServerDisconnectedError:
+        return CUT
+
+
+def told(merchant: Merchant, listener: Listener, reference: str) -> tuple[str, ...]:
+    """What was told of this payment, in the order in which it came."""
+    ours = [call for call in listener.calls if reference.encode() in call.raw]
+    return tuple(merchant.told(call) for call in ours)
+
+
+def test_every_row_has_its_cells() -> None:
+    rows = ["456" if row.digits == ANY_OTHER else row.digits for row in TABLE]
+    assert all(list(grid) == rows for grid in GRIDS.values())
+
+
+@pytest.mark.parametrize("kind", ["collection", "disbursement"])
+async def test_a_phone_does_what_its_digits_say(
+    sim: Sim, merchants: dict[str, Merchant], listener: Listener, kind: str
+) -> None:
+    # On all networks at once: most of it is waiting.
+    grids = {channel: grid for (channel, each), grid in GRIDS.items() if each == kind}
+    cells = [(channel, digits, merchants[channel].reference()) for channel, grid in grids.items() for digits in grid]
+
+    replies = await asyncio.gather(*(reply_to(merchants[cell[0]], kind, *cell[1:]) for cell in cells))
+    # The longest takes 30 s, and what is said not to happen must have had the time to.
+    await asyncio.sleep(36 / SPEED)
+
+    observed: dict[str, dict[str, Expected]] = {channel: {} for channel in grids}
+    for (channel, digits, reference), reply in zip(cells, replies, strict=True):
+        grid, merchant = grids[channel], merchants[channel]
+        if digits == "107" and kind == "disbursement":
+            not_found = [await merchant.status(kind, reference) for _ in range(2)]
+            assert not_found == [grid["108"].status] * 2
+        observed[channel][digits] = Expected(
+            reply=reply,
+            callbacks=told(merchant, listener, reference),
+            status=await merchant.status(kind, reference),
+            moved=await sim.charged(merchant.start + digits) == [_movement(kind)],
+            seconds=await _seconds_taken(sim, channel, reference, grid[digits].seconds),
+        )
+    for channel, grid in grids.items():
+        assert observed[channel] == grid
+
+
+def _movement(kind: str) -> tuple[str, int]:
+    return ("charged" if kind == "collection" else "paid", 1000)
+
+
+async def _seconds_taken(sim: Sim, channel: str, reference: str, expected: float | None) -> float | None:
+    """What is expected if it took about that long, else how long it really took."""
+    found = await sim("GET", f"/api/transactions/{channel}/{reference}", status=None)
+    if found.get("decidedAt") is None:
+        return None
+    took = (_seconds(found["decidedAt"]) - _seconds(found["takenAt"])) * SPEED
+    if found["phone"].endswith("110"):
+        took -= 4  # By now the second decision stands in the place of the first.
+    is_about = expected is not None and expected - 0.1 <= took <= expected + 0.3 * SPEED
+    return expected if is_about else took
+
+
+def _seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+COLLECTORS = [channel for channel, kind in GRIDS if kind == "collection"]
+PAYERS = [channel for channel, kind in GRIDS if kind == "disbursement"]
+
+
+@pytest.mark.parametrize("channel", COLLECTORS)
+async def test_a_reply_that_follows_its_callback_finds_it_delivered(
+    merchants: dict[str, Merchant], listener: Listener, channel: str
+) -> None:
+    reference = merchants[channel].reference()
+    await reply_to(merchants[channel], "collection", "107", reference)
+    assert told(merchants[channel], listener, reference) == GRIDS[channel, "collection"]["107"].callbacks
+
+
+@pytest.mark.parametrize("channel", PAYERS)
+async def test_a_slow_payout_is_answered_when_it_is_paid(
+    merchants: dict[str, Merchant], sim: Sim, channel: str
+) -> None:
+    began = time.monotonic()
+    await reply_to(merchants[channel], "disbursement", "103")
+    assert time.monotonic() - began >= 8 / SPEED
+    assert await sim.charged(merchants[channel].start + "103") == [("paid", 1000)]
+
+
+async def test_between_failure_and_success_everybody_says_failure(
+    sim: Sim, merchants: dict[str, Merchant], listener: Listener
+) -> None:
+    await sim.control(speed=6)
+
+    async def story(channel: str, kind: str, digits: str) -> list[str]:
+        merchant, reference, found = merchants[channel], merchants[channel].reference(), []
+        await reply_to(merchant, kind, digits, reference)
+        await until(lambda: len(told(merchant, listener, reference)) == 1)
+        found.append(await merchant.status(kind, reference))
+        await until(lambda: len(told(merchant, listener, reference)) == 2)
+        return [*found, await merchant.status(kind, reference)]
+
+    stories = await asyncio.gather(*(story(*key, "110") for key in ASKED))
+    assert [first for first, _ in stories] == ["Failed", "Failed", "TF", "TF", "Declined", "FAILED", "FAILED"]
+    assert [second for _, second in stories] == [GRIDS[key]["110"].status for key in ASKED]
+
+
+@pytest.mark.parametrize(("channel", "kind"), list(GRIDS))
+async def test_what_answers_500_does_so_every_time_and_knows_nothing(
+    merchants: dict[str, Merchant], sim: Sim, channel: str, kind: str
+) -> None:
+    merchant = merchants[channel]
+    reference = merchant.reference()
+    assert [await reply_to(merchant, kind, "108", reference) for _ in range(3)] == [HTML] * 3
+    await sim("GET", f"/api/transactions/{channel}/{reference}", status=404)
+    assert await sim("GET", "/api/prompts") == []
+
+
+@pytest.mark.parametrize("channel", COLLECTORS)
+async def test_a_stuck_payment_shows_no_prompt(merchants: dict[str, Merchant], sim: Sim, channel: str) -> None:
+    await reply_to(merchants[channel], "collection", "109")
+    assert await sim("GET", "/api/prompts") == []
+
+
+@pytest.mark.parametrize(("channel", "kind"), list(GRIDS))
+async def test_a_lost_reply_is_one_payment_however_often_it_is_sent_again(
+    merchants: dict[str, Merchant], sim: Sim, channel: str, kind: str
+) -> None:
+    merchant = merchants[channel]
+    reference = merchant.reference()
+    replies = [await reply_to(merchant, kind, "104", reference) for _ in range(3)]
+    assert replies[0] == CUT
+    assert CUT not in replies[1:]
+    await asyncio.sleep(4 / SPEED)
+    assert await sim.charged(merchant.start + "104") == [_movement(kind)]

@@ -1,0 +1,172 @@
+"""What a network would never forget: killed at any moment, it goes on where it was."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from malipo_simulator.journal import Journal
+from malipo_simulator.transaction import Told
+from tests.simulator.airtel import Airtel
+from tests.simulator.mpesa import Mpesa
+from tests.simulator.processes import Listener, Process, Sim, launch, start, until
+
+PATIENT = "+255754123100"
+
+
+@pytest.fixture
+def begin(state: Path) -> Iterator[Callable[..., Process]]:
+    """Starts a simulator that keeps its state in the test's folder."""
+    started: list[Process] = []
+
+    def begin_one(speed: float = 1) -> Process:
+        started.append(start("--state", str(state), "--speed", str(speed)))
+        return started[-1]
+
+    yield begin_one
+    for each in started:
+        if each.process.poll() is None:
+            each.kill()
+
+
+@pytest.fixture
+async def ear() -> AsyncIterator[Listener]:
+    """Somebody who listens, whatever becomes of the simulator."""
+    heard = Listener("")
+    app = web.Application()
+    app.router.add_post("/told", heard.take)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    heard.url = f"http://127.0.0.1:{runner.addresses[0][1]}/told"
+    yield heard
+    await runner.cleanup()
+
+
+async def speak_to(http: aiohttp.ClientSession, process: Process) -> tuple[Sim, Mpesa, Airtel]:
+    sim = Sim(http, process.url, {})
+    sim.credentials = await sim("GET", "/api/credentials")
+    mpesa = await Mpesa(http, process.url, sim.credentials["MPESA"]).open()
+    return sim, mpesa, await Airtel(http, process.url, sim.credentials["AIRTEL_MONEY"]).open()
+
+
+async def test_a_killed_network_remembers(
+    begin: Callable[..., Process], http: aiohttp.ClientSession, ear: Listener
+) -> None:
+    process = begin()
+    sim, mpesa, airtel = await speak_to(http, process)
+    await sim("PUT", "/api/callbacks", {"MPESA": ear.url})
+    waiting = secrets.token_hex(16)
+    await mpesa.collect(PATIENT, 1500, input_ThirdPartyConversationID=waiting)
+    await airtel.disburse("+255684123456", 2500, "salary")
+    names = ("book", "prompts", "credentials", "callbacks", "phones/0684123456", f"transactions/MPESA/{waiting}")
+    before = [await sim("GET", f"/api/{name}") for name in names]
+
+    process.kill()
+    sim, mpesa, airtel = await speak_to(http, begin())
+
+    assert [await sim("GET", f"/api/{name}") for name in names] == before
+    # A repeat is a repeat, and what was under way goes on.
+    assert (await mpesa.collect(PATIENT, 1500, input_ThirdPartyConversationID=waiting)).code == "INS-10"
+    assert (await airtel.disburse("+255684123456", 2500, "salary")).code == "DP00900001017"
+    (prompt,) = await sim("GET", "/api/prompts")
+    await sim("POST", f"/api/prompts/{prompt['id']}", {"action": "approve"})
+    await until(lambda: len(ear.calls) == 1)
+    assert ear.calls[0].body["input_ThirdPartyConversationID"] == waiting
+    book = await sim("GET", "/api/book")
+    assert (book["charged"], book["paid"]) == (1500, 2500)
+
+
+async def test_a_result_that_nobody_heard_is_told_after_a_restart(
+    begin: Callable[..., Process], http: aiohttp.ClientSession, ear: Listener, state: Path
+) -> None:
+    process = begin()
+    sim, mpesa, _ = await speak_to(http, process)
+    await sim("PUT", "/api/callbacks", {"MPESA": "http://127.0.0.1:1/"})
+    reference = secrets.token_hex(16)
+    await mpesa.disburse("+255754123456", input_ThirdPartyConversationID=reference)
+    await asyncio.sleep(0.1)
+    await sim("PUT", "/api/callbacks", {"MPESA": ear.url})
+
+    process.kill()
+    sim, _, _ = await speak_to(http, begin())
+    await until(lambda: len(ear.calls) == 1)
+
+    # Once it was heard, that is remembered as well.
+    await asyncio.sleep(0.05)
+    assert (await sim("GET", f"/api/transactions/MPESA/{reference}"))["isTold"] is True
+    assert '"type":"told"' in (state / "journal.jsonl").read_text()
+
+
+async def test_money_that_was_to_move_late_moves_after_a_restart(
+    begin: Callable[..., Process], http: aiohttp.ClientSession
+) -> None:
+    process = begin(2)
+    sim, mpesa, _ = await speak_to(http, process)
+    failed, late = secrets.token_hex(16), secrets.token_hex(16)
+    await mpesa.disburse("+255754123110", input_ThirdPartyConversationID=failed)
+    await mpesa.disburse("+255754123100", input_ThirdPartyConversationID=late)
+    assert [await mpesa.status(each) for each in (failed, late)] == ["Failed", "Pending"]
+
+    process.kill()
+    sim, mpesa, _ = await speak_to(http, begin(100))
+
+    await asyncio.sleep(0.1)
+    assert await mpesa.status(failed) == "Completed"
+    for _ in range(60):
+        if await mpesa.status(late) == "Completed":
+            break
+        await asyncio.sleep(0.1)
+    assert (await sim("GET", "/api/book"))["paid"] == 2000
+
+
+def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.write(Told("first"))
+    with journal.path.open("ab") as file:
+        file.write(b'{"type":"told","id":"to')
+    journal.close()
+
+    journal = Journal(tmp_path)
+    assert list(journal.replay()) == [Told("first")]
+    journal.write(Told("second"))
+    assert list(journal.replay()) == [Told("first"), Told("second")]
+    journal.close()
+
+
+async def test_reset_is_remembered_too(begin: Callable[..., Process], http: aiohttp.ClientSession) -> None:
+    process = begin()
+    sim, mpesa, _ = await speak_to(http, process)
+    await mpesa.disburse("+255754123456")
+    await sim("POST", "/api/reset")
+    await mpesa.disburse("+255754123456", 700)
+    process.kill()
+    fresh, _, _ = await speak_to(http, begin())
+    assert fresh.credentials == sim.credentials
+    assert (await fresh("GET", "/api/book"))["paid"] == 700
+
+
+def test_a_broken_line_is_not_passed_over(state: Path) -> None:
+    (state / "journal.jsonl").write_text('{"type":"told"}\n')
+    process = launch("--port", "0", "--state", str(state))
+    _, errors = process.communicate(timeout=10)
+    assert process.returncode == 1
+    assert errors.startswith("Line 1 of ")
+    assert errors.count("\n") == 1
+
+
+def test_two_cannot_share_a_folder(process: Process, folder: Path) -> None:
+    other = launch("--port", "0", "--state", str(folder))
+    _, errors = other.communicate(timeout=10)
+    assert other.returncode == 1
+    assert errors == f"Another simulator keeps its state in {folder}.\n"
+
+
+def test_what_is_kept_is_for_its_owner_alone(process: Process, folder: Path) -> None:
+    for name in ("credentials.json", "journal.jsonl"):
+        assert (folder / name).stat().st_mode & 0o077 == 0
