@@ -53,7 +53,7 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
     """Say what became of a payment. For a collection that is enough."""
     if not 10 <= len(finding.evidence) <= 1000:
         raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
-    case = await _case(tx, id_or_reference)
+    case = await _case(tx, id_or_reference, finding.truth)
     transaction = case.transaction
     earlier = await cases.find_proposal(tx, transaction)
     if earlier is not None and not _is_stale(earlier, transaction):
@@ -79,7 +79,9 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
         proposed_by=actor.who,
         now=now,
     )
-    if transaction.type is Type.DISBURSEMENT:
+    # What the network itself has put in doubt, one operator may clear up; what nobody else doubts takes two.
+    is_ours_alone = transaction.status.is_final and not case.is_contradicted
+    if transaction.type is Type.DISBURSEMENT or is_ours_alone:
         await _note(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
         return Resolved(transaction, finding.truth, is_done=False)
     return await _apply(tx, case, proposal, actor=actor, now=now)
@@ -87,8 +89,13 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
 
 async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
     """Agree with what another operator has proposed."""
-    case = await _case(tx, id_or_reference)
-    proposal = await _proposal(tx, case.transaction)
+    transaction = (await _found(tx, id_or_reference)).transaction
+    proposal = await cases.find_proposal(tx, transaction)
+    if proposal is not None and _is_stale(proposal, transaction):
+        proposal = None
+    case = await _case(tx, id_or_reference, None if proposal is None else Truth(proposal.outcome))
+    if proposal is None:
+        raise _NothingProposed
     if proposal.proposed_by == actor.who:
         raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
     return await _apply(tx, case, proposal, actor=actor, now=now)
@@ -117,25 +124,26 @@ async def _found(tx: Tx, id_or_reference: str) -> Case:
     return case
 
 
-async def _case(tx: Tx, id_or_reference: str) -> Case:
+async def _case(tx: Tx, id_or_reference: str, truth: Truth | None = None) -> Case:
     """A payment about which an operator may say something now."""
     case = await _found(tx, id_or_reference)
+    transaction = case.transaction
     if case.is_sending:
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
-    if case.transaction.status is Status.PENDING:
+    if transaction.status is Status.PENDING:
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
-    if case.transaction.status.is_final:
-        steps = await cases.find_steps(tx, case.transaction)
-        if Step.CONTRADICTION not in steps or Step.RESOLUTION in steps:
-            raise Conflict(f"It is {case.transaction.status}, and nothing contradicts that.")
+    if transaction.status.is_final and not case.is_contradicted:
+        _require_doubt(case, await cases.find_steps(tx, transaction), truth)
     return case
 
 
-async def _proposal(tx: Tx, transaction: Transaction) -> Proposal:
-    proposal = await cases.find_proposal(tx, transaction)
-    if proposal is None or _is_stale(proposal, transaction):
-        raise _NothingProposed
-    return proposal
+def _require_doubt(case: Case, steps: set[Step], truth: Truth | None) -> None:
+    """Its network has not contradicted itself; an operator who has read the network's statement may still do so."""
+    transaction = case.transaction
+    is_said = truth is None or (truth is Truth.COMPLETED) == (transaction.status is Status.COMPLETED)
+    is_being_asked = case.dispatch is not None
+    if transaction.processing_at is None or Step.RESOLUTION in steps or is_said or is_being_asked:
+        raise Conflict(f"It is {transaction.status}, and nothing contradicts that.")
 
 
 def _is_stale(proposal: Proposal, transaction: Transaction) -> bool:
@@ -147,6 +155,8 @@ async def _apply(tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: d
     truth, transaction = Truth(proposal.outcome), case.transaction
     await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=True, now=now)
     if transaction.status.is_final:
+        if not case.is_contradicted:
+            await record.contradict(tx, [transaction], now=now)
         await record.resolve(tx, transaction, truth.cause, now=now)
     else:
         failure = None if truth is Truth.COMPLETED else FailureCode.REJECTED

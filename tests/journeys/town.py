@@ -70,6 +70,7 @@ async def founded(
 ) -> AsyncIterator[Town]:
     """A simulator and an API; workers are the test's to start."""
     simulator = await asyncio.to_thread(start_simulator, "--speed", str(speed))
+    started: list[Running] = []
     try:
         variables = simulated.environment(simulator.url, await simulated.credentials(simulator.url))
         variables |= {f"MALIPO_{name.upper()}": str(value) for name, value in (HURRY | settings).items()}
@@ -79,7 +80,8 @@ async def founded(
             named = {name.removeprefix("MALIPO_").lower(): value for name, value in variables.items()}
 
             def start(*command: str, **more: Any) -> Running:
-                return start_one(*command, **{"database_url": database_url} | named | more)
+                started.append(start_one(*command, **{"database_url": database_url} | named | more))
+                return started[-1]
 
             api = await until_ready(start("api"))
             async with http, Database.opened(database_url, size=20) as database:
@@ -90,6 +92,9 @@ async def founded(
                 client = Client(http, api.url, merchant.key)
                 yield Town(sim, client, merchant, database, database_url, read_settings, variables, start)
     finally:
+        # Also when the test has failed: what is left running would haunt the next one.
+        for each in started:
+            await asyncio.to_thread(each.stop)
         simulator.stop()
 
 
@@ -101,6 +106,14 @@ class Home(Protocol):
 
     @property
     def settings(self) -> Settings: ...
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where a worker works that finds the database, or the networks, in another place than the rest of the town."""
+
+    database_url: str
+    settings: Settings
 
 
 @asynccontextmanager
