@@ -189,6 +189,9 @@ class TigoPesa:
             return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
         if code == _ACCEPTED and said.get("ResponseStatus") is True:
             return Answer(verdict=Verdict.WAITING, code=code, detail=detail)
+        if "duplicate" in f"{code} {detail} {text_of(said.get('Message'))}".lower():
+            # No code for it is published. It has this reference already, and the first may have been paid.
+            return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail)
         if code in _PUSH_MISCONFIGURED:
             return _misconfigured(code, detail)
         if code in _PUSH_REFUSED and said.get("ResponseStatus") is not True:

@@ -241,7 +241,7 @@ async def test_the_pin_is_sealed_in_the_way_that_is_set(airtel: Airtel, sim: Sim
     [
         (2, {"currency": "TZS", "name": "Asha"}, {"type": "B2C"}, "DP00900001001"),
         (2, {"name": "Asha"}, {"type": "B2C"}, "ESB000035"),
-        (2, {"currency": "TZS"}, {}, "ESB000008"),
+        (2, {"currency": "TZS", "name": "Asha"}, {}, "ROUTER003"),
         (3, {"currency": "TZS", "wallet_type": "NORMAL"}, {"type": "B2C"}, "DP00900001001"),
         (3, {"currency": "TZS"}, {"type": "B2C"}, "ESB000008"),
     ],

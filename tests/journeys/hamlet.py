@@ -1,0 +1,175 @@
+"""A hamlet: a merchant with a database of their own, beside networks that others use too. No API, so no callbacks.
+
+It costs a tenth of a second, so that a test can have one for each way in which a worker may die.
+"""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from msgspec.structs import replace
+
+from malipo.cli import simulated
+from malipo.db import Database
+from malipo.networks.contract import Channel
+from malipo.payments.transaction import Type
+from malipo.service import Service
+from malipo.settings import Settings, read
+from tests.conftest import Merchant, make_merchant
+from tests.journeys import witness
+from tests.journeys.crowd import order
+from tests.journeys.town import HURRY, until
+from tests.simulator.processes import ROOT, Sim
+from tests.simulator.processes import start as start_simulator
+
+WALLET = 1_000_000
+
+# The first questions come at once. A merchant's lease on a claim is the worker's to say.
+AT_ONCE: dict[str, Any] = HURRY | {
+    "poll_seconds": "0,0,0,1,0,0,1,0,0,1",
+    "not_found_seconds": 1,
+    "log_level": "warning",
+}
+
+
+@asynccontextmanager
+async def networks(*, speed: float = 20) -> AsyncIterator[Sim]:
+    """The simulated networks alone."""
+    simulator = start_simulator("--speed", str(speed))
+    try:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+            yield Sim(http, simulator.url, await simulated.credentials(simulator.url))
+    finally:
+        simulator.stop()
+
+
+@dataclass
+class Hamlet:
+    sim: Sim
+    merchant: Merchant
+    database: Database
+    direct_url: str
+    database_url: str  # where workers find it, which may be elsewhere
+    environment: dict[str, str]
+    settings: Settings
+    service: Service
+
+    async def take(self, channel: str, type_: str, phone: str, amount: int = 1000) -> str:
+        """A payment, taken in as the API does it; its id."""
+        asked = order(self.merchant.id, Type(type_), amount, channel=Channel(channel))
+        assert asked.draft is not None
+        initiated = await self.service.initiate(replace(asked, draft=replace(asked.draft, phone=phone)))
+        return initiated.transaction.id
+
+    async def rows(self) -> dict[str, dict[str, Any]]:
+        """Every payment, with what is still to be done about it."""
+        async with self.database.read() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT t.id, t.type, t.channel, t.status, t.phone, t.amount, t.network_key, t.failure_code,
+                       d.next_act, d.sends, d.not_founds, d.attention, d.is_acknowledged
+                FROM transactions t LEFT JOIN dispatches d ON d.transaction_id = t.id ORDER BY t.id
+                """
+            )
+        return {row["id"]: dict(row) for row in rows}
+
+    async def until_all_ended(self, *, seconds: float = 30) -> None:
+        async def have() -> bool:
+            return all(row["status"] in ("COMPLETED", "FAILED", "CANCELLED") for row in (await self.rows()).values())
+
+        await until(have, seconds=seconds, what="the end of every payment")
+
+    async def requests(self) -> Counter[str]:
+        """How often each payment was asked for on the wire, by its key, whatever became of the request."""
+        seen = await self.sim("GET", "/api/seen?limit=2000")
+        bodies = [each["body"] for each in seen if each["direction"] == "in" and each["method"] == "POST"]
+        keys = [row["network_key"] for row in (await self.rows()).values()]
+        return Counter({key: sum(key in body for body in bodies) for key in keys})
+
+    async def assert_books_agree(self) -> None:
+        """Each phone was charged or paid exactly once, or not at all, as its payment says; and the audit is clean."""
+        moved: dict[str, list[tuple[str, int]]] = {}
+        for each in (await self.sim("GET", "/api/book"))["movements"]:
+            moved.setdefault(each["reference"], []).append((each["kind"], each["amount"]))
+        for row in (await self.rows()).values():
+            kind = "charged" if row["type"] == "COLLECTION" else "paid"
+            expected = [(kind, row["amount"])] if row["status"] == "COMPLETED" else []
+            assert moved.get(row["network_key"], []) == expected, row
+        await witness.assert_clean(self.database)
+
+
+@asynccontextmanager
+async def hamlet(sim: Sim, database_url: str, *, via: str | None = None, **settings: Any) -> AsyncIterator[Hamlet]:
+    """`via` is where its workers find the database, if not where it is."""
+    variables = simulated.environment(sim.url, sim.credentials)
+    variables |= {f"MALIPO_{name.upper()}": str(value) for name, value in (AT_ONCE | settings).items()}
+    variables["MALIPO_DATABASE_URL"] = via or database_url
+    read_settings = read(variables)
+    async with Database.opened(database_url, size=10) as database:
+        service = Service.assemble(read_settings, database)
+        merchant = await make_merchant(database, wallet=WALLET)
+        yield Hamlet(sim, merchant, database, database_url, via or database_url, variables, read_settings, service)
+        await service.finish()
+
+
+@dataclass
+class Mortal:
+    """A worker process that a signal will meet; see `mortal.py`."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def is_stopped(self) -> bool:
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] == "T"
+
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+
+@contextmanager
+def a_mortal(
+    place: Hamlet,
+    folder: Path,
+    *,
+    point: str = "never",
+    number: int = 1,
+    signal: str = "KILL",
+    lease_seconds: float = 2,
+) -> Iterator[Mortal]:
+    with _running(place, folder, "tests.journeys.mortal", point, str(number), signal, str(lease_seconds)) as worker:
+        yield worker
+
+
+@contextmanager
+def a_real_worker(place: Hamlet, folder: Path) -> Iterator[Mortal]:
+    """`malipo worker`, as an operator starts it."""
+    with _running(place, folder, "malipo", "worker") as worker:
+        yield worker
+
+
+@contextmanager
+def _running(place: Hamlet, folder: Path, *command: str) -> Iterator[Mortal]:
+    log = folder / f"{'-'.join(command)}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], **place.environment},
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        yield Mortal(process, log)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(10)

@@ -1,0 +1,43 @@
+"""The words of the networks' tables, and what each of them means for an Answer."""
+
+from dataclasses import dataclass
+
+from malipo.networks.contract import Answer, FailureCode, Verdict
+
+
+@dataclass(frozen=True)
+class Outcome:
+    verdict: Verdict
+    failure_code: FailureCode | None = None
+    has_alert: bool = False  # looked at only when REFUSED
+
+    def check(self, answer: Answer) -> None:
+        assert (answer.verdict, answer.failure_code) == (self.verdict, self.failure_code), answer
+        if self.verdict is Verdict.REFUSED:
+            assert (answer.alert is not None) == self.has_alert, answer
+        if self.verdict in (Verdict.REFUSED, Verdict.CONFIRMED, Verdict.WAITING):
+            assert not answer.is_fault, answer
+        assert_fit_to_keep(answer)
+
+
+SUCCESS = Outcome(Verdict.CONFIRMED)
+PENDING = Outcome(Verdict.WAITING)
+UNKNOWN = Outcome(Verdict.UNKNOWN)
+MISSING = Outcome(Verdict.MISSING)
+DECLINED = Outcome(Verdict.REFUSED, FailureCode.DECLINED)
+EXPIRED = Outcome(Verdict.REFUSED, FailureCode.EXPIRED)
+INSUFFICIENT = Outcome(Verdict.REFUSED, FailureCode.INSUFFICIENT_FUNDS)
+FLOAT_SHORT = Outcome(Verdict.REFUSED, FailureCode.INSUFFICIENT_FUNDS, has_alert=True)  # ours
+LIMIT = Outcome(Verdict.REFUSED, FailureCode.LIMIT_EXCEEDED)
+OUR_LIMIT = Outcome(Verdict.REFUSED, FailureCode.LIMIT_EXCEEDED, has_alert=True)
+RECIPIENT = Outcome(Verdict.REFUSED, FailureCode.INVALID_RECIPIENT)
+REJECTED = Outcome(Verdict.REFUSED, FailureCode.REJECTED)
+FAIL_CFG = Outcome(Verdict.REFUSED, FailureCode.REJECTED, has_alert=True)
+
+
+def assert_fit_to_keep(answer: Answer) -> None:
+    """A database takes no NUL and no half of a surrogate pair, and a page of HTML is no detail."""
+    for text in (answer.code, answer.detail, answer.provider_reference or "", answer.alert or ""):
+        assert "\x00" not in text, answer
+        text.encode()
+        assert len(text) <= 2000, answer

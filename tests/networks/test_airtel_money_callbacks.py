@@ -1,0 +1,264 @@
+"""What Airtel Money tells us unasked, and how much of it is believed."""
+
+from collections.abc import Callable
+
+import pytest
+
+from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.contract import Callback, News, Verdict
+from tests.networks.airtel_money_sheet import COLLECTION, RECEIPT
+from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
+from tests.networks.outcome import assert_fit_to_keep
+
+Connect = Callable[..., AirtelMoney]
+
+
+PRIVATE_KEY = "a1Rtel-callback-private-key"
+PLAIN = (
+    b'{"id":"0K3ABCDEFGHJ1234","message":"Paid TZS 1,500 to Duka","status_code":"TS",'
+    b'"airtel_money_id":"MP210603.1234.L06941"}'
+)
+# printf %s '{"transaction":'"$PLAIN"'}' | openssl dgst -sha256 -hmac a1Rtel-callback-private-key -binary | base64
+PLAIN_WRAPPED_HASH = "9Yn97MIUm7D7x0FLkVWZHpTbSF1zlfa8l3FAKM1v3uw="
+# printf %s "$PLAIN" | openssl dgst -sha256 -hmac a1Rtel-callback-private-key -binary | base64
+PLAIN_OBJECT_HASH = "XJ4Z2B1IBp/F2DcVVqZOv2SHJRtxIgT3KJkoavQrU9I="
+# Blanks, escapes and a number that no program would write again in the same way.
+ODD = (
+    rb'{ "airtel_money_id" : "MP210603.1234.L06941","status_code": "TS",  "message":"Caf\u00e9 \/ Duka" , '
+    rb'"id":"0K3ABCDEFGHJ1234", "fee": 1.50 }'
+)
+ODD_WRAPPED_HASH = "Xg5pll14+nYR7mlWlZYC8wcxBZJTxM6+poKKJru4sm8="
+ODD_OBJECT_HASH = "ArDVbfm7kpv7QRhIBg2p4t9GomBsU4m22TVYjRlkrDw="
+FAILED = (
+    b'{"id":"0K3ABCDEFGHJ1234","message":"Insufficient balance","status_code":"TF",'
+    b'"airtel_money_id":"MP210603.1234.L06942"}'
+)
+FAILED_WRAPPED_HASH = "QTz9N5Ruz1At+59fukAPxOBW7OjbP6ITAVPbesPFM3c="
+
+
+def callback(body: bytes, **headers: str) -> Callback:
+    return Callback({"content-type": "application/json"} | headers, body)
+
+
+def signed(transaction: bytes, hash_: str) -> bytes:
+    return b'{"transaction":' + transaction + b',"hash":"' + hash_.encode() + b'"}'
+
+
+@pytest.mark.parametrize(
+    ("transaction", "hash_", "accepted_by"),
+    [
+        (PLAIN, PLAIN_WRAPPED_HASH, {"either", "wrapped"}),
+        (PLAIN, PLAIN_OBJECT_HASH, {"either", "object"}),
+        (ODD, ODD_WRAPPED_HASH, {"either", "wrapped"}),
+        (ODD, ODD_OBJECT_HASH, {"either", "object"}),
+        (PLAIN, ODD_WRAPPED_HASH, set()),
+        (PLAIN, FAILED_WRAPPED_HASH, set()),
+        (FAILED, PLAIN_WRAPPED_HASH, set()),
+        (PLAIN, PLAIN_WRAPPED_HASH.lower(), set()),
+        (PLAIN, PLAIN_WRAPPED_HASH[:-1], set()),
+        (PLAIN, PLAIN_WRAPPED_HASH[:20], set()),
+        (PLAIN, "A" * 43 + "=", set()),
+        (PLAIN, "not base64 at all", set()),
+        (PLAIN, "\u00e9\u00e9\u00e9\u00e9", set()),
+    ],
+)
+@pytest.mark.parametrize("form", ["either", "wrapped", "object"])
+async def test_a_hash_is_checked_over_the_bytes_as_they_came(
+    airtel: Connect, transaction: bytes, hash_: str, accepted_by: set[str], form: str
+) -> None:
+    connector = airtel(airtel_money_callback_key=PRIVATE_KEY, airtel_money_callback_hash=form)
+    in_body = callback(signed(transaction, hash_))
+    in_header = callback(b'{"transaction":' + transaction + b"}", hash=hash_)
+    for request in (in_body, in_header):
+        news = connector.read(request)
+        acknowledgement = connector.acknowledge(request, news)
+        if form in accepted_by:
+            assert news is not None
+            assert (news.key, news.is_signed, news.answer.verdict) == ("0K3ABCDEFGHJ1234", True, Verdict.CONFIRMED)
+            assert news.answer.provider_reference == RECEIPT
+            assert 200 <= acknowledgement.status < 300
+        else:
+            assert news is None
+            assert 400 <= acknowledgement.status < 500
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"transaction" :\r\n ' + PLAIN + b' , "hash" : "' + PLAIN_WRAPPED_HASH.encode() + b'"}',
+        b'{"hash":"' + PLAIN_WRAPPED_HASH.encode() + b'","transaction":' + PLAIN + b"}",
+        b'\n {"hash":"' + PLAIN_OBJECT_HASH.replace("/", "\\/").encode() + b'","transaction":' + PLAIN + b"}\n",
+    ],
+)
+async def test_a_hash_does_not_depend_on_what_stands_around_the_transaction(airtel: Connect, body: bytes) -> None:
+    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
+    assert news is not None
+    assert news.is_signed
+
+
+FORGED = b'{"id":"0K3ABCDEFGHJ9999","message":"Paid","status_code":"TS","airtel_money_id":"MP000000.0000.L00000"}'
+HASH = b'"hash":"' + PLAIN_WRAPPED_HASH.encode() + b'"'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"transaction":' + FORGED + b',"transaction":' + PLAIN + b"," + HASH + b"}",
+        b'{"transaction":' + PLAIN + b',"transaction":' + FORGED + b"," + HASH + b"}",
+        b'{"transaction":' + PLAIN + b"," + HASH + b',"transaction":' + FORGED + b"}",
+        b'{"transaction":' + PLAIN + b"," + HASH + b',"payload":{"transaction":' + FORGED + b"}}",
+        b'{"payload":{"transaction":' + FORGED + b'},"transaction":' + PLAIN + b"," + HASH + b"}",
+        b'{"transaction":' + FORGED + b',"payload":{"transaction":' + PLAIN + b"," + HASH + b"}}",
+        b'{"payload":{"transaction":' + PLAIN + b"," + HASH + b'},"transaction":' + FORGED + b"}",
+        b'{"payload":{"transaction":' + PLAIN + b',"transaction":' + FORGED + b"," + HASH + b"}}",
+        b'{"x":{"transaction":' + PLAIN + b'},"transaction":' + FORGED + b"," + HASH + b"}",
+        b'{"message":"\\"transaction\\":' + b'","transaction":' + FORGED + b"," + HASH + b"}",
+    ],
+)
+async def test_a_hash_vouches_for_nothing_but_the_transaction_it_covers(airtel: Connect, body: bytes) -> None:
+    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
+    assert news is None or not news.is_signed or (news.key, news.answer.provider_reference) == (COLLECTION.key, RECEIPT)
+
+
+async def test_a_wrong_hash_is_not_saved_by_another_in_the_header(airtel: Connect) -> None:
+    connector = airtel(airtel_money_callback_key=PRIVATE_KEY)
+    news = connector.read(callback(signed(FORGED, PLAIN_WRAPPED_HASH), hash=PLAIN_WRAPPED_HASH))
+    assert news is None
+
+
+@pytest.mark.parametrize("hash_", [b"null", b"7", b"true", b"[]", b"{}", b'""'])
+async def test_a_hash_that_is_no_text_vouches_for_nothing(airtel: Connect, hash_: bytes) -> None:
+    body = b'{"transaction":' + PLAIN + b',"hash":' + hash_ + b"}"
+    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(body))
+    assert news is None or not news.is_signed
+
+
+async def test_without_a_hash_it_is_only_a_hint(airtel: Connect) -> None:
+    connector = airtel(airtel_money_callback_key=PRIVATE_KEY)
+    news = connector.read(callback(b'{"transaction":' + PLAIN + b"}"))
+    assert news is not None
+    assert (news.key, news.is_signed, news.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
+    assert news.answer.provider_reference == RECEIPT
+    assert 200 <= connector.acknowledge(callback(b'{"transaction":' + PLAIN + b"}"), news).status < 300
+
+
+@pytest.mark.parametrize("hash_", [PLAIN_WRAPPED_HASH, "wrong"])
+async def test_without_a_key_to_check_it_a_hash_makes_no_difference(airtel: Connect, hash_: str) -> None:
+    news = airtel().read(callback(signed(PLAIN, hash_)))
+    assert news is not None
+    assert (news.key, news.is_signed, news.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
+
+
+def wrapped(transaction: bytes, *more: bytes) -> bytes:
+    return b'{"country":"TZ","mno":"AIRTEL","payload":{"transaction":' + b",".join([transaction, *more]) + b"}}"
+
+
+async def test_a_callback_may_come_in_an_envelope(airtel: Connect) -> None:
+    news = airtel(airtel_money_callback_key=PRIVATE_KEY).read(callback(wrapped(PLAIN)))
+    assert news is not None
+    assert (news.key, news.is_signed, news.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
+
+
+async def test_an_envelope_may_be_signed(airtel: Connect) -> None:
+    connector = airtel(airtel_money_callback_key=PRIVATE_KEY)
+    outside = wrapped(PLAIN)[:-1] + b"," + HASH + b"}"
+    for news in (connector.read(callback(wrapped(PLAIN), hash=PLAIN_WRAPPED_HASH)), connector.read(callback(outside))):
+        assert news is not None
+        assert (news.key, news.is_signed) == (COLLECTION.key, True)
+    assert connector.read(callback(wrapped(FAILED), hash=PLAIN_WRAPPED_HASH)) is None
+
+
+@pytest.mark.parametrize(
+    ("letters", "verdict"),
+    [
+        ("TS", Verdict.CONFIRMED),
+        ("TF", Verdict.REFUSED),
+        ("TE", Verdict.REFUSED),
+        ("TIP", Verdict.WAITING),
+        ("TA", Verdict.UNKNOWN),
+    ],
+)
+async def test_a_callback_is_read_by_its_letters(airtel: Connect, letters: str, verdict: Verdict) -> None:
+    news = airtel().read(callback(b'{"transaction":' + PLAIN.replace(b'"TS"', f'"{letters}"'.encode()) + b"}"))
+    assert news is not None
+    assert (news.answer.verdict, news.is_signed) == (verdict, False)
+    assert (news.answer.failure_code is not None) == (verdict is Verdict.REFUSED)
+    if verdict is not Verdict.CONFIRMED:
+        assert news.answer.provider_reference in (None, RECEIPT)
+
+
+@pytest.mark.parametrize("letters", ["SUCCESS", "TX", "", "200"])
+async def test_a_callback_in_other_letters_says_nothing_definite(airtel: Connect, letters: str) -> None:
+    news: News | None = airtel().read(
+        callback(b'{"transaction":' + PLAIN.replace(b'"TS"', f'"{letters}"'.encode()) + b"}")
+    )
+    assert news is None or not news.answer.verdict.is_definite
+
+
+async def test_a_newer_callback_has_a_code_too(airtel: Connect) -> None:
+    body = b'{"transaction":' + FAILED.replace(b'"status_code"', b'"code":"DP00800001007","status_code"') + b"}"
+    news = airtel().read(callback(body))
+    assert news is not None
+    assert news.answer.verdict is Verdict.REFUSED
+
+
+MALFORMED = (
+    UNREADABLE
+    | WRONG_SHAPES
+    | {
+        "a transaction that is a list": b'{"transaction":[' + PLAIN + b"]}",
+        "a transaction that is text": b'{"transaction":"TS"}',
+        "a transaction that is null": b'{"transaction":null}',
+        "an empty transaction": b'{"transaction":{}}',
+        "no id": b'{"transaction":{"status_code":"TS","airtel_money_id":"MP210603.1234.L06941"}}',
+        "an empty id": b'{"transaction":' + PLAIN.replace(b"0K3ABCDEFGHJ1234", b"") + b"}",
+        "an id that is null": b'{"transaction":' + PLAIN.replace(b'"0K3ABCDEFGHJ1234"', b"null") + b"}",
+        "an id that is a list": b'{"transaction":' + PLAIN.replace(b'"0K3ABCDEFGHJ1234"', b'["0K3"]') + b"}",
+        "an id that no key can be": b'{"transaction":'
+        + PLAIN.replace(b"0K3ABCDEFGHJ1234", rb"0K3\u0000DEFGHJ1234")
+        + b"}",
+        "an id that is half a surrogate": b'{"transaction":' + PLAIN.replace(b"0K3ABCDEFGHJ1234", rb"\ud800") + b"}",
+        "an envelope with nothing in it": b'{"country":"TZ","mno":"AIRTEL","payload":{}}',
+        "an envelope with text in it": b'{"country":"TZ","mno":"AIRTEL","payload":"{}"}',
+        "an envelope in an envelope": b'{"payload":' + wrapped(PLAIN) + b"}",
+        "cut short": b'{"transaction":' + PLAIN,
+        "twice": (b'{"transaction":' + PLAIN + b"}") * 2,
+        "deep inside": b'{"transaction":{"id":"0K3ABCDEFGHJ1234","status_code":"TS","x":'
+        + b"[" * 50_000
+        + b"]" * 50_000
+        + b"}}",
+    }
+)
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_a_callback_that_cannot_be_understood_is_refused(airtel: Connect, name: str) -> None:
+    for connector in (airtel(), airtel(airtel_money_callback_key=PRIVATE_KEY)):
+        for request in (callback(MALFORMED[name]), callback(MALFORMED[name], hash=PLAIN_WRAPPED_HASH)):
+            assert connector.read(request) is None
+            assert 400 <= connector.acknowledge(request, None).status < 500
+
+
+@pytest.mark.parametrize(
+    "transaction",
+    [
+        b'{"id":"0K3ABCDEFGHJ1234","airtel_money_id":"MP210603.1234.L06941"}',
+        PLAIN.replace(b'"TS"', b"200"),
+        PLAIN.replace(b'"TS"', b'["TS"]'),
+        PLAIN.replace(b'"TS"', b"true"),
+        PLAIN.replace(b'"TS"', b"null"),
+        PLAIN.replace(b'"TS"', b'{"TS":"TS"}'),
+    ],
+)
+async def test_a_callback_without_letters_is_at_most_a_reason_to_ask(airtel: Connect, transaction: bytes) -> None:
+    news = airtel().read(callback(b'{"transaction":' + transaction + b"}"))
+    assert news is None or (news.answer.verdict, news.key) == (Verdict.UNKNOWN, COLLECTION.key)
+
+
+@pytest.mark.parametrize(
+    "receipt", [b"12345", b"null", b'"' + b"9" * 100_000 + b'"', rb'"\u0000"', b'{"a":"b"}', b"[]", b"1e999", b"true"]
+)
+async def test_a_strange_receipt_in_a_callback_harms_nobody(airtel: Connect, receipt: bytes) -> None:
+    news = airtel().read(callback(b'{"transaction":' + PLAIN.replace(b'"MP210603.1234.L06941"', receipt) + b"}"))
+    if news is not None:
+        assert_fit_to_keep(news.answer)

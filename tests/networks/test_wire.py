@@ -1,0 +1,224 @@
+"""One HTTP request, and what came of it: an answer, provably nothing, or nobody knows."""
+
+import asyncio
+import gzip
+import socket
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from malipo.networks.wire import Lost, Reply, Unsent, Wire, json_object, text_of
+from tests.conftest import free_port
+from tests.networks.teller import After, Teller, http
+from tests.networks.teller import Reply as Said
+
+PAY = "POST /pay"
+ASK = "GET /ask"
+
+
+async def call(
+    wire: Wire,
+    port: int,
+    line: str = PAY,
+    *,
+    timeout_seconds: float = 5,
+    may_reuse: bool = False,
+    host: str = "127.0.0.1",
+) -> Reply | Unsent | Lost:
+    method, _, path = line.partition(" ")
+    return await wire.call(
+        method,
+        f"http://{host}:{port}{path}",
+        headers={"X-Key": "hunter2"},
+        timeout_seconds=timeout_seconds,
+        body=b'{"amount": 1000}' if method == "POST" else None,
+        may_reuse=may_reuse,
+    )
+
+
+@pytest.mark.parametrize("status", ["200 OK", "201 Created", "302 Found", "400 Bad Request", "404 Not Found", "500 Oh"])
+async def test_whatever_the_network_answers_is_a_reply(wire: Wire, teller: Teller, status: str) -> None:
+    teller.expect(PAY, http(status, '{"code": "INS-0"}', "Location: /elsewhere"))
+
+    reply = await call(wire, teller.port)
+
+    assert reply == Reply(int(status[:3]), b'{"code": "INS-0"}')
+    assert isinstance(reply, Reply)
+    assert reply.json() == {"code": "INS-0"}
+    assert reply.is_fault == (status == "500 Oh")
+    [request] = teller.heard
+    assert (request.line, request.body) == (PAY, b'{"amount": 1000}')
+    assert request.header("x-key") == "hunter2"
+    assert not {"accept-encoding", "user-agent", "cookie"} & set(request.header_names)
+
+
+async def test_a_redirection_is_an_answer_and_not_an_order(wire: Wire, teller: Teller) -> None:
+    for status in ("301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"):
+        teller.expect(PAY, http(status, "", f"Location: http://127.0.0.1:{teller.port}/elsewhere"))
+        assert isinstance(await call(wire, teller.port), Reply)
+    assert {each.line for each in teller.heard} == {PAY}
+
+
+async def test_a_refused_connection_sent_nothing(wire: Wire) -> None:
+    answer = await call(wire, free_port())
+    assert answer == Unsent("no connection: Connection refused")
+
+
+@pytest.mark.parametrize("host", ["nobody.invalid", "no such host", "127.0.0.1:x", ""])
+async def test_an_address_that_leads_nowhere_sent_nothing(wire: Wire, host: str) -> None:
+    assert isinstance(await call(wire, 80, host=host), Unsent)
+
+
+async def test_a_connection_that_is_never_made_sent_nothing(wire: Wire) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        await asyncio.sleep(0.05)
+        answer = await call(wire, port, timeout_seconds=0.3)
+        for each in waiting:
+            each.close()
+    assert answer == Unsent("no answer in time")
+
+
+HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{"code":'
+LOST = {
+    "hangs up": Said(after=After.CLOSE),
+    "resets": Said(after=After.RESET),
+    "hangs": Said(after=After.HANG),
+    "says half of the body and hangs up": Said(HALF, After.CLOSE),
+    "says half of the body and resets": Said(HALF, After.RESET),
+    "says half of the body and hangs": Said(HALF, After.HANG),
+    "stops in the middle of a chunk": Said(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}", After.CLOSE
+    ),
+    "never ends": Said(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", After.POUR),
+    "speaks another protocol": Said(b"220 smtp.example.com ESMTP\r\n", After.CLOSE),
+    "speaks nonsense": Said(bytes(range(256)) * 20, After.CLOSE),
+    "packs badly": http("200 OK", b"this is not gzip", "Content-Encoding: gzip"),
+    "has a header without end": Said(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, After.CLOSE),
+}
+
+
+@pytest.mark.parametrize("said", LOST.values(), ids=LOST.keys())
+@pytest.mark.parametrize("line", [PAY, ASK])
+async def test_an_answer_that_is_not_whole_is_lost(wire: Wire, teller: Teller, said: Said, line: str) -> None:
+    teller.always(line, said)
+    for may_reuse in (False, True):
+        answer = await call(wire, teller.port, line, timeout_seconds=0.15, may_reuse=may_reuse)
+        assert isinstance(answer, Lost), answer
+        assert "hunter2" not in answer.reason
+        assert str(teller.port) not in answer.reason
+    if line == PAY:
+        assert len(teller.heard) == 2, "each was sent once"
+
+
+async def test_an_answer_is_at_most_so_long(wire: Wire, teller: Teller) -> None:
+    teller.expect(PAY, http("200 OK", b"x" * 262_144), http("200 OK", b"x" * 262_145))
+    assert isinstance(await call(wire, teller.port), Reply)
+    assert await call(wire, teller.port) == Lost("the answer is too long")
+
+
+async def test_an_answer_that_unpacks_to_too_much_is_lost(wire: Wire, teller: Teller) -> None:
+    teller.expect(PAY, http("200 OK", gzip.compress(b"x" * 5_000_000), "Content-Encoding: gzip"))
+    assert isinstance(await call(wire, teller.port), Lost)
+
+
+async def test_a_call_takes_no_longer_than_it_may_however_slowly_the_answer_drips(wire: Wire, teller: Teller) -> None:
+    teller.expect(PAY, Said(http("200 OK", b"x" * 100).sent, piece=1, pause_seconds=0.05))
+    began = time.monotonic()
+    assert await call(wire, teller.port, timeout_seconds=0.3) == Lost("no answer in time")
+    assert time.monotonic() - began < 3
+
+
+async def test_no_proxy_is_taken_from_the_environment(
+    wire: Wire, teller: Teller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    teller.expect(PAY, http("200 OK"))
+    assert await call(wire, teller.port) == Reply(200, b"")
+
+
+async def test_a_payment_goes_on_a_line_of_its_own(wire: Wire, teller: Teller) -> None:
+    teller.always(PAY, http("200 OK"))
+    for _ in range(3):
+        assert await call(wire, teller.port) == Reply(200, b"")
+    assert [each.connection for each in teller.heard] == [1, 2, 3]
+
+
+async def test_questions_share_a_line(wire: Wire, teller: Teller) -> None:
+    teller.always(ASK, http("200 OK"))
+    for _ in range(3):
+        assert await call(wire, teller.port, ASK, may_reuse=True) == Reply(200, b"")
+    assert [each.connection for each in teller.heard] == [1, 1, 1]
+
+
+async def test_a_line_that_broke_is_not_used_again(wire: Wire, teller: Teller) -> None:
+    teller.expect(ASK, http("200 OK"), Said(HALF, After.HANG), http("200 OK"))
+    answers = [await call(wire, teller.port, ASK, may_reuse=True, timeout_seconds=0.2) for _ in range(3)]
+    assert [type(each) for each in answers] == [Reply, Lost, Reply]
+    assert [each.connection for each in teller.heard] == [1, 1, 2]
+
+
+async def test_what_is_posted_on_a_line_that_was_closed_meanwhile_is_not_posted_again_behind_our_back(
+    wire: Wire, teller: Teller
+) -> None:
+    teller.expect(PAY, http("200 OK"), Said(after=After.CLOSE))
+    assert isinstance(await call(wire, teller.port, may_reuse=True), Reply)
+    assert isinstance(await call(wire, teller.port, may_reuse=True), Lost)
+    assert [each.connection for each in teller.heard] == [1, 1]
+
+
+async def test_a_cookie_is_not_kept(wire: Wire, teller: Teller) -> None:
+    teller.always(ASK, http("200 OK", "", "Set-Cookie: session=1; Path=/"))
+    for _ in range(2):
+        await call(wire, teller.port, ASK, may_reuse=True)
+    assert all("cookie" not in each.header_names for each in teller.heard)
+
+
+async def test_calls_that_wait_do_not_keep_others_waiting(wire: Wire, teller: Teller) -> None:
+    let_go = asyncio.Event()
+    teller.expect(PAY, *[Said(http("200 OK").sent, held_by=let_go)] * 150)
+    slow = [asyncio.create_task(call(wire, teller.port)) for _ in range(150)]
+    while len(teller.heard) < 150:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    teller.expect(ASK, http("200 OK"))
+    assert await call(wire, teller.port, ASK, timeout_seconds=1) == Reply(200, b"")
+    let_go.set()
+    assert set(await asyncio.gather(*slow)) == {Reply(200, b"")}
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504])
+def test_a_fault_says_nothing_of_the_payment(status: int) -> None:
+    assert Reply(status, b"").is_fault
+
+
+@pytest.mark.parametrize("status", [200, 201, 302, 400, 401, 404, 409, 429])
+def test_anything_else_is_an_answer(status: int) -> None:
+    assert not Reply(status, b"").is_fault
+
+
+@given(st.binary(max_size=200) | st.text(max_size=50).map(str.encode))
+def test_whatever_the_body_is_reading_it_never_breaks(body: bytes) -> None:
+    found = json_object(body)
+    assert found is None or isinstance(found, dict)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'"x"', b"1", b"null", b"{", b"<html>", b"\xff\xfe", b"[" * 100_000])
+def test_what_is_no_json_object_is_nothing(body: bytes) -> None:
+    assert json_object(body) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("a", "a"), (" a ", "a"), (7, "7"), (1.5, "1.5"), (True, ""), (None, ""), ([], ""), ({}, ""), ("a\x00b\n", "ab")],
+)
+def test_a_field_is_text_or_nothing(value: object, text: str) -> None:
+    assert text_of(value) == text

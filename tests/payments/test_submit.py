@@ -1,0 +1,357 @@
+"""Payments are taken up to be sent: each by one worker, the oldest first, and PROCESSING before anything leaves."""
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from malipo import clock
+from malipo.db import Database
+from malipo.merchants import onboard
+from malipo.networks.contract import Channel, FailureCode, Verdict
+from malipo.payments.pursuit import Act, Next
+from malipo.payments.store import dispatches
+from malipo.payments.submit import Taken, lapse
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.service import Service
+from malipo.settings import Settings
+from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
+from tests.journeys import witness
+from tests.journeys.wire import Fault, wire_to
+from tests.payments.story import PAIRS, ROUTE, Story, a_claim, a_report, of
+
+# What a transaction has run that takes payments up.
+TAKES_UP = "SET route = $3, claim = $4"
+
+
+@pytest.fixture
+def story(service: Service, merchant: Merchant) -> Story:
+    return Story(service, merchant.id)
+
+
+async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 100) -> list[str]:
+    """What is due to be asked about."""
+    async with database.begin() as tx:
+        due = await dispatches.claim_asks(tx, ROUTE, lease_seconds=lease_seconds, most=most)
+    return of([each.transaction for each in due])
+
+
+@pytest.mark.parametrize("type_", Type)
+async def test_a_payment_is_processing_and_committed_before_a_worker_gets_it(story: Story, type_: Type) -> None:
+    opened = await story.open(type_)
+
+    taken = await story.claim()
+
+    assert of(taken.to_send) == [opened.id]
+    assert taken.lapsed == []
+    [sent] = taken.to_send
+    assert sent.status is Status.PROCESSING
+    assert sent.network_key == opened.network_key
+    assert await story.status(opened) is Status.PROCESSING
+    dispatch = await story.dispatch(opened)
+    assert dispatch is not None
+    assert (dispatch.route, dispatch.next_act, dispatch.sends) == (ROUTE, Next.SENDING, 1)
+    assert dispatch.sent_at is not None
+    assert abs(dispatch.sent_at - clock.now()) < timedelta(seconds=5)
+    assert (await story.claim()).to_send == [], "and nobody else gets it"
+    await witness.assert_clean(story.database)
+
+
+async def test_two_workers_claims_at_once_never_share_a_payment(database: Database, merchant: Merchant) -> None:
+    workers = [Service.assemble(Settings(**NO_LIMITS), database) for _ in range(10)]
+    story = Story(workers[0], merchant.id)
+    opened = [*await story.open_many(Type.COLLECTION, 40), *await story.open_many(Type.DISBURSEMENT, 40)]
+    start = asyncio.Barrier(len(workers))
+
+    async def work(worker: Service) -> list[str]:
+        mine: list[str] = []
+        await start.wait()
+        while taken := (await worker.submit(a_claim(most=7))).to_send:
+            mine += of(taken)
+        return mine
+
+    taken = await asyncio.gather(*map(work, workers))
+    # Whoever found only locked rows has gone home; what is left is taken by the next who looks.
+    rest = of((await story.claim(most=100)).to_send)
+
+    counted = Counter(id_ for each in [*taken, rest] for id_ in each)
+    assert counted == Counter(of(opened))
+    assert sum(map(bool, taken)) > 1, "they raced"
+    await witness.assert_clean(database)
+
+
+async def test_a_payment_that_is_being_cancelled_is_not_waited_for_and_not_sent(story: Story) -> None:
+    first, second = await story.open_many(Type.DISBURSEMENT, 2)
+    async with story.database.begin() as tx:
+        await tx.execute("SELECT FROM transactions WHERE id = $1 FOR UPDATE", first.id)
+        async with asyncio.timeout(5):
+            assert of((await story.claim()).to_send) == [second.id]
+    assert of((await story.claim()).to_send) == [first.id]
+
+
+@pytest.mark.parametrize(("flood", "few"), [(Type.DISBURSEMENT, Type.COLLECTION), (Type.COLLECTION, Type.DISBURSEMENT)])
+async def test_a_flood_of_one_type_does_not_keep_the_other_waiting(story: Story, flood: Type, few: Type) -> None:
+    await story.open_many(flood, 30)
+    wanted = await story.open_many(few, 3)
+
+    taken = of((await story.claim(most=10)).to_send)
+
+    assert set(of(wanted)) < set(taken), "though they came last"
+    assert len(taken) >= 8, "and the flood is not kept waiting either"
+    while more := of((await story.claim(most=10 - len(taken))).to_send):
+        taken += more
+    assert len(taken) == 10, "whoever looks again finds something for every place"
+
+
+@pytest.mark.parametrize(("flood", "few"), [(Type.DISBURSEMENT, Type.COLLECTION), (Type.COLLECTION, Type.DISBURSEMENT)])
+async def test_a_flood_does_not_keep_the_other_waiting_when_places_get_free_one_by_one(
+    story: Story, flood: Type, few: Type
+) -> None:
+    await story.open_many(flood, 10)
+    wanted = await story.open(few)
+
+    taken: list[str] = []
+    for _ in range(6):
+        taken += of((await story.claim(most=1)).to_send)
+
+    assert wanted.id in taken
+
+
+async def test_places_that_one_type_does_not_need_are_the_others(story: Story) -> None:
+    opened = [*await story.open_many(Type.COLLECTION, 2), *await story.open_many(Type.DISBURSEMENT, 20)]
+    taken = await story.claim(most=12)
+    assert of(taken.to_send) == of(opened[:12])
+
+
+async def test_the_oldest_go_first_and_no_more_than_there_are_places_for(story: Story) -> None:
+    opened = await story.open_many(Type.DISBURSEMENT, 7)
+    taken = [of((await story.claim(most=3)).to_send) for _ in range(4)]
+    assert taken == [of(opened[:3]), of(opened[3:6]), of(opened[6:]), []]
+
+
+async def test_a_worker_takes_only_what_its_network_carries(story: Story) -> None:
+    collection, payout = await story.open(Type.COLLECTION), await story.open(Type.DISBURSEMENT)
+    assert (await story.claim(pairs=[(Channel.HALOPESA, Type.COLLECTION)])).to_send == []
+    assert of((await story.claim(pairs=PAIRS[1:])).to_send) == [payout.id]
+    assert of((await story.claim(pairs=PAIRS[:1])).to_send) == [collection.id]
+
+
+async def test_the_payouts_of_a_merchant_who_was_stopped_are_held_until_it_may_go_on(
+    story: Story, database: Database
+) -> None:
+    other = Story(story.service, (await make_merchant(database, wallet=10_000)).id)
+    payout, collection = await story.open(Type.DISBURSEMENT), await story.open(Type.COLLECTION)
+    others = await other.open(Type.DISBURSEMENT)
+    await _set_active(database, story.merchant_id, is_active=False)
+
+    assert set(of((await story.claim()).to_send)) == {collection.id, others.id}
+    assert (await story.claim()).to_send == []
+    assert await story.status(payout) is Status.PENDING
+    await witness.assert_clean(database)
+
+    await _set_active(database, story.merchant_id, is_active=True)
+    assert of((await story.claim()).to_send) == [payout.id]
+
+
+async def test_what_did_not_leave_before_its_merchant_was_stopped_is_held_too(story: Story, database: Database) -> None:
+    payout, collection = await story.send(Type.DISBURSEMENT), await story.send(Type.COLLECTION)
+    for each in (payout, collection):
+        await story.hear(each, Verdict.UNSENT, Act.SEND)
+    await story.make_due(payout, collection)
+    await _set_active(database, story.merchant_id, is_active=False)
+    assert of((await story.claim()).to_send) == [collection.id]
+    await _set_active(database, story.merchant_id, is_active=True)
+    assert of((await story.claim()).to_send) == [payout.id]
+
+
+async def _set_active(database: Database, merchant_id: str, *, is_active: bool) -> None:
+    async with database.begin() as tx:
+        await onboard.set_active(tx, merchant_id, is_active=is_active, actor=NOBODY, now=clock.now())
+
+
+async def test_payouts_that_are_held_do_not_take_the_places_of_others(story: Story, database: Database) -> None:
+    held = await story.open_many(Type.DISBURSEMENT, 5)
+    await _set_active(database, story.merchant_id, is_active=False)
+    other = Story(story.service, (await make_merchant(database, wallet=10_000)).id)
+    good = await other.open(Type.DISBURSEMENT)
+    assert of((await story.claim(most=2)).to_send) == [good.id]
+    assert len(held) == 5
+
+
+async def test_a_collection_that_waited_too_long_is_ended_instead_of_sent_and_a_payout_is_sent(story: Story) -> None:
+    before = story.ago(601)
+    collection, payout = await before.open(Type.COLLECTION), await before.open(Type.DISBURSEMENT)
+    fresh = await story.ago(590).open(Type.COLLECTION)
+
+    taken = await story.claim(lapse_seconds=600)
+
+    assert set(of(taken.to_send)) == {payout.id, fresh.id}
+    [ended] = taken.lapsed
+    assert (ended.id, ended.status) == (collection.id, Status.FAILED)
+    assert ended.failure_code == FailureCode.CHANNEL_UNAVAILABLE
+    assert "Nothing was charged" in (ended.failure_reason or "")
+    assert ended.processing_at is None, "it never was"
+    assert await story.dispatch(collection) is None
+    await witness.assert_clean(story.database)
+
+
+async def test_an_unsent_collection_lapses_too_and_one_that_may_have_arrived_never_does(story: Story) -> None:
+    before = story.ago(700)
+    unsent, lost, again = [await before.send(Type.COLLECTION) for _ in range(3)]
+    payout = await before.send(Type.DISBURSEMENT)
+    await story.hear(lost, Verdict.UNKNOWN, Act.SEND)
+    for each in (unsent, again, payout):
+        await story.hear(each, Verdict.UNSENT, Act.SEND)
+    async with story.database.begin() as tx:  # As if it had been sent before, and heard of.
+        await tx.execute("UPDATE dispatches SET sends = 1 WHERE transaction_id = $1", again.id)
+    await story.make_due(unsent, lost, again, payout)
+
+    taken = await story.claim(lapse_seconds=600)
+
+    assert set(of(taken.to_send)) == {payout.id, again.id}
+    assert of(taken.lapsed) == [unsent.id]
+    assert taken.lapsed[0].failure_code == FailureCode.CHANNEL_UNAVAILABLE
+    assert await story.status(lost) is Status.PROCESSING
+    await witness.assert_clean(story.database)
+
+
+async def test_while_a_network_is_down_collections_lapse_and_payouts_wait(story: Story) -> None:
+    before = story.ago(700)
+    unsent, lost = [await before.send(Type.COLLECTION) for _ in range(2)]
+    await story.hear(unsent, Verdict.UNSENT, Act.SEND)
+    await story.hear(lost, Verdict.UNKNOWN, Act.SEND)
+    waiting, payout = await before.open(Type.COLLECTION), await before.open(Type.DISBURSEMENT)
+    # Of those that nobody has taken up, it is the database that knows how long they have waited.
+    await _wait(story.database, waiting, payout, seconds=700)
+    fresh = await story.open(Type.COLLECTION)
+
+    async with story.database.begin() as tx:
+        ended = await lapse(tx, [Channel.MPESA], route=ROUTE, lapse_seconds=600, most=500, now=clock.now())
+
+    assert set(of(ended)) == {unsent.id, waiting.id}
+    assert {each.failure_code for each in ended} == {FailureCode.CHANNEL_UNAVAILABLE}
+    assert [await story.status(each) for each in (lost, payout, fresh)] == [
+        Status.PROCESSING,
+        Status.PENDING,
+        Status.PENDING,
+    ]
+    await witness.assert_clean(story.database)
+
+
+async def _wait(database: Database, *transactions: Transaction, seconds: float) -> None:
+    async with database.begin() as tx:
+        await tx.execute(
+            "UPDATE dispatches SET due_at = due_at - $2 * interval '1 second' WHERE transaction_id = ANY($1)",
+            of(transactions),
+            seconds,
+        )
+
+
+async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_same_key(story: Story) -> None:
+    sent = await story.send(Type.DISBURSEMENT)
+    await story.hear(sent, Verdict.UNSENT, Act.SEND)
+
+    assert (await story.claim()).to_send == [], "not at once"
+    assert await _asks(story.database) == [], "and there is nothing to ask"
+    await story.make_due(sent)
+    assert (await story.claim(with_unsent=False)).to_send == []
+    [again] = (await story.claim()).to_send
+
+    assert (again.id, again.network_key, again.status) == (sent.id, sent.network_key, Status.PROCESSING)
+    assert again.processing_at == sent.processing_at
+    dispatch = await story.dispatch(sent)
+    assert dispatch is not None
+    assert (dispatch.sends, dispatch.next_act) == (1, Next.SENDING)
+
+
+async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_asked_about_and_not_sent(
+    story: Story,
+) -> None:
+    slow = await story.send(Type.DISBURSEMENT, lease_seconds=60)
+    dead = await story.send(Type.DISBURSEMENT, lease_seconds=0.02)
+    assert 55 < await story.due_in_seconds(slow) <= 60
+    await asyncio.sleep(0.03)
+
+    assert (await story.claim()).to_send == [], "nobody sends it unasked"
+    assert await _asks(story.database, lease_seconds=30) == [dead.id]
+    assert await _asks(story.database) == [], "one worker asks, the others leave it"
+    assert 25 < await story.due_in_seconds(dead) <= 30
+    dispatch = await story.dispatch(dead)
+    assert dispatch is not None
+    assert (dispatch.next_act, dispatch.sends) == (Next.SENDING, 1), "only an answer changes where we stand"
+
+
+async def test_workers_who_ask_at_once_never_ask_about_the_same_payment(story: Story) -> None:
+    sent = [await story.send(Type.DISBURSEMENT) for _ in range(20)]
+    await story.make_due(*sent)
+
+    asked = await asyncio.gather(*(_asks(story.database, most=4) for _ in range(10)))
+    asked.append(await _asks(story.database))
+
+    assert Counter(id_ for each in asked for id_ in each) == Counter(of(sent))
+
+
+async def test_questions_go_out_in_the_order_they_are_due_and_no_more_than_there_are_places_for(story: Story) -> None:
+    sent = [await story.send(Type.COLLECTION) for _ in range(3)]
+    for each in reversed(sent):
+        await story.make_due(each)
+        await asyncio.sleep(0.002)
+
+    assert set(await _asks(story.database, most=2)) == set(of(sent[1:]))
+    assert await _asks(story.database, most=2) == [sent[0].id]
+
+
+@pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_BEFORE, Fault.CUT_DURING])
+async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_others(
+    story: Story, database_url: str, fault: Fault
+) -> None:
+    opened = await story.open_many(Type.DISBURSEMENT, 6)
+    async with wire_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
+        worker = Service.assemble(Settings(**NO_LIMITS), database)
+        trap = wire.trap(fault, after=TAKES_UP)
+
+        taken: Taken = await worker.submit(a_claim(most=3))
+
+        assert trap.sprung.is_set()
+        await worker.finish()
+    assert set(of(taken.to_send)) == set(of(opened[:3]))
+    assert {each.status for each in taken.to_send} == {Status.PROCESSING}
+    sends = [dispatch.sends for each in opened if (dispatch := await story.dispatch(each))]
+    assert sends == [1, 1, 1, 0, 0, 0], "each is sent once, and no other was taken along"
+    assert of((await story.claim()).to_send) == of(opened[3:])
+    await witness.assert_clean(story.database)
+
+
+async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_not_sent_after_all(
+    story: Story, database_url: str
+) -> None:
+    [payout] = await story.open_many(Type.DISBURSEMENT, 1)
+    async with wire_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
+        worker = Service.assemble(Settings(**NO_LIMITS), database)
+        trap = wire.trap(Fault.HANG_AFTER, after=TAKES_UP)
+        claiming = asyncio.create_task(worker.submit(a_claim()))
+        await trap.sprung.wait()
+        await trap.server_is_done.wait()
+        await story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
+        wire.cut_all()
+
+        assert (await claiming).to_send == []
+        await worker.finish()
+    assert await story.status(payout) is Status.COMPLETED
+
+
+@pytest.mark.parametrize("verdict", [Verdict.UNSENT, Verdict.MISSING, Verdict.WAITING])
+async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(story: Story, verdict: Verdict) -> None:
+    """Whoever did not hear of the commit tells it again, with the same id, and perhaps much later."""
+    sent = await story.send(Type.DISBURSEMENT)
+    act = Act.ASK if verdict is Verdict.MISSING else Act.SEND
+    report = a_report(sent, verdict, act)
+    await story.service.settle(report)
+    await story.make_due(sent)
+    await story.claim()  # Meanwhile it was taken up again, if it was to be sent.
+    before = await story.dispatch(sent)
+
+    await story.service.settle(report)
+
+    assert await story.dispatch(sent) == before
