@@ -192,9 +192,11 @@ def starting(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         started.append(Running(process, f"http://127.0.0.1:{port}", log))
         return started[-1]
 
-    yield start_one
-    for each in started:
-        each.stop()
+    try:
+        yield start_one
+    finally:
+        for each in started:
+            each.stop()
 
 
 async def until_ready(running: Running, *, seconds: float = 30) -> Running:

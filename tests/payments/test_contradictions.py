@@ -132,11 +132,14 @@ async def story(service: Service, merchant: Merchant) -> Story:
     return story
 
 
+async def _propose(database: Database, id_: str, truth: Truth) -> resolve.Resolved:
+    async with database.begin() as tx:
+        return await resolve.propose(tx, id_, resolve.Finding(truth, EVIDENCE), actor=ASHA, now=clock.now())
+
+
 async def _resolve(database: Database, transaction: Transaction, truth: Truth) -> None:
     """By as many operators as it takes."""
-    async with database.begin() as tx:
-        finding = resolve.Finding(truth, EVIDENCE)
-        resolved = await resolve.propose(tx, transaction.id, finding, actor=ASHA, now=clock.now())
+    resolved = await _propose(database, transaction.id, truth)
     if not resolved.is_done:
         async with database.begin() as tx:
             await resolve.approve(tx, transaction.id, actor=JUMA, now=clock.now())
@@ -272,6 +275,11 @@ async def names(story: Story) -> dict[str, str]:
                 await _resolve(story.database, cleared, truth)
                 names[f"{name}_{truth}"] = cleared.id
         names[f"{type_}_open".lower()] = (await story.open(type_)).id
+    # What was only proposed, or was rejected, moves nothing.
+    await _propose(story.database, names["disbursement_failed"], Truth.COMPLETED)
+    await _propose(story.database, names["disbursement_completed"], Truth.FAILED)
+    async with story.database.begin() as tx:
+        await resolve.reject(tx, names["disbursement_completed"], actor=JUMA, now=clock.now())
     names["processing"] = (await story.processing(Type.DISBURSEMENT)).id
     names["ended"] = (await story.ended(Type.COLLECTION, Status.COMPLETED)).id
     await witness.assert_clean(story.database)

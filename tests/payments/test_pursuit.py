@@ -19,7 +19,8 @@ NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300)
 
 # What follows from each verdict, by what the payment is, where it stands and how we heard. A payment that was sent once, a
-# moment ago. After the end, what comes by itself finds nothing to be done; an answer, the question that was asked.
+# moment ago. After the end, what comes by itself finds nothing to be done; an answer, the question that was asked. A reply
+# after a failure, which does not say that nothing was taken in, is a worker's who slept and has sent it after all.
 #
 #   completed, failed   the payment ends
 #   later, now          its network is asked, on the schedule or at once
@@ -44,11 +45,11 @@ GRID = """
     COLLECTION    COMPLETED   ask                done           contradiction  later      later      later      later
     COLLECTION    COMPLETED   callback-signed    -              now            -          -          -          -
     COLLECTION    COMPLETED   callback-unsigned  -              now            -          -          -          -
-    COLLECTION    FAILED      send               now            -              -          -          -          -
+    COLLECTION    FAILED      send               now            -              now        now        -          -
     COLLECTION    FAILED      ask                contradiction  done           later      later      later      later
     COLLECTION    FAILED      callback-signed    now            -              -          -          -          -
     COLLECTION    FAILED      callback-unsigned  now            -              -          -          -          -
-    COLLECTION    CANCELLED   send               now            -              -          -          -          -
+    COLLECTION    CANCELLED   send               now            -              now        now        -          -
     COLLECTION    CANCELLED   ask                contradiction  done           later      later      later      later
     COLLECTION    CANCELLED   callback-signed    now            -              -          -          -          -
     COLLECTION    CANCELLED   callback-unsigned  now            -              -          -          -          -
@@ -65,11 +66,11 @@ GRID = """
     DISBURSEMENT  COMPLETED   ask                done           contradiction  later      later      later      later
     DISBURSEMENT  COMPLETED   callback-signed    -              now            -          -          -          -
     DISBURSEMENT  COMPLETED   callback-unsigned  -              now            -          -          -          -
-    DISBURSEMENT  FAILED      send               now            -              -          -          -          -
+    DISBURSEMENT  FAILED      send               now            -              now        now        -          -
     DISBURSEMENT  FAILED      ask                contradiction  done           later      later      later      later
     DISBURSEMENT  FAILED      callback-signed    now            -              -          -          -          -
     DISBURSEMENT  FAILED      callback-unsigned  now            -              -          -          -          -
-    DISBURSEMENT  CANCELLED   send               now            -              -          -          -          -
+    DISBURSEMENT  CANCELLED   send               now            -              now        now        -          -
     DISBURSEMENT  CANCELLED   ask                contradiction  done           later      later      later      later
     DISBURSEMENT  CANCELLED   callback-signed    now            -              -          -          -          -
     DISBURSEMENT  CANCELLED   callback-unsigned  now            -              -          -          -          -
@@ -230,9 +231,10 @@ def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
 
 
 @pytest.mark.parametrize("type_", Type)
-def test_where_nobody_can_be_asked_a_success_without_its_amount_is_not_believed(type_: Type) -> None:
-    for answer in ({}, {"amount": 999}):
-        news = unanswerable(Verdict.CONFIRMED, "callback-listed", **answer)
+def test_where_nobody_can_be_asked_a_success_of_another_amount_is_not_believed(type_: Type) -> None:
+    """A connector whose network always names the amount says so of a callback without one: it is of no payment."""
+    for amount in (999, 1001, -1):
+        news = unanswerable(Verdict.CONFIRMED, "callback-listed", amount=amount)
         decision = decide(processing(type_), sent(), news, RULES, NOW)
         assert decision.cause is None
         assert decision.dispatch is not None

@@ -479,3 +479,63 @@ async def test_a_contradicted_payout_takes_two_operators_as_well(story: Story) -
     assert await story.balances() == before
     assert (await approve(story, contradicted.id)).is_done
     assert await story.balances() == {"wallet": 1_000_000, "bank": -1_000_000}
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "truth", "wallet"),
+    [
+        (COLLECTION, Status.FAILED, Truth.COMPLETED, 1_000_970),
+        (COLLECTION, Status.COMPLETED, Truth.FAILED, 1_000_000),
+        (PAYOUT, Status.FAILED, Truth.COMPLETED, 998_970),
+        (PAYOUT, Status.COMPLETED, Truth.FAILED, 1_000_000),
+    ],
+)
+async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_does_not_take_back(
+    story: Story, type_: Type, status: Status, truth: Truth, wallet: int
+) -> None:
+    ended = await story.ended(type_, status)
+    before = await story.balances()
+
+    proposed = await propose(story, ended.reference, truth)
+    assert not proposed.is_done, "of a collection, too: nobody but us doubts it"
+    assert await story.balances() == before
+    with pytest.raises(Forbidden):
+        await approve(story, ended.reference, actor=ASHA)
+    approved = await approve(story, ended.reference)
+
+    assert approved.is_done
+    assert await story.status(ended) is status, "what the merchant saw stays"
+    assert await witness.wallet(story.database, story.merchant_id) == (wallet, 0)
+    assert "suspense" not in await story.balances()
+    assert await deeds(story) == [("resolution_proposed", "asha"), ("resolved", "juma")]
+    await witness.assert_clean(story.database)
+    # And it is done once: neither an operator nor the network does it again.
+    after = await story.balances()
+    for again in Truth:
+        with pytest.raises(Conflict):
+            await propose(story, ended.reference, again)
+    await story.hear(ended, Verdict.CONFIRMED if truth is Truth.COMPLETED else Verdict.REFUSED)
+    assert await story.balances() == after
+    await witness.assert_clean(story.database)
+
+
+async def test_a_payment_can_be_named_by_its_id_as_the_first_operator_is_told(story: Story) -> None:
+    ended = await story.ended(PAYOUT, Status.COMPLETED)
+    await propose(story, ended.reference, Truth.FAILED)
+    assert (await approve(story, ended.id)).is_done
+
+
+async def test_a_network_that_takes_back_its_word_while_two_operators_say_the_same_moves_money_once(
+    story: Story,
+) -> None:
+    ended = await story.ended(PAYOUT, Status.COMPLETED)
+    await propose(story, ended.reference, Truth.FAILED)
+    await story.hear(ended, Verdict.REFUSED, Act.CALLBACK)
+    with pytest.raises(Conflict):
+        await approve(story, ended.reference)  # It is being asked about: let it answer first.
+    assert (await story.hear(ended, Verdict.REFUSED)).is_contradiction
+
+    assert (await approve(story, ended.reference)).is_done
+
+    assert await story.balances() == {"wallet": 1_000_000, "bank": -1_000_000}
+    await witness.assert_clean(story.database)
