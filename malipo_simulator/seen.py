@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 MOST_ENTRIES = 2_000
 _MOST_BYTES = 8_192
 
-_SECRET_HEADERS = {b"authorization", b"password", b"api-key"}
+_SECRET_HEADERS = {b"authorization", b"password", b"api-key", b"x-key", b"x-signature"}
 _SHOWN_HEADERS = (
     *(b"authorization", b"origin", b"x-country", b"x-currency", b"username", b"password", b"client-id", b"api-key"),
-    b"content-type",
+    *(b"x-key", b"x-signature", b"content-type"),
 )
 _NAMES = "pin|PIN|password|token|apiKey|client_secret|access_token|output_SessionID"
 _SECRETS = (

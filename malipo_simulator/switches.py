@@ -38,7 +38,8 @@ class MpesaSwitches(Switches, kw_only=True, rename="camel"):
 class AirtelSwitches(Switches, kw_only=True, rename="camel"):
     # signed: over {"transaction":…}; signedObject: over the object alone; wrapped: country, mno, payload, unsigned.
     callback_form: Literal["signed", "signedObject", "unsigned", "wrapped"] = "signed"
-    pin_padding: Literal["pkcs1v15", "oaep"] = "pkcs1v15"
+    pin_padding: Literal["pkcs1v15", "oaep"] = "pkcs1v15"  # of x-key too
+    signing: Literal["off", "required"] = "off"  # off: what was signed is not looked at
     token_seconds: Seconds = 180
 
 

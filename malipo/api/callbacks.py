@@ -32,6 +32,8 @@ async def receive(service: Service, request: Request) -> Response:
     if news is None:
         log.warning("callback.unreadable", route=route, bytes=len(callback.body))
     else:
+        if news.answer.alert is not None:
+            log.error("network.alert", route=route, alert=news.answer.alert)
         await _take_in(service, route, news)
     answer = connector.acknowledge(callback, news)
     return Response(answer.body, answer.status, media_type=answer.media_type)

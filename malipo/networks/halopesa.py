@@ -9,6 +9,8 @@ from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from malipo import clock as clocks
 from malipo.networks import xml
 from malipo.networks.authorised import misconfigured, turned_away
@@ -33,6 +35,8 @@ _NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
 _MISCONFIGURED = {"9001", "9002", "9003", "9005", "9006", "9007", "9008", "9010"}
 _REFUSED = {"9009": FailureCode.INSUFFICIENT_FUNDS}
 _UNKNOWN = {"9004", "9011", "9012"}
+# Of a knock, a 500 may only say that it does not understand one; these say that nobody is at home.
+_TROUBLE = (408, 502, 503, 504)
 
 
 class Halopesa:
@@ -52,7 +56,8 @@ class Halopesa:
         return False
 
     async def send(self, order: Order) -> Answer:
-        assert order.type is Type.COLLECTION, "HaloPesa pays out through an aggregator"
+        if order.type is not Type.COLLECTION:
+            return misconfigured("HaloPesa", "no payouts", "it pays out through an aggregator")
         reply = await self._wire.call(
             "POST",
             self._settings.halopesa_url or "",
@@ -76,7 +81,7 @@ class Halopesa:
         )
         if isinstance(reply, Unsent | Lost):
             return turned_away("unsent", reply.reason)
-        return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}")
+        return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}", is_fault=reply.status in _TROUBLE)
 
     def read(self, callback: Callback) -> News | None:
         said = xml.read(callback.body) or {}
@@ -93,6 +98,8 @@ class Halopesa:
             )
         elif code in _UNKNOWN:
             answer = Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail, amount=amount)
+        elif code in _MISCONFIGURED:
+            answer = msgspec.structs.replace(misconfigured("HaloPesa", code, detail), amount=amount)
         else:
             failure = _REFUSED.get(code) or reason_in(detail)
             answer = Answer(verdict=Verdict.REFUSED, code=code, detail=detail, amount=amount, failure_code=failure)

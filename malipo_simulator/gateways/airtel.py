@@ -7,12 +7,14 @@ import re
 import secrets
 import time
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import airtel_rules as rules
+from malipo_simulator.gateways.airtel_signature import is_signed
 from malipo_simulator.gateways.contract import HTML_500, JSON, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.gateways.sealed import Sealed, new_private_key
 from malipo_simulator.network import Ask, Network
@@ -21,7 +23,7 @@ from malipo_simulator.transaction import GatewayName, Transaction
 
 _COLLECT = re.compile(r"/merchant/v[12]/payments/?")
 _DISBURSE = re.compile(r"/standard/v([123])/disbursements/?")
-_ENQUIRE = re.compile(r"/standard/v[123]/(payments|disbursements)/([^/]+)/?")
+_ENQUIRE = re.compile(r"/standard/v([123])/(payments|disbursements)/([^/]+)/?")
 _KIND_OF = {"payments": Kind.COLLECTION, "disbursements": Kind.DISBURSEMENT}
 
 
@@ -53,6 +55,7 @@ class Airtel:
             **shown,
             "publicKey": self._sealed.public_key,
             "pinPadding": switches.pin_padding,
+            "signing": switches.signing,
             "callbackForm": switches.callback_form,
             "country": rules.COUNTRY,
             "currency": rules.CURRENCY,
@@ -72,7 +75,7 @@ class Airtel:
         if method == "POST" and (found := _DISBURSE.fullmatch(path)):
             return await self._disburse(request, int(found[1]))
         if method == "GET" and (found := _ENQUIRE.fullmatch(path)):
-            return self._enquire(_KIND_OF[found[1]], found[2])
+            return self._enquire(request, int(found[1]), _KIND_OF[found[2]], found[3])
         if method == "GET" and path.rstrip("/") == "/v1/rsa/encryption-keys":
             return self._show_key()
         return json_reply(404, {"status": _status("404", False, "Not Found")})
@@ -95,7 +98,20 @@ class Airtel:
         # A number in text, as it often comes.
         return json_reply(200, {"access_token": token, "expires_in": f"{seconds:g}", "token_type": "bearer"})
 
+    def _may_pass(self, request: Request) -> bool:
+        """Whether it is signed, or need not be."""
+        if not request.body or self._network.control.of(AirtelSwitches).signing == "off":
+            return True
+        key_and_iv = self._open(request.header(b"x-key"))
+        signature = request.header(b"x-signature")
+        return key_and_iv is not None and is_signed(request.body, key_and_iv=key_and_iv, signature=signature)
+
+    def _open(self, sealed: str) -> str | None:
+        return self._sealed.open(sealed, is_oaep=self._network.control.of(AirtelSwitches).pin_padding == "oaep")
+
     async def _collect(self, request: Request) -> Reply:
+        if not self._may_pass(request):
+            return _refuse(rules.FORBIDDEN[Kind.COLLECTION])
         payment = rules.read_collection(_json(request.body))
         if isinstance(payment, rules.Refused):
             return _refuse(payment)
@@ -112,10 +128,12 @@ class Airtel:
         return json_reply(200, body, transaction)
 
     async def _disburse(self, request: Request, version: int) -> Reply:
+        if not self._may_pass(request):
+            return _refuse(rules.FORBIDDEN[Kind.DISBURSEMENT])
         payment = rules.read_disbursement(_json(request.body), version)
         if isinstance(payment, rules.Refused):
             return _refuse(payment)
-        pin = self._sealed.open(payment.pin, is_oaep=self._network.control.of(AirtelSwitches).pin_padding == "oaep")
+        pin = self._open(payment.pin)
         if pin is None or not re.fullmatch("[0-9]{4}", pin):
             return _refuse(rules.PIN_UNREADABLE)
         if pin != self._keys["pin"]:
@@ -147,7 +165,11 @@ class Airtel:
         )
         return self._network.take(ask, is_reply_final=kind is Kind.DISBURSEMENT)
 
-    def _enquire(self, kind: Kind, id_: str) -> Reply:
+    def _enquire(self, request: Request, version: int, kind: Kind, id_: str) -> Reply:
+        if kind is Kind.DISBURSEMENT and version == 2:
+            query = dict(parse_qsl(request.query.decode("latin-1")))
+            if refused := rules.type_refusal("transactionType", query.get("transactionType")):
+                return _refuse(refused)
         found = self._network.find(self.name, id_)
         transaction = self._network.look(found if found and found.kind is kind else None)
         if transaction is None:
@@ -228,5 +250,6 @@ def _status(
 
 
 def _refuse(refused: rules.Refused) -> Reply:
-    status = _status("400", False, refused.message, refused.response_code, refused.result_code)
-    return json_reply(400, {"status": status})
+    code = refused.http_status
+    status = _status(str(code), False, refused.message, refused.response_code, refused.result_code)
+    return json_reply(code, {"status": status})

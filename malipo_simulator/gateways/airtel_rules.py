@@ -10,6 +10,7 @@ COUNTRY, CURRENCY = "TZ", "TZS"
 
 _NINE_DIGITS = re.compile(r"[67][0-9]{8}", re.ASCII)
 _ID = re.compile(r"[0-9A-Za-z\-]{1,64}", re.ASCII)
+_ALPHANUMERIC = re.compile(r"[0-9A-Za-z]+", re.ASCII)
 
 
 class Refused(NamedTuple):
@@ -18,6 +19,7 @@ class Refused(NamedTuple):
     result_code: str
     message: str
     response_code: str | None = None
+    http_status: int = 400
 
 
 class Words(NamedTuple):
@@ -52,6 +54,11 @@ NOT_FOUND = {Kind.COLLECTION: "DP00800001025", Kind.DISBURSEMENT: "DP00900001015
 DUPLICATE = {
     Kind.COLLECTION: Refused("ESB000041", "External Transaction ID already exists"),
     Kind.DISBURSEMENT: Refused("ESB000041", "Duplicate Transaction Id", "DP00900001017"),
+}
+_UNSIGNED = "X-signature and payload did not match"
+FORBIDDEN = {
+    Kind.COLLECTION: Refused("ESB000011", _UNSIGNED, "DP00800001026", 403),
+    Kind.DISBURSEMENT: Refused("ESB000011", _UNSIGNED, "DP00900001016", 403),
 }
 PIN_WRONG = Refused("ROUTER115", "Incorrect PIN")
 PIN_UNREADABLE = Refused("ROUTER116", "The PIN is not encrypted as it should be")
@@ -90,20 +97,39 @@ def read_collection(body: Any) -> Payment | Refused:
 
 def read_disbursement(body: Any, version: int) -> Payment | Refused:
     payee, transaction = _part(body, "payee"), _part(body, "transaction")
-    if version >= 2:
-        if payee.get("currency") != CURRENCY:
-            return Refused("ESB000035", "Currency is not configured: payee.currency")
-        if transaction.get("type") not in ("B2C", "B2B"):
-            return Refused(_INVALID, "Field validation: transaction.type")
-        if version >= 3 and payee.get("wallet_type") not in ("NORMAL", "SALARY"):
-            return Refused(_INVALID, "Field validation: payee.wallet_type")
+    if version >= 2 and (refused := _newer_refusal(payee, transaction, version)):
+        return refused
     pin = body.get("pin") if isinstance(body, dict) else None
     if not isinstance(pin, str) or not pin:
         return Refused(_MISSING, "Missing required parameter: pin")
     payment = _read(body, payee, transaction)
     if isinstance(payment, Refused):
         return payment
+    if version == 2 and not _ALPHANUMERIC.fullmatch(payment.reference):
+        return Refused(_INVALID, "Field validation: reference")
     return payment._replace(pin=pin)
+
+
+def _newer_refusal(payee: dict[str, Any], transaction: dict[str, Any], version: int) -> Refused | None:
+    """Of the fields that v1 does not have. Version 3 has a type of wallet where version 2 has a name."""
+    if payee.get("currency") != CURRENCY:
+        return Refused("ESB000035", "Currency is not configured: payee.currency")
+    if refused := type_refusal("transaction.type", transaction.get("type")):
+        return refused
+    if version >= 3:
+        is_known = payee.get("wallet_type") in ("NORMAL", "SALARY")
+        return None if is_known else Refused(_INVALID, "Field validation: payee.wallet_type")
+    name = payee.get("name")
+    if name is None or name == "":
+        return Refused(_MISSING, "Missing required parameter: payee.name")
+    is_name = isinstance(name, str) and not name.isspace()
+    return None if is_name else Refused(_INVALID, "Field validation: payee.name")
+
+
+def type_refusal(where: str, given: Any) -> Refused | None:
+    if given is None or given == "":
+        return Refused(_MISSING, f"Missing required parameter: {where}")
+    return None if given in ("B2C", "B2B") else Refused(_INVALID, f"Field validation: {where}")
 
 
 def _part(body: Any, name: str) -> dict[str, Any]:

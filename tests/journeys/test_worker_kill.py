@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from malipo.payments.submit import Claim
 from tests.conftest import create_database, free_port
 from tests.journeys import witness
 from tests.journeys.hamlet import Hamlet, Mortal, a_mortal, a_real_worker, hamlet, networks
@@ -364,6 +365,33 @@ async def _are_taken(home: Hamlet) -> bool:
 async def _have_moved(home: Hamlet) -> bool:
     keys = {row["network_key"] for row in (await home.rows()).values()}
     return keys <= {each["reference"] for each in (await home.sim("GET", "/api/book"))["movements"]}
+
+
+async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent(home: Hamlet, tmp_path: Path) -> None:
+    for number in range(3):
+        await home.take("MPESA", "DISBURSEMENT", f"+25575449{number}001")
+    with a_mortal(home, tmp_path, point="answered") as worker:
+        await _until_dead(worker)
+    await until(lambda: _has_expired(home), what="the end of its lease")
+
+    claim = Claim(
+        id="clm_next",
+        route="mpesa",
+        pairs=home.service.networks.carried_by("mpesa"),
+        most=10,
+        lease_seconds=60,
+        lapse_seconds=600,
+        with_unsent=True,
+    )
+    assert (await home.service.submit(claim)).to_send == []
+    async with a_worker(home):
+        await home.until_all_ended()
+    await _assert_each_was_sent_once(home)
+
+
+async def _has_expired(home: Hamlet) -> bool:
+    async with home.database.read() as connection:
+        return not await connection.fetchval("SELECT count(*) FROM dispatches WHERE due_at > now()")
 
 
 async def test_what_one_worker_is_sending_no_other_asks_about(postgres: str, template: str) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -159,14 +158,14 @@ async def test_a_question_names_our_reference_in_its_path(teller: Teller, clickp
 # The token.
 
 
-@pytest.mark.parametrize("said", ["Bearer " + TOKEN, TOKEN, "bearer " + TOKEN])
+@pytest.mark.parametrize("said", ["Bearer " + TOKEN, TOKEN])
 async def test_a_token_is_taken_with_its_first_word_or_without(
     teller: Teller, clickpesa: Connect, said: str
 ) -> None:
     teller.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": said})))
     teller.expect(PUSH, STARTED)
     PENDING.check(await clickpesa().send(COLLECTION))
-    assert re.fullmatch(f"(?i:bearer) {re.escape(TOKEN)}", teller.heard[1].header("Authorization"))
+    assert teller.heard[1].header("Authorization") == f"Bearer {TOKEN}"
 
 
 async def test_one_token_serves_many_calls_at_once(teller: Teller, clickpesa: Connect) -> None:
