@@ -18,9 +18,7 @@ SERVICE = "POST /ServiceAPI"
 COLLECTION = Order(
     key="0K3ABCDEFGHJ1234", type=Type.COLLECTION, phone="+255621000001", amount=1500, note="Order 12, thanks!"
 )
-DISBURSEMENT = Order(
-    key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255622345678", amount=250000, note="Wages"
-)
+DISBURSEMENT = Order(key="0K3ABCDEFGHJ5678", type=Type.DISBURSEMENT, phone="+255622345678", amount=250000, note="Wages")
 # Half past eight in London, half past eleven in Dar es Salaam.
 NOW = datetime.datetime(2026, 11, 15, 8, 32, 7, 999_999, tzinfo=datetime.UTC)
 

@@ -137,9 +137,7 @@ def assert_headers(request: Request, token: str) -> None:
 async def test_a_payment_carries_a_checksum_where_one_is_agreed(
     teller: Teller, clickpesa: Connect, type_: Type, form: str, checksum: str
 ) -> None:
-    await sent(
-        teller, clickpesa, type_, REPLIES[type_], clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form
-    )
+    await sent(teller, clickpesa, type_, REPLIES[type_], clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
     said = json.loads(teller.heard[1].body)
     assert said.pop("checksum") == checksum
     said.pop("checksumMethod", None)
@@ -159,9 +157,7 @@ async def test_a_question_names_our_reference_in_its_path(teller: Teller, clickp
 
 
 @pytest.mark.parametrize("said", ["Bearer " + TOKEN, TOKEN])
-async def test_a_token_is_taken_with_its_first_word_or_without(
-    teller: Teller, clickpesa: Connect, said: str
-) -> None:
+async def test_a_token_is_taken_with_its_first_word_or_without(teller: Teller, clickpesa: Connect, said: str) -> None:
     teller.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": said})))
     teller.expect(PUSH, STARTED)
     PENDING.check(await clickpesa().send(COLLECTION))
@@ -196,9 +192,7 @@ async def test_an_ended_token_is_renewed_once_and_the_same_bytes_go_again(
 
 
 @TYPES
-async def test_a_token_refused_again_is_not_tried_a_third_time(
-    teller: Teller, clickpesa: Connect, type_: Type
-) -> None:
+async def test_a_token_refused_again_is_not_tried_a_third_time(teller: Teller, clickpesa: Connect, type_: Type) -> None:
     teller.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
     teller.expect(PAY[type_], TOKEN_ENDED, TOKEN_ENDED)
     answer = await clickpesa().send(ORDERS[type_])
@@ -277,9 +271,7 @@ async def test_a_payment_is_read_by_its_status_wherever_it_is_told(
 
 @TYPES
 @pytest.mark.parametrize("status", [None, True, 1, [], {}, ["SUCCESS"], "S", "SUCCES", "NOT SUCCESS"])
-async def test_a_strange_status_is_unknown(
-    teller: Teller, clickpesa: Connect, type_: Type, status: object
-) -> None:
+async def test_a_strange_status_is_unknown(teller: Teller, clickpesa: Connect, type_: Type, status: object) -> None:
     UNKNOWN.check(await sent(teller, clickpesa, type_, reply(type_, status=status)))
     UNKNOWN.check(await asked(teller, clickpesa, type_, listed(body(type_, status=status))))
 
@@ -322,11 +314,10 @@ async def test_a_payout_tells_the_amount_that_was_ordered_and_not_the_one_with_t
 
 
 @pytest.mark.parametrize(
-    ("said", "amount"), [(1500, 1500), ("1500", 1500), ("1500.00", 1500), (1500.0, 1500), (1, 1), ("1500.5", -1), ("x", -1)]
+    ("said", "amount"),
+    [(1500, 1500), ("1500", 1500), ("1500.00", 1500), (1500.0, 1500), (1, 1), ("1500.5", -1), ("x", -1)],
 )
-async def test_an_amount_is_a_number_or_nobodys(
-    teller: Teller, clickpesa: Connect, said: object, amount: int
-) -> None:
+async def test_an_amount_is_a_number_or_nobodys(teller: Teller, clickpesa: Connect, said: object, amount: int) -> None:
     for type_, told in ((Type.COLLECTION, {"collectedAmount": said}), (Type.DISBURSEMENT, {"order": {"amount": said}})):
         answer = await asked(teller, clickpesa, type_, reply(type_, status="SUCCESS", **told))
         assert answer.amount == amount if amount > 0 else (answer.amount is not None and answer.amount < 1), answer
@@ -342,7 +333,9 @@ async def test_a_phone_is_told_as_ours_are(teller: Teller, clickpesa: Connect, s
         assert answer.phone == "+255621000001"
 
 
-@pytest.mark.parametrize("wrong", [None, [], 7, "x", {"amount": None, "accountNumber": None}, {"amount": []}, {"amount": {}}])
+@pytest.mark.parametrize(
+    "wrong", [None, [], 7, "x", {"amount": None, "accountNumber": None}, {"amount": []}, {"amount": {}}]
+)
 async def test_strange_parts_harm_nobody(teller: Teller, clickpesa: Connect, wrong: object) -> None:
     for type_ in Type:
         said = reply(
@@ -381,7 +374,12 @@ async def test_a_bad_request_is_refused_for_its_reason(
 @TYPES
 @pytest.mark.parametrize(
     "message",
-    ["Order reference already used", "orderReference already exists", "Duplicate order reference", "Order with reference exists"],
+    [
+        "Order reference already used",
+        "orderReference already exists",
+        "Duplicate order reference",
+        "Order with reference exists",
+    ],
 )
 async def test_a_reference_that_exists_is_asked_about_whatever_the_status(
     teller: Teller, clickpesa: Connect, type_: Type, message: str
@@ -393,7 +391,8 @@ async def test_a_reference_that_exists_is_asked_about_whatever_the_status(
 
 @TYPES
 @pytest.mark.parametrize(
-    "said", ["", "{}", '{"message":""}', '{"message":null}', '{"error":"no"}', "<html>blocked</html>", "[]", '{"message":0}']
+    "said",
+    ["", "{}", '{"message":""}', '{"message":null}', '{"error":"no"}', "<html>blocked</html>", "[]", '{"message":0}'],
 )
 async def test_a_bad_request_that_says_nothing_refuses_nothing(
     teller: Teller, clickpesa: Connect, type_: Type, said: str
@@ -570,13 +569,18 @@ values = st.recursive(
 data = st.fixed_dictionaries(
     {},
     optional=dict.fromkeys(
-        ("orderReference", "status", "collectedAmount", "order", "beneficiary", "paymentPhoneNumber", "id", "checksum"), values
+        ("orderReference", "status", "collectedAmount", "order", "beneficiary", "paymentPhoneNumber", "id", "checksum"),
+        values,
     ),
 )
 
 
 @hypothesis_settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(said=st.fixed_dictionaries({}, optional={"event": values, "data": data | values, "checksum": values}), raw=st.binary(max_size=99), form=st.sampled_from(["canonical", "concatenated"]))
+@given(
+    said=st.fixed_dictionaries({}, optional={"event": values, "data": data | values, "checksum": values}),
+    raw=st.binary(max_size=99),
+    form=st.sampled_from(["canonical", "concatenated"]),
+)
 async def test_no_webhook_brings_it_down(clickpesa: Connect, said: dict[str, object], raw: bytes, form: str) -> None:
     connector = clickpesa(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
     for content in (json.dumps(said).encode(), raw):

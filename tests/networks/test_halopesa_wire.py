@@ -119,7 +119,10 @@ async def test_a_business_number_and_another_function_are_settings(teller: Telle
     [
         (datetime.datetime(2026, 1, 31, 21, 0, 0, tzinfo=datetime.UTC), "20260201000000"),
         (datetime.datetime(2026, 12, 31, 23, 59, 59, 999_999, tzinfo=datetime.UTC), "20270101025959"),
-        (datetime.datetime(2026, 7, 1, 9, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=-4))), "20260701160506"),
+        (
+            datetime.datetime(2026, 7, 1, 9, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=-4))),
+            "20260701160506",
+        ),
     ],
 )
 async def test_the_time_is_that_of_dar_es_salaam(
@@ -242,7 +245,9 @@ async def test_there_is_nothing_to_ask(teller: Teller, halopesa: Connect) -> Non
 
 SHAPES: dict[str, Callable[[str], str]] = {
     "bare": lambda inside: f"<return>{inside}</return>",
-    "bare, with a declaration": lambda inside: f'<?xml version="1.0" encoding="UTF-8"?>\n<response>{inside}</response>\n',
+    "bare, with a declaration": lambda inside: (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<response>{inside}</response>\n'
+    ),
     "enveloped": enveloped,
     "enveloped, with other prefixes": lambda inside: enveloped(inside, soap="S", own="ns2"),
     "enveloped, with another name for the reference": lambda inside: enveloped(
@@ -409,7 +414,8 @@ async def test_a_knock_pushes_nothing_at_anybody(teller: Teller, halopesa: Conne
 
 
 @pytest.mark.parametrize(
-    "said", [http("502 Bad Gateway"), http("503 Service Unavailable"), http("504 Gateway Time-out"), Reply(after=After.RESET)]
+    "said",
+    [http("502 Bad Gateway"), http("503 Service Unavailable"), http("504 Gateway Time-out"), Reply(after=After.RESET)],
 )
 async def test_a_knock_that_hears_of_trouble_is_a_fault(wire: Wire, said: Reply) -> None:
     """A bare 500 may be how a SOAP server answers whoever brings no envelope; these are not."""

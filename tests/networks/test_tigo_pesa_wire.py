@@ -251,7 +251,9 @@ async def test_thirty_pushes_at_once_ask_for_one_token(teller: Teller, tigo: Con
     assert len({each.body for each in teller.on(PUSH)}) == len(teller.on(PUSH)) == 30
 
 
-@pytest.mark.parametrize("status", ["200 OK", "201 Created", "302 Found", "400 Bad Request", "500 Internal Server Error"])
+@pytest.mark.parametrize(
+    "status", ["200 OK", "201 Created", "302 Found", "400 Bad Request", "500 Internal Server Error"]
+)
 async def test_a_token_counts_whatever_the_status(teller: Teller, tigo: Connect, status: str) -> None:
     teller.expect(GET_TOKEN, http(status, f'{{"access_token":"{TOKEN}","expires_in":3600}}'))
     teller.expect(PUSH, PUSHED)
@@ -279,7 +281,9 @@ async def test_a_token_is_renewed_half_a_minute_before_it_ends(wire: Wire) -> No
 @pytest.mark.parametrize(
     "refusal",
     [
-        http("400 Bad Request", '{"error":"invalid_grant","error_description":"The user name or password is incorrect"}'),
+        http(
+            "400 Bad Request", '{"error":"invalid_grant","error_description":"The user name or password is incorrect"}'
+        ),
         http("200 OK", '{"error":"invalid_grant","error_description":"The user name or password is incorrect"}'),
         http("400 Bad Request", '{"error":"unsupported_grant_type"}'),
         http("401 Unauthorized", '{"error":"invalid_client"}'),
@@ -324,7 +328,8 @@ async def test_without_a_token_nothing_was_pushed_and_it_may_be_tried_again(
 
 
 @pytest.mark.parametrize(
-    "refusal", [TOKEN_ENDED, http("401 Unauthorized"), http("401 Unauthorized", "<html></html>", media_type="text/html")]
+    "refusal",
+    [TOKEN_ENDED, http("401 Unauthorized"), http("401 Unauthorized", "<html></html>", media_type="text/html")],
 )
 async def test_an_ended_token_is_renewed_once_and_the_same_bytes_go_again(
     teller: Teller, tigo: Connect, refusal: Reply
@@ -381,9 +386,7 @@ async def test_a_push_reply_that_names_another_payment_is_not_believed(
 
 async def test_a_push_reply_that_names_no_payment_is_about_ours(teller: Teller, tigo: Connect) -> None:
     for nothing in ("", None):
-        PENDING.check(
-            await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=nothing))
-        )
+        PENDING.check(await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=nothing)))
 
 
 @pytest.mark.parametrize("status", [False, "false", None, "", 0])
@@ -664,7 +667,9 @@ async def test_a_callback_without_a_status_decides_nothing(tigo: Connect) -> Non
     assert news is None or not news.answer.verdict.is_definite
 
 
-@pytest.mark.parametrize(("said", "amount"), [("1500", 1500), (1500, 1500), ("1500.00", 1500), (1500.0, 1500), ("7", 7)])
+@pytest.mark.parametrize(
+    ("said", "amount"), [("1500", 1500), (1500, 1500), ("1500.00", 1500), (1500.0, 1500), ("7", 7)]
+)
 async def test_a_callback_tells_the_amount(tigo: Connect, said: object, amount: int) -> None:
     assert told(tigo, Amount=said).answer.amount == amount
 
@@ -751,14 +756,23 @@ async def test_a_callback_that_cannot_be_understood_is_refused(tigo: Connect, na
 
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=30) | st.sampled_from(["true", "MLP0K3"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=30)
+    | st.sampled_from(["true", "MLP0K3"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
 
 
 @hypothesis_settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(said=st.fixed_dictionaries({}, optional=dict.fromkeys(PAID, values)), raw=st.binary(max_size=99), is_ours=st.booleans())
+@given(
+    said=st.fixed_dictionaries({}, optional=dict.fromkeys(PAID, values)),
+    raw=st.binary(max_size=99),
+    is_ours=st.booleans(),
+)
 async def test_no_callback_brings_it_down(tigo: Connect, said: dict[str, object], raw: bytes, is_ours: bool) -> None:
     connector = tigo()
     for body in (json.dumps(said | ({"ReferenceID": "MLP0K3ABCDEFGHJ1234"} if is_ours else {})).encode(), raw):
