@@ -73,6 +73,8 @@ class AirtelMoney:
         self._base = settings.airtel_money_base_url.rstrip("/") + "/"
         self._public_key = rsa.public_key(settings.airtel_money_public_key)
         self._sealed_pin = self._sealed(settings.airtel_money_pin or "")
+        if settings.airtel_money_signing:
+            self._signature(b"{}")  # A key that is too short for it is better found now.
         self.timeout_seconds: float = settings.airtel_money_timeout_seconds
         self._authorised = Authorised(self._fetch_token, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.airtel_money_concurrency

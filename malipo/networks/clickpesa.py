@@ -6,6 +6,7 @@ payout that is done, so payouts are ended by the query.
 
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,6 +42,7 @@ from malipo.settings.networks import ClickpesaSettings
 _encode = msgspec.json.Encoder().encode
 _TOKEN_SECONDS = 3600 - 60
 _NOT_SIGNED = ("checksum", "checksumMethod")
+_HAS_IT = re.compile(r"duplicate|exist|already|in use|used", re.IGNORECASE)
 
 _DONE = ("SUCCESS", "SETTLED")
 _FAILED = ("FAILED", "REFUNDED", "REVERSED")
@@ -157,7 +159,8 @@ class Clickpesa:
             raise NoWayIn(turned_away("token", reply.reason))
         said = reply.json() or {}
         # It begins with "Bearer " already.
-        token = token_of(text_of(said.get("token")).removeprefix("Bearer").strip())
+        given = said.get("token")
+        token = token_of(given.removeprefix("Bearer").strip() if isinstance(given, str) else None)
         if token and reply.status < 300:
             return f"Bearer {token}", _TOKEN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("message")):
@@ -173,11 +176,17 @@ def _of_payment(reply: Reply, order: Order) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
     if reply.status < 300:
         return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}")
-    message = text_of(said.get("message"))
-    if reply.status == 400 and message:
+    message = _words(said)
+    if reply.status == 400 and message and not _HAS_IT.search(message):
         return _refused(order, message)
-    # 409 says that it has the reference already: ask what became of the first.
+    # 409, or a 400 in such words, says that it has the reference already: ask what became of the first.
     return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
+
+
+def _words(said: Mapping[str, Any]) -> str:
+    """What it says in words. A number there says nothing."""
+    message = said.get("message")
+    return text_of(message) if isinstance(message, str) else ""
 
 
 def _refused(order: Order, message: str) -> Answer:
@@ -193,7 +202,9 @@ def _refused(order: Order, message: str) -> Answer:
 def _of_query(reply: Reply, order: Order) -> Answer:
     said = _first(reply.body)
     if said is None or reply.is_fault:
-        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=reply.is_fault)
+        # An empty list is an answer, if not one that says anything.
+        is_fault = reply.is_fault or reply.body.strip() != b"[]"
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=is_fault)
     message = text_of(said.get("message"))
     if reply.status >= 300:
         # 404 may mean the reference or a feature of the account: that is no word of the payment.
@@ -220,7 +231,14 @@ def _of_status(said: Mapping[str, Any]) -> Answer | None:
             phone=_phone(said),
         )
     if status in _FAILED:
-        return Answer(verdict=Verdict.REFUSED, code=status, detail=detail, failure_code=reason_in(detail))
+        return Answer(
+            verdict=Verdict.REFUSED,
+            code=status,
+            detail=detail,
+            failure_code=reason_in(detail),
+            amount=_amount(said),
+            phone=_phone(said),
+        )
     if status in _UNDER_WAY:
         return Answer(verdict=Verdict.WAITING, code=status, detail=detail)
     return None
@@ -229,7 +247,8 @@ def _of_status(said: Mapping[str, Any]) -> Answer | None:
 def _amount(said: Mapping[str, Any]) -> int | None:
     """What the customer paid or got. A payout's own `amount` has their fee in it."""
     order = said.get("order")
-    return amount_of(said.get("collectedAmount")) or amount_of(order.get("amount") if isinstance(order, dict) else None)
+    collected = amount_of(said.get("collectedAmount"))
+    return amount_of(order.get("amount")) if collected is None and isinstance(order, dict) else collected
 
 
 def _phone(said: Mapping[str, Any]) -> str | None:
@@ -257,4 +276,14 @@ def _canonical(payload: Mapping[str, Any]) -> bytes:
 
 def _joined(payload: Mapping[str, Any]) -> bytes:
     """The older form: the values, in the order of their keys, with nothing between."""
-    return "".join(text_of(payload[name]) for name in sorted(payload)).encode()
+    return "".join(_flat(payload[name]) for name in sorted(payload)).encode()
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _joined(value).decode()
+    if isinstance(value, list):
+        return "".join(map(_flat, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

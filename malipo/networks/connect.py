@@ -154,7 +154,17 @@ def _wrong(settings: Settings, name: str, kind: _Kind) -> list[str]:
         for each in needed
         if not getattr(settings, each)
     ]
-    return missing + [sentence for secret, key in kind.sealed if (sentence := _unsealable(settings, secret, key))]
+    missing += [sentence for secret, key in kind.sealed if (sentence := _unsealable(settings, secret, key))]
+    return missing or _unmakeable(settings, kind)
+
+
+def _unmakeable(settings: Settings, kind: _Kind) -> list[str]:
+    """What only shows when everything comes together, such as a key that is too short for what is signed with it."""
+    try:
+        kind.make(settings, Wire())
+    except ValueError as error:
+        return [f"{variable(kind.address)} is set, but it cannot be connected: {error}."]
+    return []
 
 
 def _unsealable(settings: Settings, secret: str, key: str) -> str | None:

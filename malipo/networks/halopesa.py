@@ -96,7 +96,7 @@ class Halopesa:
             answer = Answer(
                 verdict=Verdict.CONFIRMED, code=code, detail=detail, amount=amount, provider_reference=receipt
             )
-        elif code in _UNKNOWN:
+        elif code in _UNKNOWN or not code.isdigit() or not code.strip("0"):
             answer = Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail, amount=amount)
         elif code in _MISCONFIGURED:
             answer = msgspec.structs.replace(misconfigured("HaloPesa", code, detail), amount=amount)
@@ -153,7 +153,7 @@ def _of_push(reply: Reply, order: Order) -> Answer:
     said = xml.read(reply.body)
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-    if said.get("referenceid") not in (None, order.key):
+    if receipt_of(said.get("referenceid")) not in (None, order.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
     if code == "0":
@@ -162,4 +162,5 @@ def _of_push(reply: Reply, order: Order) -> Answer:
         return misconfigured("HaloPesa", code, detail)
     if code in _REFUSED:
         return Answer(verdict=Verdict.REFUSED, code=code, detail=detail, failure_code=_REFUSED[code])
-    return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail)
+    # A page without any code is not theirs: they are in trouble.
+    return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail, is_fault=not code)

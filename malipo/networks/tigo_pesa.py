@@ -4,6 +4,7 @@ Every address is a partner's own. The query is optional, and there is none for p
 only a person can find out, and it is never sent again. Callbacks are unsigned.
 """
 
+import secrets
 from urllib.parse import urlencode
 
 import msgspec
@@ -99,7 +100,7 @@ class TigoPesa:
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
             "TYPE": "MTPGGetSODetails",
-            "REFERENCEID": order.key,
+            "REFERENCEID": secrets.token_hex(10),  # of the question itself, and never twice the same
             "MSISDN": self._settings.tigo_pesa_biller_msisdn or "",
             "PIN": self._settings.tigo_pesa_pin or "",
             "EXTERNALREFID": self._reference(order),
@@ -224,10 +225,10 @@ class TigoPesa:
         said = xml.read(reply.body)
         if said is None or reply.is_fault:
             return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-        if said.get("referenceid") not in (None, self._reference(order)):
+        if receipt_of(said.get("referenceid")) not in (None, self._reference(order)):
             return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
         status, detail = said.get("txnstatus", ""), text_of(said.get("message"))
-        plain = status.lstrip("0") or ("0" if status else "")
+        plain = _plain(status)
         if plain in _PAID:
             return Answer(
                 verdict=Verdict.CONFIRMED,
@@ -246,16 +247,18 @@ class TigoPesa:
                 failure_code=_PAYOUT_REFUSED[plain],
                 alert=alert,
             )
-        # 100 is a general error, upon which the vendor himself says to hold the amount until it is reconciled.
-        return Answer(verdict=Verdict.UNKNOWN, code=text_of(status) or f"HTTP {reply.status}", detail=detail)
+        # 100 is a general error, upon which the vendor himself says to hold the amount until it is reconciled. A page
+        # without any status is not theirs: they are in trouble.
+        code = text_of(status) or f"HTTP {reply.status}"
+        return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail, is_fault=not status)
 
     def _of_query(self, reply: Reply, order: Order) -> Answer:
         said = xml.read(reply.body)
         if said is None or reply.is_fault:
             return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-        if said.get("externalrefid") not in (None, self._reference(order)):
+        if receipt_of(said.get("externalrefid")) not in (None, self._reference(order)):
             return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-        result, detail = text_of(said.get("resultcode")), text_of(said.get("resultdesc"))
+        result, detail = _plain(text_of(said.get("resultcode"))), text_of(said.get("resultdesc"))
         if result and result != "0":
             return Answer(verdict=Verdict.MISSING, code=result, detail=detail)
         status, amount = text_of(said.get("txnstatus")), amount_of(said.get("amount"))
@@ -279,7 +282,8 @@ class TigoPesa:
                 amount=amount,
                 alert=alert,
             )
-        return Answer(verdict=Verdict.UNKNOWN, code=status or f"HTTP {reply.status}", detail=detail)
+        code = status or f"HTTP {reply.status}"
+        return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail, is_fault=not result)
 
     async def _command(self, url: str | None, fields: dict[str, str]) -> Reply | Unsent | Lost:
         return await self._wire.call(
@@ -312,6 +316,11 @@ class TigoPesa:
         if not reply.is_fault and text_of(said.get("error")):
             raise NoWayIn(_misconfigured(text_of(said["error"]), text_of(said.get("error_description"))))
         raise NoWayIn(turned_away(f"HTTP {reply.status}"))
+
+
+def _plain(code: str) -> str:
+    """The same code comes with leading zeros and without."""
+    return code.lstrip("0") or ("0" if code else "")
 
 
 def _misconfigured(code: str, detail: str) -> Answer:

@@ -4,6 +4,7 @@ No document type, so no entities and no references to elsewhere; bounded in size
 text of elements without children is kept, by their local names in lower case.
 """
 
+from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
@@ -16,30 +17,38 @@ class _Refused(Exception):  # noqa: N818
     """More than we care to read."""
 
 
+@dataclass(slots=True)
+class _Element:
+    name: str
+    pieces: list[str] = field(default_factory=list)
+    has_children: bool = False
+
+
 class _Reader:
     def __init__(self) -> None:
         self.leaves: dict[str, str] = {}
-        self._names: list[str] = []
-        self._text: list[str] = []
+        self._open: list[_Element] = []
         self._elements = 0
 
     def open(self, name: str, _: object) -> None:
         self._elements += 1
-        if len(self._names) >= _MOST_DEPTH or self._elements > _MOST_ELEMENTS:
+        if len(self._open) >= _MOST_DEPTH or self._elements > _MOST_ELEMENTS:
             raise _Refused
-        self._names.append(name.rpartition(":")[2].lower())
-        self._text = []
+        if self._open:
+            self._open[-1].has_children = True
+        self._open.append(_Element(name.rpartition(":")[2].lower()))
 
     def text(self, piece: str) -> None:
-        self._text.append(piece)
+        self._open[-1].pieces.append(piece)
 
     def close(self, _: str) -> None:
-        name = self._names.pop()
-        text = "".join(self._text).strip()
-        # Said twice with another content, nobody knows which is meant.
-        if text and self.leaves.setdefault(name, text) != text:
-            raise _Refused
-        self._text = []
+        element = self._open.pop()
+        text = "".join(element.pieces).strip()
+        if element.has_children:
+            if text:
+                raise _Refused  # Words around children: whose are they?
+        elif self.leaves.setdefault(element.name, text) != text:
+            raise _Refused  # Said twice with another content, nobody knows which is meant.
 
 
 def read(body: bytes) -> dict[str, str] | None:
@@ -55,7 +64,7 @@ def read(body: bytes) -> dict[str, str] | None:
     parser.EntityDeclHandler = _refuse
     try:
         parser.Parse(body, True)
-    except (expat.ExpatError, _Refused, ValueError, UnicodeError):
+    except (expat.ExpatError, _Refused, ValueError, LookupError):
         return None
     return reader.leaves
 
