@@ -7,9 +7,9 @@ from typing import Any
 from malipo import clock, money
 from malipo.cli.work import add_act, cell, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
-from malipo.errors import Forbidden, Missing
+from malipo.errors import Forbidden
 from malipo.payments import resolve
-from malipo.payments.resolve import Finding, Resolved, Truth
+from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
 from malipo.payments.store import cases, hearings
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.hearings import Hearing
@@ -96,7 +96,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         async with database.begin() as tx:
             case = await cases.lock(tx, arguments.payment)
             if case is None:
-                raise Missing(f"There is no payment {arguments.payment!r} that is open or was contradicted.")
+                raise NoSuchCase(arguments.payment)
             proposal = await cases.find_proposal(tx, case.transaction)
             return case, proposal, await hearings.find(tx, case.transaction.merchant_id, case.transaction.id)
 

@@ -208,7 +208,6 @@ class AirtelMoney:
             },
             body=body,
             timeout_seconds=seconds,
-            may_reuse=method == "GET",
         )
 
     async def _fetch_token(self) -> tuple[str, float]:

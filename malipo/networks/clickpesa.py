@@ -137,7 +137,6 @@ class Clickpesa:
                 headers={"Authorization": token, "Content-Type": "application/json"},
                 body=body,
                 timeout_seconds=seconds,
-                may_reuse=method == "GET",
             ),
             is_over=lambda reply: reply.status == 401,
         )

@@ -22,8 +22,6 @@ _MOST_BYTES = 256 * 1024
 _MOST_CHARACTERS = 500
 _MOST_OF_A_RECEIPT = 64
 _MOST_OF_A_KEY = 20
-# Shorter than servers keep theirs, so that a request is seldom written to a line that is just being closed.
-_KEEP_ALIVE_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +53,20 @@ class Wire:
     """Connections to the networks. No redirect is followed, and no proxy is taken from the environment."""
 
     def __init__(self) -> None:
-        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._opened: aiohttp.ClientSession | None = None
 
-    def _session(self, *, is_fresh: bool) -> aiohttp.ClientSession:
+    @property
+    def _session(self) -> aiohttp.ClientSession:
         """Made when it is first needed: a process that only reads callbacks never calls."""
-        if is_fresh not in self._sessions:
-            connector = (
-                aiohttp.TCPConnector(limit=0, force_close=True)
-                if is_fresh
-                else aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_SECONDS)
-            )
-            self._sessions[is_fresh] = aiohttp.ClientSession(
-                connector=connector,
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                # Each call has a line of its own. On one that was used before, the reply might be somebody else's, or
+                # the line be closing as we write; and neither "not found" nor a refusal names its payment.
+                connector=aiohttp.TCPConnector(limit=0, force_close=True),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("Accept-Encoding", "User-Agent"),
             )
-        return self._sessions[is_fresh]
+        return self._opened
 
     @classmethod
     @asynccontextmanager
@@ -82,8 +78,8 @@ class Wire:
             await wire.close()
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
+        if self._opened is not None:
+            await self._opened.close()
 
     async def call(
         self,
@@ -93,17 +89,10 @@ class Wire:
         headers: Mapping[str, str],
         timeout_seconds: float,
         body: bytes | None = None,
-        may_reuse: bool = False,
     ) -> Reply | Unsent | Lost:
-        """`may_reuse` is for questions whose answers name what they are about.
-
-        Everything else goes on a line of its own: on one that was used before, the reply might be somebody else's, or
-        the line be closing as we write.
-        """
-        session = self._session(is_fresh=not may_reuse)
         timeout = aiohttp.ClientTimeout(total=timeout_seconds, connect=min(_CONNECT_SECONDS, 0.9 * timeout_seconds))
         try:
-            async with session.request(
+            async with self._session.request(
                 method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
             ) as response:
                 return await _whole(response)

@@ -112,6 +112,11 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
     return Resolved(case.transaction, Truth(proposal.outcome), is_done=False)
 
 
+class NoSuchCase(Missing):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no payment {name!r} that is open or contradicted. Others are found by reference.")
+
+
 class _NothingProposed(Missing):
     def __init__(self) -> None:
         super().__init__("Nobody has proposed what became of it.")
@@ -120,7 +125,7 @@ class _NothingProposed(Missing):
 async def _found(tx: Tx, id_or_reference: str) -> Case:
     case = await cases.lock(tx, id_or_reference)
     if case is None:
-        raise Missing(f"There is no payment {id_or_reference!r} that is open or was contradicted.")
+        raise NoSuchCase(id_or_reference)
     return case
 
 

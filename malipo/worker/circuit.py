@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from malipo import log
 from malipo.db import Tx
 from malipo.networks import store
-from malipo.networks.contract import Answer, Connector
+from malipo.networks.contract import Answer, Connector, FailureCode
 from malipo.service import Service
 
 _FAULTS = 5
@@ -27,7 +27,7 @@ class Circuit:
 
     def note(self, answer: Answer) -> None:
         """What a call met."""
-        self._faults = self._faults + 1 if answer.is_fault else 0
+        self._faults = self._faults + 1 if _is_trouble(answer) else 0
         if self._faults >= _FAULTS and not self.is_open:
             self._faults = 0
             self._reason = _reason_of(answer)
@@ -58,7 +58,7 @@ class Circuit:
 
     async def _knock(self, probes: int) -> None:
         answer = await self._connector.probe()
-        if not answer.is_fault:
+        if not _is_trouble(answer):
             self.is_open = False
             if await self._service.write(lambda tx: store.close_circuit(tx, self._connector.name)):
                 log.info("network.up", route=self._connector.name)
@@ -71,3 +71,8 @@ class Circuit:
 
 def _reason_of(answer: Answer) -> str:
     return f"{answer.code} {answer.detail}".strip()
+
+
+def _is_trouble(answer: Answer) -> bool:
+    """A fault; or it refuses us, and not the customer: then payments had better wait than fail one after the other."""
+    return answer.is_fault or (answer.alert is not None and answer.failure_code is FailureCode.REJECTED)

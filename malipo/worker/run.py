@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from collections.abc import Sequence
 
 from malipo import log
 from malipo.db import Database
@@ -54,7 +55,9 @@ async def work(
             line.hear(topic)
 
     tasks = [asyncio.ensure_future(each.run()) for each in lines]
-    tasks += [asyncio.ensure_future(listen(database_url, hear)), asyncio.ensure_future(_lapse_unconnected(service))]
+    tasks.append(asyncio.ensure_future(listen(database_url, hear)))
+    if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
+        tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected)))
     log.info("worker.started", routes=list(service.networks.connectors))
     for task in tasks:
         task.add_done_callback(_complain)
@@ -74,10 +77,9 @@ def _complain(task: asyncio.Future[None]) -> None:
         log.error("worker.part_ended", task.exception())
 
 
-async def _lapse_unconnected(service: Service) -> None:
+async def _lapse_unconnected(service: Service, channels: Sequence[Channel]) -> None:
     """A collection on a channel that nobody carries ends like one on a channel that is down."""
-    channels = [channel for channel in Channel if (channel, Type.COLLECTION) not in service.networks.routes]
-    while channels:
+    while True:
         try:
             async with service.database.begin() as tx:
                 await lapse(

@@ -271,7 +271,7 @@ async def test_whatever_cannot_be_resolved_is_one_sentence_that_says_why(desk: D
     sentences = await asyncio.gather(
         desk.refused("resolve", pending.id, "--failed", *evidence, by="asha"),
         desk.refused("resolve", sending.id, "--failed", *evidence, by="asha"),
-        desk.refused("resolve", ended.reference, "--failed", *evidence, by="asha"),
+        desk.refused("resolve", ended.reference, "--completed", *evidence, by="asha"),
         desk.refused("resolve", "txn_nowhere", "--failed", *evidence, by="asha"),
         desk.refused("resolve", open_.id, "--failed", "--evidence", "  paid    ", by="asha"),
         desk.refused("resolve", open_.id, "--failed", by="asha"),

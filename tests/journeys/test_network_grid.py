@@ -22,6 +22,7 @@ from tests.conftest import create_database
 from tests.journeys import witness
 from tests.journeys.town import Town, a_worker, founded, until
 
+pytestmark = pytest.mark.timeout(300)  # Everything happens in the setup of the first test.
 WALLET = 1_000_000
 BILLER = "DEMO"  # what begins every reference at the simulated Tigo Pesa
 FEE = 30
@@ -338,16 +339,22 @@ async def _end(
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_payment_comes_to_the_end_that_its_row_says(world: World, cell: Cell) -> None:
     end = world[cell.is_told].ends[cell]
-    status, _, why = EXPECTED[cell].partition(":")
+    status = EXPECTED[cell].partition(":")[0]
 
     assert end.shown["status"] == ("PROCESSING" if status == "open" else status)
-    assert end.shown.get("failureCode") == (why if status == "FAILED" else None)
+    assert end.shown.get("failureCode") in (_reasons(cell) if status == "FAILED" else {None})
     assert ("failureReason" in end.shown) == (status == "FAILED")
     assert ("completedAt" in end.shown) == (status == "COMPLETED")
     assert (end.dispatch is None) == (status != "open"), "what has ended is not worked on any more"
     assert (end.why_unsettled is not None) == (status == "open" or cell.is_contradicted)
 
     _assert_statuses_in_order(end.shown)
+
+
+def _reasons(cell: Cell) -> set[str]:
+    """Our words for why it failed. Also where the network tells, a question may be quicker than its callback."""
+    ends = [EXPECTED[cell], UNTOLD.get((cell.network, cell.type, cell.digits), EXPECTED[cell])]
+    return {end.partition(":")[2] for end in ends}
 
 
 def _assert_statuses_in_order(shown: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from tests.journeys import witness
 from tests.journeys.town import Town, a_worker, founded, until
 from tests.simulator.processes import ROOT
 
+pytestmark = pytest.mark.timeout(300)
 PAYOUTS = 2000
 WALLET = 50_000_000
 PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}

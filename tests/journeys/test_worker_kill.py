@@ -42,6 +42,7 @@ DEATHS = [
 ]
 # Ordinary ones, and those whose reply is lost, so that only a question can end them.
 ROWS = ("001", "105")
+pytestmark = pytest.mark.timeout(300)  # All deaths are died in the setup of the first test.
 PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}
 _AT_ONCE = 6  # How many of these deaths are died at once, on a machine with little to spare.
 
@@ -341,7 +342,7 @@ async def _has_heard(home: Hamlet, act: str, verdict: str) -> bool:
 
 async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, template: str) -> None:
     async with (
-        networks(speed=8) as slow,
+        networks(speed=4) as slow,
         _wired(slow, postgres, template, database_patience_seconds=1) as (wire, home),
         a_worker(home),
     ):
@@ -486,14 +487,14 @@ async def test_what_is_claimed_while_the_server_still_commits_is_sent_once(
 async def test_a_claim_that_hangs_in_its_commit_is_nobody_elses_and_holds_nobody_up(
     sim: Sim, postgres: str, template: str
 ) -> None:
-    async with _wired(sim, postgres, template) as (wire, home):
+    async with _wired(sim, postgres, template, database_patience_seconds=60) as (wire, home):
         await _take_four(home, "57")
         trap = wire.trap(Fault.HOLD, after=CLAIMS)
         direct = Elsewhere(home.direct_url, home.settings)
         async with a_worker(home), a_worker(direct):
             await asyncio.wait_for(trap.sprung.wait(), 10)
             late = await home.take("MPESA", "DISBURSEMENT", "+255754588001")
-            await until(lambda: _has_completed(home, late), seconds=4, what="somebody else's payment")
+            await until(lambda: _has_completed(home, late), seconds=15, what="somebody else's payment")
             trap.may_pass.set()
             await home.until_all_ended()
 

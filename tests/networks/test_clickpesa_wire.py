@@ -71,6 +71,16 @@ def clickpesa(teller: Teller, wire: Wire) -> Connect:
     return connect
 
 
+@pytest.fixture
+def offline() -> Connect:
+    """One that only reads: nobody is at the other end."""
+
+    def connect(**changes: Any) -> Clickpesa:
+        return Clickpesa(Settings(**settings(9) | changes), Wire())
+
+    return connect
+
+
 def order(base: Order, **changes: object) -> Order:
     said = {name: getattr(base, name) for name in base.__struct_fields__}
     return Order(**(said | changes))
@@ -162,6 +172,14 @@ async def test_a_token_is_taken_with_its_first_word_or_without(teller: Teller, c
     teller.expect(PUSH, STARTED)
     PENDING.check(await clickpesa().send(COLLECTION))
     assert teller.heard[1].header("Authorization") == f"Bearer {TOKEN}"
+
+
+async def test_a_long_token_is_sent_whole(teller: Teller, clickpesa: Connect) -> None:
+    token = "eyJ" + "x" * 1500
+    teller.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": f"Bearer {token}"})))
+    teller.expect(PUSH, STARTED)
+    PENDING.check(await clickpesa().send(COLLECTION))
+    assert teller.heard[1].header("Authorization") == f"Bearer {token}"
 
 
 async def test_one_token_serves_many_calls_at_once(teller: Teller, clickpesa: Connect) -> None:
@@ -315,7 +333,17 @@ async def test_a_payout_tells_the_amount_that_was_ordered_and_not_the_one_with_t
 
 @pytest.mark.parametrize(
     ("said", "amount"),
-    [(1500, 1500), ("1500", 1500), ("1500.00", 1500), (1500.0, 1500), (1, 1), ("1500.5", -1), ("x", -1)],
+    [
+        (1500, 1500),
+        ("1500", 1500),
+        ("1500.00", 1500),
+        (1500.0, 1500),
+        (1, 1),
+        (0, 0),
+        ("0", 0),
+        ("1500.5", -1),
+        ("x", -1),
+    ],
 )
 async def test_an_amount_is_a_number_or_nobodys(teller: Teller, clickpesa: Connect, said: object, amount: int) -> None:
     for type_, told in ((Type.COLLECTION, {"collectedAmount": said}), (Type.DISBURSEMENT, {"order": {"amount": said}})):
@@ -476,10 +504,10 @@ def heard(text: str) -> Heard:
         (REVERSED, REVERSED_CHECKSUM, DISBURSEMENT.key, Verdict.REFUSED, 250000, "+255692345678"),
     ],
 )
-async def test_a_webhook_with_the_right_checksum_is_signed(
-    clickpesa: Connect, said: str, checksum: str, key: str, verdict: Verdict, amount: int, phone: str, method: str
+def test_a_webhook_with_the_right_checksum_is_signed(
+    offline: Connect, said: str, checksum: str, key: str, verdict: Verdict, amount: int, phone: str, method: str
 ) -> None:
-    connector = clickpesa(clickpesa_checksum_key=CHECKSUM_KEY)
+    connector = offline(clickpesa_checksum_key=CHECKSUM_KEY)
     news = connector.read(heard(f'{said},"checksum":"{checksum}"{method}}}'))
     assert news is not None
     assert news.is_signed
@@ -502,25 +530,37 @@ async def test_a_webhook_with_the_right_checksum_is_signed(
         f'{RECEIVED.replace("RECEIVED", "FAILED")},"checksum":"{RECEIVED_CHECKSUM}"}}',
     ],
 )
-async def test_a_webhook_with_a_wrong_checksum_is_not_read(clickpesa: Connect, text: str) -> None:
+def test_a_webhook_with_a_wrong_checksum_is_not_read(offline: Connect, text: str) -> None:
     for form in ("canonical", "concatenated"):
-        connector = clickpesa(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
+        connector = offline(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
         assert connector.read(heard(text)) is None
         assert connector.acknowledge(heard(text), None).status in range(400, 500)
 
 
 @pytest.mark.parametrize("checksum", ["1", "true", "[]", "{}", f'["{RECEIVED_CHECKSUM}"]'])
-async def test_a_checksum_that_is_not_text_signs_nothing(clickpesa: Connect, checksum: str) -> None:
-    news = clickpesa(clickpesa_checksum_key=CHECKSUM_KEY).read(heard(f'{RECEIVED},"checksum":{checksum}}}'))
+def test_a_checksum_that_is_not_text_signs_nothing(offline: Connect, checksum: str) -> None:
+    news = offline(clickpesa_checksum_key=CHECKSUM_KEY).read(heard(f'{RECEIVED},"checksum":{checksum}}}'))
     assert news is None or not news.is_signed
 
 
-async def test_a_webhook_without_a_checksum_or_a_key_to_check_it_is_a_hint(clickpesa: Connect) -> None:
+# printf %s 'PAYMENT RECEIVED' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
+EVENT_CHECKSUM = "24298c950429370c847cd29ece6124090679123efca88bde26dc74d42336a37e"
+
+
+def test_a_checksum_of_the_event_alone_does_not_sign_the_payment(offline: Connect) -> None:
+    """In the older form the values are joined: those inside of `data` are what it is about."""
+    connector = offline(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum="concatenated")
+    for said in (RECEIVED, RECEIVED.replace("1234", "9999")):
+        news = connector.read(heard(f'{said},"checksum":"{EVENT_CHECKSUM}"}}'))
+        assert news is None or not news.is_signed
+
+
+def test_a_webhook_without_a_checksum_or_a_key_to_check_it_is_a_hint(offline: Connect) -> None:
     for connector, text in (
-        (clickpesa(), f"{RECEIVED}}}"),
-        (clickpesa(clickpesa_checksum_key=CHECKSUM_KEY), f"{RECEIVED}}}"),
-        (clickpesa(), f'{RECEIVED},"checksum":"{RECEIVED_CHECKSUM}"}}'),
-        (clickpesa(), f'{RECEIVED},"checksum":"nonsense"}}'),
+        (offline(), f"{RECEIVED}}}"),
+        (offline(clickpesa_checksum_key=CHECKSUM_KEY), f"{RECEIVED}}}"),
+        (offline(), f'{RECEIVED},"checksum":"{RECEIVED_CHECKSUM}"}}'),
+        (offline(), f'{RECEIVED},"checksum":"nonsense"}}'),
     ):
         news = connector.read(heard(text))
         assert news is not None
@@ -529,11 +569,9 @@ async def test_a_webhook_without_a_checksum_or_a_key_to_check_it_is_a_hint(click
 
 
 @pytest.mark.parametrize(("status", "verdict"), STATUSES)
-async def test_a_webhook_is_read_by_the_status_of_its_payment(
-    clickpesa: Connect, status: str, verdict: Verdict
-) -> None:
+def test_a_webhook_is_read_by_the_status_of_its_payment(offline: Connect, status: str, verdict: Verdict) -> None:
     said = json.dumps({"event": "PAYOUT INITIATED", "data": body(Type.DISBURSEMENT, status=status)})
-    news = clickpesa().read(heard(said))
+    news = offline().read(heard(said))
     if verdict is Verdict.UNKNOWN:
         assert news is None or news.answer.verdict is verdict
     else:
@@ -542,15 +580,15 @@ async def test_a_webhook_is_read_by_the_status_of_its_payment(
 
 
 @pytest.mark.parametrize("reference", ["", None, 7, True, [], {}, "a b", "../x", "A" * 10_000, "0K3'--", "\u0660"])
-async def test_a_reference_that_cannot_be_ours_is_nobodys(clickpesa: Connect, reference: object) -> None:
+def test_a_reference_that_cannot_be_ours_is_nobodys(offline: Connect, reference: object) -> None:
     said = {"event": "PAYMENT RECEIVED", "data": {"orderReference": reference, "status": "SUCCESS"}}
-    assert clickpesa().read(heard(json.dumps(said))) is None
+    assert offline().read(heard(json.dumps(said))) is None
 
 
 @pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
-async def test_a_webhook_that_cannot_be_understood_is_refused(clickpesa: Connect, name: str) -> None:
+def test_a_webhook_that_cannot_be_understood_is_refused(offline: Connect, name: str) -> None:
     for key in (None, CHECKSUM_KEY):
-        connector = clickpesa(clickpesa_checksum_key=key)
+        connector = offline(clickpesa_checksum_key=key)
         callback = Heard({}, (UNREADABLE | WRONG_SHAPES)[name])
         assert connector.read(callback) is None
         assert connector.acknowledge(callback, None).status in range(400, 500)
@@ -581,8 +619,8 @@ data = st.fixed_dictionaries(
     raw=st.binary(max_size=99),
     form=st.sampled_from(["canonical", "concatenated"]),
 )
-async def test_no_webhook_brings_it_down(clickpesa: Connect, said: dict[str, object], raw: bytes, form: str) -> None:
-    connector = clickpesa(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
+def test_no_webhook_brings_it_down(offline: Connect, said: dict[str, object], raw: bytes, form: str) -> None:
+    connector = offline(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
     for content in (json.dumps(said).encode(), raw):
         news = connector.read(Heard({}, content))
         connector.acknowledge(Heard({}, content), news)
@@ -597,8 +635,8 @@ async def test_no_webhook_brings_it_down(clickpesa: Connect, said: dict[str, obj
 # The rest of the contract.
 
 
-async def test_it_says_what_it_is(clickpesa: Connect) -> None:
-    connector = clickpesa(clickpesa_concurrency=7, clickpesa_timeout_seconds=33)
+def test_it_says_what_it_is(offline: Connect) -> None:
+    connector = offline(clickpesa_concurrency=7, clickpesa_timeout_seconds=33)
     assert (connector.name, connector.concurrency) == ("clickpesa", 7)
     assert connector.timeout_seconds >= 33
     assert all(connector.may_ask(type_) for type_ in Type)

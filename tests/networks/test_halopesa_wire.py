@@ -51,6 +51,16 @@ def halopesa(teller: Teller, wire: Wire) -> Connect:
     return connect
 
 
+@pytest.fixture
+def offline() -> Connect:
+    """One that only reads: nobody is at the other end."""
+
+    def connect(**changes: Any) -> Halopesa:
+        return Halopesa(Settings(**settings(9) | changes), Wire(), clock=lambda: NOW)
+
+    return connect
+
+
 def order(**changes: object) -> Order:
     said = {name: getattr(COLLECTION, name) for name in COLLECTION.__struct_fields__}
     return Order(**(said | changes))
@@ -272,24 +282,22 @@ def told(halopesa: Connect, body: str) -> News:
 
 
 @pytest.mark.parametrize(("code", "_first", "outcome"), [row for row in CODES if row[0].strip()])
-async def test_the_last_word_is_read_by_its_code(
-    halopesa: Connect, code: str, _first: Outcome, outcome: Outcome
-) -> None:
+def test_the_last_word_is_read_by_its_code(offline: Connect, code: str, _first: Outcome, outcome: Outcome) -> None:
     for shape in SHAPES.values():
-        news = told(halopesa, shape(fields(code, response_type="FIN", addition_data=RECEIPT)))
+        news = told(offline, shape(fields(code, response_type="FIN", addition_data=RECEIPT)))
         outcome.check(news.answer)
         if outcome is SUCCESS:
             assert news.answer.provider_reference == RECEIPT
 
 
 @pytest.mark.parametrize("kind", ["", "RES", "INT", "ACK", "FINAL", "NOTFIN", "F"])
-async def test_a_word_that_is_not_the_last_decides_nothing(halopesa: Connect, kind: str) -> None:
+def test_a_word_that_is_not_the_last_decides_nothing(offline: Connect, kind: str) -> None:
     for shape in SHAPES.values():
         for code in ("0", "9009", "9013"):
-            assert told(halopesa, shape(fields(code, response_type=kind))).answer.verdict is Verdict.WAITING
+            assert told(offline, shape(fields(code, response_type=kind))).answer.verdict is Verdict.WAITING
 
 
-async def test_a_callback_without_a_kind_or_a_code_decides_nothing(halopesa: Connect) -> None:
+def test_a_callback_without_a_kind_or_a_code_decides_nothing(offline: Connect) -> None:
     for inside in (
         "<response_code>0</response_code><referenceid>0K3ABCDEFGHJ1234</referenceid>",
         "<response_type>FIN</response_type><referenceid>0K3ABCDEFGHJ1234</referenceid>",
@@ -297,19 +305,26 @@ async def test_a_callback_without_a_kind_or_a_code_decides_nothing(halopesa: Con
         fields("  ", response_type="FIN"),
         fields("", response_type=""),
     ):
-        news = halopesa().read(heard(f"<return>{inside}</return>"))
+        news = offline().read(heard(f"<return>{inside}</return>"))
         assert news is None or not news.answer.verdict.is_definite
 
 
-async def test_a_success_without_a_receipt_is_one(halopesa: Connect) -> None:
-    news = told(halopesa, SHAPES["bare"](fields("0", response_type="FIN")))
+@pytest.mark.parametrize("code", ["00", "000", "OK", "SUCCESS", "0.0", "null"])
+def test_a_last_word_that_is_no_number_but_nought_refuses_nothing(offline: Connect, code: str) -> None:
+    """Only a code that is not nought says that it failed."""
+    news = offline().read(heard(SHAPES["bare"](fields(code, response_type="FIN"))))
+    assert news is None or news.answer.verdict is not Verdict.REFUSED
+
+
+def test_a_success_without_a_receipt_is_one(offline: Connect) -> None:
+    news = told(offline, SHAPES["bare"](fields("0", response_type="FIN")))
     SUCCESS.check(news.answer)
     assert news.answer.provider_reference is None
 
 
 @pytest.mark.parametrize("reference", ["", " ", "a b", "../x", "0K3ABCDEFGHJ1234'--", "A" * 10_000, "\u0660"])
-async def test_a_reference_that_cannot_be_ours_is_nobodys(halopesa: Connect, reference: str) -> None:
-    connector = halopesa()
+def test_a_reference_that_cannot_be_ours_is_nobodys(offline: Connect, reference: str) -> None:
+    connector = offline()
     for shape in SHAPES.values():
         assert connector.read(heard(shape(fields("0", response_type="FIN", referenceid=reference)))) is None
 
@@ -326,13 +341,13 @@ async def test_a_reference_that_cannot_be_ours_is_nobodys(halopesa: Connect, ref
         f"<return>{fields('0', response_type='FIN')}",
     ],
 )
-async def test_a_callback_that_plays_tricks_is_not_read(halopesa: Connect, body: str) -> None:
-    assert halopesa().read(heard(body)) is None
+def test_a_callback_that_plays_tricks_is_not_read(offline: Connect, body: str) -> None:
+    assert offline().read(heard(body)) is None
 
 
 @pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
-async def test_a_callback_that_cannot_be_understood_is_refused(halopesa: Connect, name: str) -> None:
-    connector = halopesa()
+def test_a_callback_that_cannot_be_understood_is_refused(offline: Connect, name: str) -> None:
+    connector = offline()
     callback = Heard({}, (UNREADABLE | WRONG_SHAPES)[name])
     assert connector.read(callback) is None
     acknowledgement = connector.acknowledge(callback, None)
@@ -347,8 +362,8 @@ def acknowledged(body: bytes) -> dict[str, str]:
 
 
 @EACH_SHAPE
-async def test_a_callback_is_acknowledged(halopesa: Connect, shape: str) -> None:
-    connector = halopesa()
+def test_a_callback_is_acknowledged(offline: Connect, shape: str) -> None:
+    connector = offline()
     for code, kind in (("0", "FIN"), ("9009", "FIN"), ("0", "RES")):
         callback = heard(SHAPES[shape](fields(code, response_type=kind)))
         acknowledgement = connector.acknowledge(callback, connector.read(callback))
@@ -377,8 +392,8 @@ bodies = st.dictionaries(
         bodies.map(lambda inside: enveloped(inside).encode("utf-8", "surrogatepass")),
     )
 )
-async def test_no_callback_brings_it_down(halopesa: Connect, body: bytes) -> None:
-    connector = halopesa()
+def test_no_callback_brings_it_down(offline: Connect, body: bytes) -> None:
+    connector = offline()
     callback = Heard({}, body)
     news = connector.read(callback)
     acknowledgement = connector.acknowledge(callback, news)
@@ -394,8 +409,8 @@ async def test_no_callback_brings_it_down(halopesa: Connect, body: bytes) -> Non
 # The rest of the contract.
 
 
-async def test_it_says_what_it_is(halopesa: Connect) -> None:
-    connector = halopesa(halopesa_concurrency=7, halopesa_timeout_seconds=33)
+def test_it_says_what_it_is(offline: Connect) -> None:
+    connector = offline(halopesa_concurrency=7, halopesa_timeout_seconds=33)
     assert (connector.name, connector.concurrency) == ("halopesa", 7)
     assert connector.timeout_seconds >= 33
 

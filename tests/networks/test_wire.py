@@ -24,7 +24,6 @@ async def call(
     line: str = PAY,
     *,
     timeout_seconds: float = 5,
-    may_reuse: bool = False,
     host: str = "127.0.0.1",
 ) -> Reply | Unsent | Lost:
     method, _, path = line.partition(" ")
@@ -34,7 +33,6 @@ async def call(
         headers={"X-Key": "hunter2"},
         timeout_seconds=timeout_seconds,
         body=b'{"amount": 1000}' if method == "POST" else None,
-        may_reuse=may_reuse,
     )
 
 
@@ -110,8 +108,8 @@ LOST = {
 @pytest.mark.parametrize("line", [PAY, ASK])
 async def test_an_answer_that_is_not_whole_is_lost(wire: Wire, teller: Teller, said: Said, line: str) -> None:
     teller.always(line, said)
-    for may_reuse in (False, True):
-        answer = await call(wire, teller.port, line, timeout_seconds=0.15, may_reuse=may_reuse)
+    for _ in range(2):
+        answer = await call(wire, teller.port, line, timeout_seconds=0.15)
         assert isinstance(answer, Lost), answer
         assert "hunter2" not in answer.reason
         assert str(teller.port) not in answer.reason
@@ -148,38 +146,16 @@ async def test_no_proxy_is_taken_from_the_environment(
 
 async def test_a_payment_goes_on_a_line_of_its_own(wire: Wire, teller: Teller) -> None:
     teller.always(PAY, http("200 OK"))
-    for _ in range(3):
-        assert await call(wire, teller.port) == Reply(200, b"")
-    assert [each.connection for each in teller.heard] == [1, 2, 3]
-
-
-async def test_questions_share_a_line(wire: Wire, teller: Teller) -> None:
     teller.always(ASK, http("200 OK"))
-    for _ in range(3):
-        assert await call(wire, teller.port, ASK, may_reuse=True) == Reply(200, b"")
-    assert [each.connection for each in teller.heard] == [1, 1, 1]
-
-
-async def test_a_line_that_broke_is_not_used_again(wire: Wire, teller: Teller) -> None:
-    teller.expect(ASK, http("200 OK"), Said(HALF, After.HANG), http("200 OK"))
-    answers = [await call(wire, teller.port, ASK, may_reuse=True, timeout_seconds=0.2) for _ in range(3)]
-    assert [type(each) for each in answers] == [Reply, Lost, Reply]
-    assert [each.connection for each in teller.heard] == [1, 1, 2]
-
-
-async def test_what_is_posted_on_a_line_that_was_closed_meanwhile_is_not_posted_again_behind_our_back(
-    wire: Wire, teller: Teller
-) -> None:
-    teller.expect(PAY, http("200 OK"), Said(after=After.CLOSE))
-    assert isinstance(await call(wire, teller.port, may_reuse=True), Reply)
-    assert isinstance(await call(wire, teller.port, may_reuse=True), Lost)
-    assert [each.connection for each in teller.heard] == [1, 1]
+    for line in (PAY, ASK, PAY, ASK):
+        assert await call(wire, teller.port, line) == Reply(200, b"")
+    assert [each.connection for each in teller.heard] == [1, 2, 3, 4]
 
 
 async def test_a_cookie_is_not_kept(wire: Wire, teller: Teller) -> None:
     teller.always(ASK, http("200 OK", "", "Set-Cookie: session=1; Path=/"))
     for _ in range(2):
-        await call(wire, teller.port, ASK, may_reuse=True)
+        await call(wire, teller.port, ASK)
     assert all("cookie" not in each.header_names for each in teller.heard)
 
 

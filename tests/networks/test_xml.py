@@ -73,6 +73,9 @@ TRICKS = {
     "two answers in different namespaces": '<a xmlns:x="urn:x"><b>1</b><x:b>2</x:b></a>',
     "two answers at different depths": "<a><b>1</b><c><b>2</b></c></a>",
     "an answer and silence": "<a><b>1</b><b></b></a>",
+    "words around a child": "<a><b>6<c>1</c>0</b></a>",
+    "words after a child": "<a><b><c>1</c>0</b></a>",
+    "words around an empty child": "<a><b>6001<c/>0</b></a>",
     "two documents": "<a><b>1</b></a><a><b>1</b></a>",
     "words after the end": "<a><b>1</b></a>words",
     "words before the beginning": "words<a><b>1</b></a>",
@@ -106,7 +109,9 @@ TRICKS = {
 def test_a_trick_is_not_read_and_takes_no_time(name: str) -> None:
     content = TRICKS[name].encode()
     began = time.perf_counter()
-    assert xml.read(content) is None
+    read = xml.read(content)
+    # Only a leaf's own text is read: what stands around a child may be left out, but half of it is no answer.
+    assert read is None or (name.startswith("words a") and "child" in name and not read.get("b")), read
     assert time.perf_counter() - began < 0.5
 
 
@@ -181,8 +186,6 @@ pieces = st.sampled_from(
         "<!--",
         "-->",
         "<?x y?>",
-    ]
-    + [
         '<?xml version="1.0"?>',
         "<!DOCTYPE a>",
         '<c d="e">',

@@ -18,7 +18,6 @@ from malipo.payments.store import dispatches
 from malipo.payments.submit import Claim, Taken
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
-from malipo.settings import Settings
 from tests.journeys.crowd import order
 
 ROUTE = "mpesa"
@@ -67,9 +66,6 @@ class Story:
         then = timedelta(seconds=seconds)
         service = Service.assemble(self.service.settings, self.database, clock=lambda: clock.now() - then)
         return Story(service, self.merchant_id)
-
-    def with_settings(self, **settings: Any) -> "Story":
-        return Story(Service.assemble(Settings(**settings), self.database), self.merchant_id)
 
     async def charge_fees(self) -> None:
         """From now on every payment costs."""
