@@ -129,7 +129,7 @@ def _require_free(host: str, port: int, name: str) -> None:
     try:
         socket.create_server((host, port)).close()
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise CannotListen(f"Cannot listen on {host} port {port}: {reason}. Set {name} to another.") from None
 
 

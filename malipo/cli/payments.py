@@ -83,6 +83,8 @@ def _why(case: Case, settings: Settings) -> str | None:
     if case.is_contradicted:
         said = "not paid" if transaction.status is Status.COMPLETED else "paid"
         return f"contradicted: the network now says that it was {said}"
+    if case.proposed is not None and transaction.status.is_final:
+        return f"proposed as {case.proposed}: another operator must approve or reject it"
     if transaction.status is not Status.PROCESSING or transaction.processing_at is None:
         return None
     if attention is not None:
@@ -162,7 +164,9 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
         return await resolve.reject(tx, arguments.payment, actor=_operator(actor, settings), now=now)
 
     resolved = write(settings, act)
-    return tell(arguments, _shown(resolved), "Rejected. The payment is as it was.")
+    transaction = resolved.transaction
+    what = f"{transaction.reference}, {money.display(transaction.amount)}, is still {transaction.status}"
+    return tell(arguments, _shown(resolved), f"Rejected: {what}.")
 
 
 def _operator(actor: Actor, settings: Settings) -> Actor:
@@ -182,7 +186,7 @@ def _sentence(resolved: Resolved) -> str:
     if not resolved.is_done:
         return (
             f"Proposed: {what}, {resolved.truth}. Another operator must look at the evidence "
-            f"(malipo payments show {transaction.id}), then: malipo payments approve {transaction.id}"
+            f"(malipo payments show {transaction.reference}), then: malipo payments approve {transaction.reference}"
         )
     if resolved.is_of_contradiction:
         return (

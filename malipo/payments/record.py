@@ -98,7 +98,10 @@ async def resolve(tx: Tx, transaction: Transaction, truth: Cause, *, now: dateti
     posting = resolution_of(transaction, truth)
     wallets = await ledger.lock(tx, [transaction.merchant_id])
     if not wallets[transaction.merchant_id].can_bear(posting.moves):
-        raise WalletTooLow(f"The wallet holds only {money.display(wallets[transaction.merchant_id].available)}.")
+        held = money.display(wallets[transaction.merchant_id].available)
+        raise WalletTooLow(
+            f"This takes more from the wallet than it holds, which is {held}. Try again when there is more."
+        )
     await ledger.post(tx, wallets, [posting], now=now)
 
 

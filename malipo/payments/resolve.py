@@ -51,7 +51,7 @@ class Resolved:
 
 async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Actor, now: datetime) -> Resolved:
     """Say what became of a payment. For a collection that is enough."""
-    if not 10 <= len(finding.evidence) <= 1000:
+    if not 10 <= len(finding.evidence) <= 1000 or not finding.evidence.isprintable():
         raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
     case = await _case(tx, id_or_reference, finding.truth)
     transaction = case.transaction

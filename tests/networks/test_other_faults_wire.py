@@ -115,12 +115,12 @@ async def test_silence_at_the_door_sent_nothing(wire: Wire) -> None:
 
 
 async def test_a_call_takes_no_longer_than_the_connector_says(wire: Wire) -> None:
-    """Each step is slow, and the last one never ends."""
+    """The way in is slow, twice, and the last step never ends."""
 
     async def crawl(call: Call) -> float:
         async with Teller.opened() as teller:
-            teller.always(call.entry, replace(call.entry_given, delay_seconds=0.7))
-            teller.expect(call.line, replace(http("401 Unauthorized"), delay_seconds=0.7), Reply(after=After.HANG))
+            teller.always(call.entry, replace(call.entry_given, delay_seconds=0.45))
+            teller.expect(call.line, http("401 Unauthorized"), Reply(after=After.HANG))
             connector = call.connect(teller.port, wire, timeout_seconds=1)
             began = asyncio.get_running_loop().time()
             await call.make(connector)

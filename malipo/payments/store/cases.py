@@ -67,11 +67,13 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
 
 
 async def find_contradicted(connection: Conn) -> list[Case]:
-    """Payments of which a network said one thing, and then the other, and nobody has cleared it up."""
+    """Payments that have ended and are in doubt: their network said one thing and then the other, or an operator does."""
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
-        WHERE (t.merchant_id, t.id) IN ({_CONTRADICTED})
+        WHERE (t.merchant_id, t.id) IN (
+            {_CONTRADICTED} UNION
+            SELECT merchant_id, transaction_id FROM resolutions WHERE ended_at IS NULL AND is_of_contradiction)
         ORDER BY t.ended_at
         """
     )
