@@ -112,7 +112,7 @@ def test_a_trick_is_not_read_and_takes_no_time(name: str) -> None:
     read = xml.read(content)
     # Only a leaf's own text is read: what stands around a child may be left out, but half of it is no answer.
     assert read is None or (name.startswith("words a") and "child" in name and not read.get("b")), read
-    assert time.perf_counter() - began < 0.5
+    assert time.perf_counter() - began < 1
 
 
 @pytest.mark.parametrize(

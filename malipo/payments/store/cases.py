@@ -67,7 +67,7 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
 
 
 async def find_contradicted(connection: Conn) -> list[Case]:
-    """Payments that have ended and are in doubt: their network said one thing and then the other, or an operator does."""
+    """Payments that have ended and are in doubt: their network contradicts itself, or an operator contradicts it."""
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
@@ -86,6 +86,7 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
         """
         SELECT merchant_id, id FROM transactions WHERE reference = $1
         UNION SELECT merchant_id, transaction_id FROM dispatches WHERE transaction_id = $1
+        UNION SELECT merchant_id, transaction_id FROM resolutions WHERE transaction_id = $1
         UNION SELECT merchant_id, cause_id FROM moves WHERE cause_id = $1 AND step IN ('contradiction', 'resolution')
         """,
         id_or_reference,
