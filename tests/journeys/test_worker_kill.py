@@ -491,12 +491,13 @@ async def test_a_claim_that_hangs_in_its_commit_is_nobody_elses_and_holds_nobody
         await _take_four(home, "57")
         trap = wire.trap(Fault.HOLD, after=CLAIMS)
         direct = Elsewhere(home.direct_url, home.settings)
-        async with a_worker(home), a_worker(direct):
-            await asyncio.wait_for(trap.sprung.wait(), 10)
-            late = await home.take("MPESA", "DISBURSEMENT", "+255754588001")
-            await until(lambda: _has_completed(home, late), seconds=15, what="somebody else's payment")
-            trap.may_pass.set()
-            await home.until_all_ended()
+        async with a_worker(home):
+            await asyncio.wait_for(trap.sprung.wait(), 30)
+            async with a_worker(direct):
+                late = await home.take("MPESA", "DISBURSEMENT", "+255754588001")
+                await until(lambda: _has_completed(home, late), seconds=30, what="somebody else's payment")
+                trap.may_pass.set()
+                await home.until_all_ended()
 
         await _assert_each_was_sent_once(home)
 
