@@ -30,6 +30,7 @@ from tests.simulator.processes import ROOT, Sim
 from tests.simulator.processes import start as start_simulator
 
 WALLET = 1_000_000
+PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}
 
 # The first questions come at once. A merchant's lease on a claim is the worker's to say.
 AT_ONCE: dict[str, Any] = HURRY | {
@@ -68,6 +69,12 @@ class Hamlet:
         initiated = await self.service.initiate(replace(asked, draft=replace(asked.draft, phone=phone)))
         return initiated.transaction.id
 
+    async def take_four(self, middle: str, *, row: str = "001") -> None:
+        """A collection and a payout on each of two networks; `middle` are two digits that nobody else uses."""
+        for channel, prefix in PREFIXES.items():
+            await self.take(channel, "COLLECTION", f"{prefix}{middle}0{row}", 1100)
+            await self.take(channel, "DISBURSEMENT", f"{prefix}{middle}1{row}", 1200)
+
     async def rows(self) -> dict[str, dict[str, Any]]:
         """Every payment, with what is still to be done about it."""
         async with self.database.read() as connection:
@@ -92,6 +99,32 @@ class Hamlet:
         bodies = [each["body"] for each in seen if each["direction"] == "in" and each["method"] == "POST"]
         keys = [row["network_key"] for row in (await self.rows()).values()]
         return Counter({key: sum(key in body for body in bodies) for key in keys})
+
+    async def are_on_their_way(self) -> bool:
+        """Whether each was asked for once."""
+        return set((await self.requests()).values()) == {1}
+
+    async def have_moved(self) -> bool:
+        """Whether the network has moved the money of all."""
+        keys = {row["network_key"] for row in (await self.rows()).values()}
+        return keys <= {each["reference"] for each in (await self.sim("GET", "/api/book"))["movements"]}
+
+    async def make_commits_slow(self, event: str, condition: str) -> None:
+        """Let the server work for a while inside the COMMIT of whoever does this."""
+        async with self.database.begin() as tx:
+            await tx.execute(
+                f"""
+                CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS
+                    'BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END';
+                CREATE CONSTRAINT TRIGGER slow AFTER {event} DEFERRABLE INITIALLY DEFERRED
+                    FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION dawdle();
+                """
+            )
+
+    async def assert_each_was_sent_once(self) -> None:
+        assert set((await self.requests()).values()) == {1}
+        assert {row["status"] for row in (await self.rows()).values()} == {"COMPLETED"}
+        await self.assert_books_agree()
 
     async def assert_books_agree(self) -> None:
         """Each phone was charged or paid exactly once, or not at all, as its payment says; and the audit is clean."""

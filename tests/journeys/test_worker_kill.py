@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from malipo.payments.submit import Claim
-from tests.conftest import create_database, free_port
+from tests.conftest import create_database
 from tests.journeys import witness
-from tests.journeys.hamlet import Hamlet, Mortal, a_mortal, a_real_worker, hamlet, networks
-from tests.journeys.town import Elsewhere, a_worker, until
-from tests.journeys.wire import Fault, Wire, wire_to
+from tests.journeys.hamlet import PREFIXES, Hamlet, Mortal, a_mortal, a_real_worker, hamlet, networks
+from tests.journeys.town import a_worker, until
 from tests.simulator.processes import Sim
 
 # Each named point of a payment's way, and at which coming to it the worker dies: at the first, so that nothing else has
@@ -43,7 +42,6 @@ DEATHS = [
 # Ordinary ones, and those whose reply is lost, so that only a question can end them.
 ROWS = ("001", "105")
 pytestmark = pytest.mark.timeout(300)  # All deaths are died in the setup of the first test.
-PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}
 _AT_ONCE = 6  # How many of these deaths are died at once, on a machine with little to spare.
 
 
@@ -51,6 +49,13 @@ _AT_ONCE = 6  # How many of these deaths are died at once, on a machine with lit
 async def sim() -> AsyncIterator[Sim]:
     async with networks() as sim:
         yield sim
+
+
+@pytest.fixture(scope="module")
+async def slow() -> AsyncIterator[Sim]:
+    """Networks whose row 103 takes two seconds to answer."""
+    async with networks(speed=4) as slow:
+        yield slow
 
 
 @dataclass(frozen=True)
@@ -142,24 +147,11 @@ async def home(sim: Sim, postgres: str, template: str) -> AsyncIterator[Hamlet]:
         yield home
 
 
-async def _take_four(home: Hamlet, middle: str, *, row: str = "001") -> None:
-    """A collection and a payout on each network."""
-    for channel, prefix in PREFIXES.items():
-        await home.take(channel, "COLLECTION", f"{prefix}{middle}0{row}", 1100)
-        await home.take(channel, "DISBURSEMENT", f"{prefix}{middle}1{row}", 1200)
-
-
-async def _assert_each_was_sent_once(home: Hamlet) -> None:
-    assert set((await home.requests()).values()) == {1}
-    assert {row["status"] for row in (await home.rows()).values()} == {"COMPLETED"}
-    await home.assert_books_agree()
-
-
 @pytest.mark.parametrize("row", ["103", "001"], ids=["that the network has", "that the network has yet to read"])
 async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
-    postgres: str, template: str, tmp_path: Path, row: str
+    slow: Sim, postgres: str, template: str, tmp_path: Path, row: str
 ) -> None:
-    async with networks(speed=4) as slow, _home(slow, postgres, template, not_found_seconds=10) as home:
+    async with _home(slow, postgres, template, not_found_seconds=10) as home:
         for channel, prefix in PREFIXES.items():
             await home.take(channel, "DISBURSEMENT", f"{prefix}400{row}")
             if row == "001":
@@ -178,7 +170,7 @@ async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
         await slow.control(all={"latencySeconds": 0})
         async with a_worker(home):
             await home.until_all_ended()
-        await _assert_each_was_sent_once(home)
+        await home.assert_each_was_sent_once()
 
 
 async def _waits(home: Hamlet, condition: str) -> bool:
@@ -202,11 +194,11 @@ async def test_a_worker_killed_while_its_answer_waits_for_a_lock_pays_once(home:
     async with a_worker(home):
         await home.until_all_ended()
 
-    await _assert_each_was_sent_once(home)
+    await home.assert_each_was_sent_once()
 
 
 async def test_a_worker_killed_inside_the_commit_of_an_answer_pays_once(home: Hamlet, tmp_path: Path) -> None:
-    await _make_commits_slow(home, "UPDATE ON transactions", "NEW.status = 'COMPLETED'")
+    await home.make_commits_slow("UPDATE ON transactions", "NEW.status = 'COMPLETED'")
     await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684420001")
 
     with a_mortal(home, tmp_path) as worker:
@@ -218,20 +210,7 @@ async def test_a_worker_killed_inside_the_commit_of_an_answer_pays_once(home: Ha
     async with a_worker(home):
         await home.until_all_ended()
 
-    await _assert_each_was_sent_once(home)
-
-
-async def _make_commits_slow(home: Hamlet, event: str, condition: str) -> None:
-    """Let the server work for a while inside the COMMIT of whoever does this."""
-    async with home.database.begin() as tx:
-        await tx.execute(
-            f"""
-            CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS
-                'BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END';
-            CREATE CONSTRAINT TRIGGER slow AFTER {event} DEFERRABLE INITIALLY DEFERRED
-                FOR EACH ROW WHEN ({condition}) EXECUTE FUNCTION dawdle();
-            """
-        )
+    await home.assert_each_was_sent_once()
 
 
 @asynccontextmanager
@@ -273,7 +252,7 @@ async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes
 async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_when_it_wakes(
     home: Hamlet, tmp_path: Path, point: str, act: str
 ) -> None:
-    await _take_four(home, "44" if act == "send" else "45")
+    await home.take_four("44" if act == "send" else "45")
 
     async def heard() -> int:
         async with home.database.read() as connection:
@@ -288,7 +267,7 @@ async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_wh
         worker.process.send_signal(signal.SIGCONT)
         await until(has_told, what="its telling what it had heard")
 
-    await _assert_each_was_sent_once(home)
+    await home.assert_each_was_sent_once()
 
 
 async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_of(
@@ -300,7 +279,7 @@ async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_
     async with _asleep(home, tmp_path, "sending") as worker:
         assert (await home.rows())[id_]["failure_code"] == "not_received"
         worker.process.send_signal(signal.SIGCONT)
-        await until(lambda: _have_moved(home), what="the customer's being charged")
+        await until(home.have_moved, what="the customer's being charged")
 
         async def is_found_out() -> bool:
             async with home.database.read() as connection:
@@ -340,34 +319,6 @@ async def _has_heard(home: Hamlet, act: str, verdict: str) -> bool:
         return bool(await connection.fetchval(query, act, verdict))
 
 
-async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, template: str) -> None:
-    async with (
-        networks(speed=4) as slow,
-        _wired(slow, postgres, template, database_patience_seconds=1) as (wire, home),
-        a_worker(home),
-    ):
-        for channel, prefix in PREFIXES.items():
-            await home.take(channel, "DISBURSEMENT", f"{prefix}490103")
-        await until(lambda: _are_taken(home), pause=0.02, what="requests on their way")
-        wire.go_away()
-        await until(lambda: _have_moved(home), what="the network's paying")
-        await asyncio.sleep(2.5)  # Longer than anybody's patience.
-        assert {row["status"] for row in (await home.rows()).values()} == {"PROCESSING"}
-        wire.come_back()
-        await home.until_all_ended(seconds=10)  # The lease is minutes: nobody else would have ended them.
-
-        await _assert_each_was_sent_once(home)
-
-
-async def _are_taken(home: Hamlet) -> bool:
-    return set((await home.requests()).values()) == {1}
-
-
-async def _have_moved(home: Hamlet) -> bool:
-    keys = {row["network_key"] for row in (await home.rows()).values()}
-    return keys <= {each["reference"] for each in (await home.sim("GET", "/api/book"))["movements"]}
-
-
 async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent(home: Hamlet, tmp_path: Path) -> None:
     for number in range(3):
         await home.take("MPESA", "DISBURSEMENT", f"+25575449{number}001")
@@ -387,7 +338,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
     assert (await home.service.submit(claim)).to_send == []
     async with a_worker(home):
         await home.until_all_ended()
-    await _assert_each_was_sent_once(home)
+    await home.assert_each_was_sent_once()
 
 
 async def _has_expired(home: Hamlet) -> bool:
@@ -395,8 +346,8 @@ async def _has_expired(home: Hamlet) -> bool:
         return not await connection.fetchval("SELECT count(*) FROM dispatches WHERE due_at > now()")
 
 
-async def test_what_one_worker_is_sending_no_other_asks_about(postgres: str, template: str) -> None:
-    async with networks(speed=4) as slow, _home(slow, postgres, template) as home:
+async def test_what_one_worker_is_sending_no_other_asks_about(slow: Sim, postgres: str, template: str) -> None:
+    async with _home(slow, postgres, template) as home:
         for channel, prefix in PREFIXES.items():
             await home.take(channel, "DISBURSEMENT", f"{prefix}499103")
         async with a_worker(home), a_worker(home):
@@ -407,17 +358,17 @@ async def test_what_one_worker_is_sending_no_other_asks_about(postgres: str, tem
                 "SELECT DISTINCT ON (transaction_id) act FROM hearings ORDER BY transaction_id, id"
             )
         assert [row["act"] for row in acts] == ["send", "send"]
-        await _assert_each_was_sent_once(home)
+        await home.assert_each_was_sent_once()
 
 
 async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_new(
-    postgres: str, template: str, tmp_path: Path
+    slow: Sim, postgres: str, template: str, tmp_path: Path
 ) -> None:
-    async with networks(speed=4) as slow, _home(slow, postgres, template) as home:
+    async with _home(slow, postgres, template) as home:
         for number in range(3):
             await home.take("AIRTEL_MONEY", "DISBURSEMENT", f"+25568449{number}103")
         with a_real_worker(home, tmp_path) as worker:
-            await until(lambda: _are_taken(home), pause=0.02, what="requests on their way")
+            await until(home.are_on_their_way, pause=0.02, what="requests on their way")
             worker.process.terminate()
             await until(lambda: _has_left_the_bell(home), pause=0.02, what="its hearing that")
             late = await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684495001")
@@ -431,124 +382,3 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
 
 async def _has_left_the_bell(home: Hamlet) -> bool:
     return not await _waits(home, "application_name = 'malipo bell'")
-
-
-@asynccontextmanager
-async def _wired(sim: Sim, postgres: str, template: str, **settings: Any) -> AsyncIterator[tuple[Wire, Hamlet]]:
-    """A hamlet whose workers have the database at the end of a wire; it is itself not."""
-    url = await create_database(postgres, template)
-    async with wire_to(url) as (wire, via), hamlet(sim, url, via=via, **settings) as home:
-        yield wire, home
-        wire.come_back()
-        wire.speak_again()
-
-
-# What only a claim runs, and what only an answer runs.
-CLAIMS = "claim = $4, next_act = 'sending'"
-HEARS = "INSERT INTO hearings"
-
-
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.HANG_AFTER])
-async def test_what_was_claimed_by_a_commit_that_nobody_heard_of_is_sent_once(
-    sim: Sim, postgres: str, template: str, fault: Fault
-) -> None:
-    """With a lease of minutes: nobody else would take it up in time."""
-    async with _wired(sim, postgres, template, database_patience_seconds=3) as (wire, home):
-        await _take_four(home, f"5{fault.value}")
-        trap = wire.trap(fault, after=CLAIMS)
-        async with a_worker(home):
-            await home.until_all_ended(seconds=20)
-
-        assert trap.sprung.is_set()
-        await _assert_each_was_sent_once(home)
-
-
-async def test_what_is_claimed_while_the_server_still_commits_is_sent_once(
-    sim: Sim, postgres: str, template: str
-) -> None:
-    """The worker asks for its claim too early, and finds nothing. What it took is found by the next one."""
-    async with _wired(sim, postgres, template) as (wire, home):
-        await _make_commits_slow(home, "UPDATE ON dispatches", "NEW.next_act = 'sending'")
-        await home.take("MPESA", "COLLECTION", "+255754560001")
-        await home.take("MPESA", "DISBURSEMENT", "+255754561001")
-        trap = wire.trap(Fault.CUT_DURING, after=CLAIMS)
-        async with a_worker(home, lease_seconds=2):
-            await home.until_all_ended()
-
-        assert trap.sprung.is_set()
-        requests = await home.requests()
-        for row in (await home.rows()).values():
-            assert row["status"] == "COMPLETED" or row["failure_code"] == "not_received"
-            assert row["status"] == "COMPLETED" or row["type"] == "COLLECTION"
-            assert requests[row["network_key"]] == (row["status"] == "COMPLETED")
-        await home.assert_books_agree()
-
-
-async def test_a_claim_that_hangs_in_its_commit_is_nobody_elses_and_holds_nobody_up(
-    sim: Sim, postgres: str, template: str
-) -> None:
-    async with _wired(sim, postgres, template, database_patience_seconds=60) as (wire, home):
-        await _take_four(home, "57")
-        trap = wire.trap(Fault.HOLD, after=CLAIMS)
-        direct = Elsewhere(home.direct_url, home.settings)
-        async with a_worker(home):
-            await asyncio.wait_for(trap.sprung.wait(), 30)
-            async with a_worker(direct):
-                late = await home.take("MPESA", "DISBURSEMENT", "+255754588001")
-                await until(lambda: _has_completed(home, late), seconds=30, what="somebody else's payment")
-                trap.may_pass.set()
-                await home.until_all_ended()
-
-        await _assert_each_was_sent_once(home)
-
-
-async def _has_completed(home: Hamlet, id_: str) -> bool:
-    return bool((await home.rows())[id_]["status"] == "COMPLETED")
-
-
-@pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER])
-async def test_an_answer_whose_commit_is_cut_ends_its_payment_once(
-    sim: Sim, postgres: str, template: str, fault: Fault
-) -> None:
-    async with _wired(sim, postgres, template) as (wire, home):
-        await _take_four(home, f"6{fault.value}")
-        traps = [wire.trap(fault, after=HEARS) for _ in range(3)]
-        async with a_worker(home):
-            await home.until_all_ended()
-
-        assert all(trap.sprung.is_set() for trap in traps)
-        await _assert_each_was_sent_once(home)
-
-
-async def test_an_answer_whose_commit_is_cut_is_counted_once(sim: Sim, postgres: str, template: str) -> None:
-    """Three answers that the network has nothing must be three answers."""
-    async with _wired(sim, postgres, template, poll_seconds="2,3600") as (wire, home):
-        id_ = await home.take("MPESA", "COLLECTION", "+255754650108")
-        async with a_worker(home):
-            await until(lambda: _stands(home, id_, next_act="ask"), what="the reply")
-            trap = wire.trap(Fault.CUT_AFTER, after=HEARS)
-            await asyncio.wait_for(trap.sprung.wait(), 10)
-            await until(lambda: _stands(home, id_, not_founds=1), seconds=5, what="one answer")
-            await wire.until_quiet(seconds=0.5)
-
-        assert await _stands(home, id_, not_founds=1)
-
-
-async def test_a_request_that_provably_did_not_leave_is_counted_so_once(sim: Sim, postgres: str, template: str) -> None:
-    """Counted twice, the refusal of a second sending would later be taken for the refusal of the only one."""
-    closed = f"http://127.0.0.1:{free_port()}"
-    async with _wired(sim, postgres, template, mpesa_base_url=closed) as (wire, home):
-        id_ = await home.take("MPESA", "DISBURSEMENT", "+255754660001")
-        trap = wire.trap(Fault.CUT_AFTER, after=HEARS)
-        async with a_worker(home):
-            await asyncio.wait_for(trap.sprung.wait(), 10)
-            await asyncio.wait_for(trap.server_is_done.wait(), 10)
-            await until(lambda: _stands(home, id_, next_act="send"), what="its being put back")
-            await asyncio.sleep(0.5)  # The answer is written down again in less.
-
-        assert await _stands(home, id_, next_act="send", sends=0), (await home.rows())[id_]
-
-
-async def _stands(home: Hamlet, id_: str, **expected: Any) -> bool:
-    row = (await home.rows())[id_]
-    return all(row[name] == value for name, value in expected.items())
