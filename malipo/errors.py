@@ -9,6 +9,7 @@
     └── TooMany             not so often; says how long to wait
     Unavailable             we cannot do it now; nothing has changed
     OutcomeUnknown          we do not know whether it was done; ask again with the same key
+    Impossible              the machine does not let us: a port, a file, another program
 
 Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
 in `api/errors.py`.
@@ -82,3 +83,7 @@ class OutcomeUnknown(Unavailable):
             "It is not known whether this was done. Send it again with the same Idempotency-Key, "
             "or look whether it was done, before you start anew."
         )
+
+
+class Impossible(Exception):  # noqa: N818
+    """One sentence for whoever started us, and nothing to show for it."""

@@ -15,6 +15,7 @@ from malipo import log
 from malipo.api.app import App
 from malipo.api.protocol import Protocol
 from malipo.db import Database
+from malipo.errors import Impossible
 from malipo.service import Service
 from malipo.settings import Settings
 
@@ -23,7 +24,7 @@ _STOP_SECONDS = 15
 _KEEP_ALIVE_SECONDS = 75
 
 
-class CannotListen(Exception):  # noqa: N818
+class CannotListen(Impossible):
     """Somebody else has the address, or it is not ours."""
 
 

@@ -7,18 +7,32 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import NoReturn
 
 from malipo import settings as settings_
-from malipo.api.server import CannotListen
-from malipo.cli import demo, keys, ledger, merchants, networks, operators, payments, serving, tariffs, wallet
-from malipo.cli.simulated import NoSimulator
 from malipo.db import ConnectionLost
-from malipo.db.embedded import EmbeddedError
-from malipo.db.migrate import SchemaTooNew
-from malipo.errors import Refusal
+from malipo.errors import Impossible, Refusal
 
 Command = Callable[[argparse.Namespace, settings_.Settings], int]
+
+# Which room each command is in. Only that one is entered: most commands need neither HTTP nor a network.
+_ROOMS = {
+    "demo": "demo",
+    "serve": "serving",
+    "api": "serving",
+    "worker": "working",
+    "migrate": "migrating",
+    "merchant": "merchants",
+    "key": "keys",
+    "tariff": "tariffs",
+    "wallet": "wallet",
+    "payments": "payments",
+    "networks": "networks",
+    "ledger": "ledger",
+    "operators": "operators",
+    "audit": "operators",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -28,17 +42,19 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(2)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """All commands, or as many as this one needs."""
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for room in (demo, serving, merchants, keys, tariffs, wallet, payments, networks, ledger, operators):
-        room.add_commands(commands)
+    rooms = [_ROOMS[command]] if command in _ROOMS else dict.fromkeys(_ROOMS.values())
+    for room in rooms:
+        import_module(f"malipo.cli.{room}").add_commands(commands)
     return top
 
 
 def run(arguments: Sequence[str]) -> int:
     try:
-        parsed = parser().parse_args(arguments)
+        parsed = parser(arguments[0] if arguments else None).parse_args(arguments)
         command: Command = parsed.command
         return command(parsed, settings_.read(os.environ))
     except settings_.BadSettings as error:
@@ -46,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
     except Refusal as refusal:
         told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
         return _complain(*(told or [refusal.message]), code=2)
-    except (CannotListen, EmbeddedError, NoSimulator, SchemaTooNew) as error:
+    except Impossible as error:
         return _complain(str(error), code=1)
     except ConnectionLost as error:
         return _complain(f"The database does not answer: {error}", code=1)

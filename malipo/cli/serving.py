@@ -1,7 +1,6 @@
-"""malipo serve, api, worker and migrate: the service itself, and its parts for a fleet."""
+"""malipo serve and api: the service itself, and its part for a fleet that answers."""
 
 import argparse
-import asyncio
 import os
 import sys
 from typing import Any
@@ -10,15 +9,14 @@ import uvloop
 
 from malipo import log
 from malipo.api.server import serve as serve_api
-from malipo.cli.children import UNTIL_STDIN_CLOSES, Children, until_stdin_closes
-from malipo.cli.work import add_act, database_url, tell, with_database
+from malipo.cli.children import Children
+from malipo.cli.work import database_url
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.merchants.store import merchants
 from malipo.networks.connect import connect
 from malipo.networks.wire import Wire
 from malipo.settings import Settings, require
-from malipo.worker.run import serve as serve_worker
 
 DEMO_MERCHANT = "Demo Shop"
 
@@ -28,10 +26,6 @@ def add_commands(commands: Any) -> None:
     serve.set_defaults(command=_serve)
     api = commands.add_parser("api", help="run one API process on a migrated database")
     api.set_defaults(command=_api)
-    worker = commands.add_parser("worker", help="run one worker: it speaks to the networks")
-    worker.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
-    worker.set_defaults(command=_worker)
-    add_act(commands, "migrate", _migrate, "bring the database's schema up to date")
 
 
 def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -64,29 +58,3 @@ def _api(arguments: argparse.Namespace, settings: Settings) -> int:
     with database_url(settings) as url:
         uvloop.run(serve_api(settings, url))
     return 0
-
-
-def _worker(arguments: argparse.Namespace, settings: Settings) -> int:
-    log.configure(level=settings.log_level, stream=sys.stderr)
-    with database_url(settings) as url:
-        uvloop.run(_work(settings, url, with_stdin=arguments.until_stdin_closes))
-    return 0
-
-
-async def _work(settings: Settings, url: str, *, with_stdin: bool) -> None:
-    stop = asyncio.Event()
-    watching = asyncio.ensure_future(until_stdin_closes(stop)) if with_stdin else None
-    try:
-        await serve_worker(settings, url, stop)
-    finally:
-        if watching is not None:
-            watching.cancel()
-
-
-def _migrate(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> int:
-        async with database.read() as connection:
-            return int(await connection.fetchval("SELECT max(number) FROM schema_migrations"))
-
-    number = with_database(settings, act)
-    return tell(arguments, {"migration": number}, f"The schema is at migration {number}.")

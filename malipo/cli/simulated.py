@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from malipo.errors import Impossible
 from malipo.settings import Settings, variable
 
 _READY_SECONDS = 15.0
@@ -66,7 +67,7 @@ _SETTINGS: dict[str, dict[str, str]] = {
 }
 
 
-class NoSimulator(Exception):  # noqa: N818
+class NoSimulator(Impossible):
     """It did not start."""
 
 

@@ -9,6 +9,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+from malipo.errors import Impossible
+
 _OLDEST_MAJOR = 15
 _PLACES = (
     "/usr/lib/postgresql/*/bin",
@@ -19,7 +21,7 @@ _PLACES = (
 )
 
 
-class EmbeddedError(Exception):
+class EmbeddedError(Impossible):
     """The server could not be had. The text is a sentence for the operator."""
 
 

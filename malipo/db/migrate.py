@@ -10,6 +10,7 @@ from importlib import resources
 
 from malipo import log
 from malipo.db import Database, Tx
+from malipo.errors import Impossible
 
 # Any number that no other program uses on this database: "mali" in ASCII.
 _LOCK = 0x6D616C69
@@ -24,7 +25,7 @@ class Migration:
     sql: str
 
 
-class SchemaTooNew(Exception):  # noqa: N818
+class SchemaTooNew(Impossible):
     """The database was migrated by a newer malipo; this one must not touch it."""
 
 

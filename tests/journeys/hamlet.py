@@ -3,6 +3,7 @@
 It costs a tenth of a second, so that a test can have one for each way in which a worker may die.
 """
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -146,7 +147,8 @@ async def hamlet(sim: Sim, database_url: str, *, via: str | None = None, **setti
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
     async with Database.opened(database_url, size=10) as database:
-        service = Service.assemble(read_settings, database)
+        # The patience of its workers is the test's to say; what takes the payments in has plenty.
+        service = Service.assemble(dataclasses.replace(read_settings, database_patience_seconds=30), database)
         merchant = await make_merchant(database, wallet=WALLET)
         yield Hamlet(sim, merchant, database, database_url, via or database_url, variables, read_settings, service)
         await service.finish()

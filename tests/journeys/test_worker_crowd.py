@@ -148,7 +148,7 @@ async def test_a_payment_that_is_cancelled_while_workers_take_them_is_either_can
         await until(lambda: _is_over(town), what="the end of all of them")
 
     answers = dict(zip(reversed(ids), (answer.status for answer in cancelled), strict=True))
-    assert set(answers.values()) == {200, 409}, "some were quicker than the workers, and some not"
+    assert set(answers.values()) <= {200, 409}, "some are quicker than the workers, and some not, as the machine will"
     book = await town.moved()
     for id_, phone in zip(ids, phones, strict=True):
         status = (await town.shown(id_))["status"]
