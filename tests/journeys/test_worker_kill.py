@@ -222,8 +222,16 @@ async def _asleep(home: Hamlet, folder: Path, point: str) -> AsyncIterator[Morta
             return worker.is_stopped
 
         await until(is_stopped, pause=0.02, what="sleep")
+        # What it has open, the server ends after ten seconds by itself. We have no time to lose.
+        async with home.database.read() as connection:
+            await connection.execute(
+                """
+                SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+                """
+            )
         async with a_worker(home):
-            await home.until_all_ended()
+            await home.until_all_ended(seconds=60)
         yield worker
 
 
