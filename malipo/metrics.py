@@ -57,6 +57,14 @@ class Metrics:
             "malipo_network_down", "1 while nothing is sent to a network", ["network"], registry=self._registry
         )
 
+        self._attempts = Counter(
+            "malipo_webhook_attempts", "Attempts to deliver a webhook", ["answer"], registry=self._registry
+        )
+        self._attempt_seconds = Histogram(
+            "malipo_webhook_seconds", "Time of an attempt to deliver", buckets=_SECONDS, registry=self._registry
+        )
+        self._deliveries = Gauge("malipo_webhooks_under_way", "Deliveries under way", registry=self._registry)
+
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         key = (method, route, status)
         if key not in self._of_request:  # To look labels up by their names costs more than to count.
@@ -94,6 +102,14 @@ class Metrics:
 
     def watch_circuit(self, network: str, is_open: Callable[[], bool]) -> None:
         self._down.labels(network).set_function(is_open)
+
+    def count_attempt(self, status: int | None, seconds: float) -> None:
+        """Counted by the first digit of the answer: 2xx was delivered."""
+        self._attempts.labels(f"{status // 100}xx" if status is not None else "none").inc()
+        self._attempt_seconds.observe(seconds)
+
+    def watch_deliveries(self, under_way: Callable[[], float]) -> None:
+        self._deliveries.set_function(under_way)
 
     def expose_on(self, host: str, port: int) -> None:
         """Answer Prometheus on a port of its own, for a process that has no other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from malipo.clock import Clock
 from malipo.db import Conn, ConnectionLost, Contention, Database, DataError, Tx
 from malipo.db.bell import Bell
 from malipo.db.group import Act, Group
+from malipo.db.watch import Watch
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admit, Admitted, Knock
@@ -26,19 +27,32 @@ from malipo.metrics import Metrics
 from malipo.networks.connect import Networks, connect
 from malipo.networks.contract import Channel
 from malipo.networks.wire import Wire
+from malipo.outbox import feed
 from malipo.payments.cancel import Cancel, Cancellation
+from malipo.payments.effects import event_of
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.pursuit import Rules
 from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
-from malipo.payments.submit import Claim, Submit, Taken
-from malipo.payments.transaction import Transaction
-from malipo.payments.watch import Watch
+from malipo.payments.store import transactions
+from malipo.payments.store.transactions import Key as TransactionKey
+from malipo.payments.submit import Claim, Submit, Taken, lapse
+from malipo.payments.transaction import Status, Transaction
+from malipo.seal import Seal
 from malipo.settings import Settings
+from malipo.webhooks.deliver import Record
+from malipo.webhooks.delivery import Attempt, Delivery
+from malipo.webhooks.post import Post
+from malipo.webhooks.store import history
 
 Granted = TypeVar("Granted", Admitted, Initiated, Outcome)
 Found = TypeVar("Found")
 
+# What the bell is rung for, beside a channel: something was told, or a delivery was asked for.
+EVENTS_TOPIC = "events"
+WEBHOOKS_TOPIC = "webhooks"
+
+_MOST_LAPSED = 500
 # A key that is only looked up, or a page that is only read, is not worth ten seconds of anybody's time.
 _READING_PATIENCE_SECONDS = 3.0
 
@@ -49,21 +63,32 @@ class Service:
     clock: Clock
     metrics: Metrics
     database: Database
-    watch: Watch
+    statuses: Watch[TransactionKey, Status]
+    feeds: Watch[str, int]
+    deliveries: Watch[tuple[str, str], tuple[str, int]]
     login: Login
     networks: Networks
     bell: Bell
+    seal: Seal
+    post: Post
     _wire: Wire
     _admit: Group[Knock, Admitted | Refusal]
     _initiate: Group[Order, Initiated | Refusal]
     _cancel: Group[Cancellation, Outcome | Refusal]
     _submit: Group[Claim, Taken]
     _settle: Group[Report, Settled | None]
+    _record_attempt: Group[Attempt, Delivery | None]
 
     @classmethod
     def assemble(cls, settings: Settings, database: Database, *, clock: Clock = clocks.now) -> Service:
         patience = settings.database_patience_seconds
 
+        if settings.webhook_allow_private:
+            log.warning(
+                "webhook.private_allowed",
+                message="MALIPO_WEBHOOK_ALLOW_PRIVATE is on: webhooks may go to private addresses and over plain http. "
+                "It is for local work only.",
+            )
         metrics = Metrics()
         metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
 
@@ -73,6 +98,9 @@ class Service:
             return made
 
         wire = Wire()
+        keys = [settings.secret_key or secrets.token_hex(32)]
+        if settings.secret_key_previous is not None:
+            keys.append(settings.secret_key_previous)
         rules = Rules(poll_seconds=settings.poll_seconds, not_found_seconds=settings.not_found_seconds)
         limits = {
             RateClass.CREATE: settings.rate_limit_create,
@@ -84,16 +112,25 @@ class Service:
             clock=clock,
             metrics=metrics,
             database=database,
-            watch=Watch(database),
-            login=Login(database, Tokens(settings.secret_key or secrets.token_hex(32)), Passwords()),
+            statuses=Watch(database, transactions.find_statuses),
+            feeds=Watch(database, feed.find_latest),
+            deliveries=Watch(database, history.find_states),
+            login=Login(database, Tokens(*keys), Passwords()),
             networks=connect(settings, wire),
             bell=Bell(database),
+            seal=Seal(*keys),
+            post=Post(
+                allow_private=settings.webhook_allow_private,
+                ports=settings.webhook_ports,
+                timeout_seconds=settings.webhook_timeout_seconds,
+            ),
             _wire=wire,
             _admit=group("admit", Admit(limits=limits, clock=clock), min(patience, _READING_PATIENCE_SECONDS)),
             _initiate=group("initiate", Initiate(clock=clock)),
             _cancel=group("cancel", Cancel(clock=clock)),
             _submit=group("submit", Submit(clock=clock)),
             _settle=group("settle", Settle(clock=clock, rules=rules)),
+            _record_attempt=group("record_attempt", Record(clock=clock, retry_seconds=settings.webhook_retry_seconds)),
         )
 
     @property
@@ -128,26 +165,40 @@ class Service:
             draft = replace(order.draft, reference=self.reference_of(suffix), network_key=suffix)
             initiated = _granted(await self._initiate(replace(order, draft=draft)))
         if not initiated.is_replay:
-            self._count(initiated.transaction)
+            self._note(initiated.transaction)
             self.bell.ring(initiated.transaction.channel)
         return initiated
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
         outcome = _granted(await self._cancel(cancellation))
         if outcome.has_moved:
-            self._count(outcome.transaction)
+            self._note(outcome.transaction)
         return outcome.transaction
 
     async def submit(self, claim: Claim) -> Taken:
         taken = await self._submit(claim)
         for each in [*taken.to_send, *taken.lapsed]:
-            self._count(each)
+            self._note(each)
         return taken
+
+    async def lapse(self, channels: Sequence[Channel], *, route: str | None) -> None:
+        """End the collections that nobody could send in time, while their route is down or there is none."""
+        async with self.database.begin() as tx:
+            lapsed = await lapse(
+                tx,
+                channels,
+                route=route,
+                lapse_seconds=self.settings.lapse_seconds,
+                most=_MOST_LAPSED,
+                now=self.clock(),
+            )
+        for each in lapsed:
+            self._note(each)
 
     async def settle(self, report: Report) -> Settled | None:
         settled = await self._settle(report)
         if settled is not None and settled.transaction.status is not settled.before:
-            self._count(settled.transaction)
+            self._note(settled.transaction)
             log.info(
                 "payment.settled",
                 transaction=settled.transaction.id,
@@ -157,8 +208,20 @@ class Service:
             )
         return settled
 
-    def _count(self, transaction: Transaction) -> None:
+    def _note(self, transaction: Transaction) -> None:
+        """A transaction has reached a status: that is counted, and whoever tells of it is woken."""
         self.metrics.count_transaction(transaction.type, transaction.channel, transaction.status)
+        if event_of(transaction) is not None:
+            self.bell.ring(EVENTS_TOPIC)
+
+    def wake_deliveries(self) -> None:
+        """Somebody has asked for a delivery."""
+        self.bell.ring(WEBHOOKS_TOPIC)
+
+    async def record_attempt(self, attempt: Attempt) -> Delivery | None:
+        delivery = await self._record_attempt(attempt)
+        self.metrics.count_attempt(attempt.status, attempt.took_ms / 1000)
+        return delivery
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
         return await self.database.ask(query, patience_seconds=_READING_PATIENCE_SECONDS)
@@ -184,13 +247,20 @@ class Service:
     def reference_of(self, suffix: str) -> str:
         return f"{self.settings.reference_prefix}-{suffix}"
 
+    def release_readers(self) -> None:
+        """Let everybody who waits for news go with what there is."""
+        self.statuses.release()
+        self.feeds.release()
+        self.deliveries.release()
+
     async def finish(self) -> None:
         """Answer everybody who has asked."""
-        self.watch.release()
-        groups = (self._admit, self._initiate, self._cancel, self._submit, self._settle)
+        self.release_readers()
+        groups = (self._admit, self._initiate, self._cancel, self._submit, self._settle, self._record_attempt)
         await asyncio.gather(*(each.finish() for each in groups))
         await self.bell.finish()
         await self._wire.close()
+        await self.post.close()
 
 
 def _granted(answer: Granted | Refusal) -> Granted:

@@ -190,6 +190,13 @@ class Fields:
             return default
         return int(value)
 
+    def boolean(self, name: str) -> bool | None:
+        value = self.raw(name)
+        if value is not None and not isinstance(value, bool):
+            self.wrong(name, "field_invalid", f"{name} must be true or false.")
+            return None
+        return value
+
     def page(self) -> int:
         return self.whole("page", 1, least=1, most=_MOST_PAGES)
 

@@ -108,9 +108,8 @@ async def retrieve(service: Service, caller: Admitted, request: Request) -> Resp
     fields.check()
     transaction = await _get(service, caller, request)
     if wait_seconds and not transaction.status.is_final:
-        await service.watch.until_changed(
-            transaction.merchant_id, transaction.id, transaction.status, seconds=wait_seconds
-        )
+        key = (transaction.merchant_id, transaction.id)
+        await service.statuses.until_changed(key, transaction.status, seconds=wait_seconds)
         transaction = await _get(service, caller, request)
     return success({"transaction": shown.retrieved(transaction)})
 

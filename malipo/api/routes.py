@@ -6,7 +6,22 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api import auth, callbacks, channels, contract, health, keys, metrics, payments, people, quote, wallet
+from malipo.api import (
+    auth,
+    callbacks,
+    channels,
+    contract,
+    deliveries,
+    events,
+    health,
+    keys,
+    metrics,
+    payments,
+    people,
+    quote,
+    wallet,
+    webhooks,
+)
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admitted
 from malipo.merchants.keys import Permission
@@ -67,6 +82,7 @@ ROUTES: list[AnyRoute] = [
     ByKey("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),
     ByKey("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
+    ByKey("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
     Open("POST", "/callbacks/{route}/{token}", callbacks.receive),
     Open("POST", "/merchant/auth/login", auth.log_in),
     Open("POST", "/merchant/auth/refresh", auth.refresh),
@@ -76,6 +92,18 @@ ROUTES: list[AnyRoute] = [
     ByToken("GET", "/merchant/api-keys", keys.list_, Right.LOOK),
     ByToken("POST", "/merchant/api-keys", keys.create, Right.RULE),
     ByToken("DELETE", "/merchant/api-keys/{id}", keys.revoke, Right.RULE),
+    ByToken("GET", "/merchant/webhooks", webhooks.list_, Right.LOOK),
+    ByToken("POST", "/merchant/webhooks", webhooks.create, Right.WORK),
+    ByToken("GET", "/merchant/webhooks/{id}", webhooks.retrieve, Right.LOOK),
+    ByToken("PATCH", "/merchant/webhooks/{id}", webhooks.change, Right.WORK),
+    ByToken("DELETE", "/merchant/webhooks/{id}", webhooks.delete, Right.WORK),
+    ByToken("POST", "/merchant/webhooks/{id}/test", deliveries.test, Right.WORK),
+    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret", webhooks.rotate_secret, Right.WORK),
+    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret/finish", webhooks.finish_rotation, Right.WORK),
+    ByToken("GET", "/merchant/webhooks/{id}/deliveries", deliveries.list_, Right.LOOK),
+    ByToken("GET", "/merchant/webhooks/{id}/deliveries/{delivery}", deliveries.retrieve, Right.LOOK),
+    ByToken("POST", "/merchant/webhooks/{id}/deliveries/{delivery}/redeliver", deliveries.redeliver, Right.WORK),
+    ByToken("POST", "/merchant/webhooks/{id}/recover", deliveries.recover, Right.WORK),
     ByToken("GET", "/merchant/people", people.list_, Right.LOOK),
     ByToken("POST", "/merchant/people", people.add, Right.RULE),
     ByToken("PATCH", "/merchant/people/{id}", people.change, Right.RULE),

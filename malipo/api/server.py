@@ -79,7 +79,7 @@ class _Server(uvicorn.Server):
 
     def stop(self) -> None:
         # Whoever waits for a status to change is let go first, or the stop would wait for them.
-        self._service.watch.release()
+        self._service.release_readers()
         self.should_exit = True
 
     @contextmanager

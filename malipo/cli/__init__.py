@@ -32,6 +32,9 @@ _ROOMS = {
     "ledger": "ledger",
     "operators": "operators",
     "audit": "operators",
+    "listen": "listen",
+    "trigger": "trigger",
+    "secrets": "secrets",
 }
 
 

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import secrets
 from datetime import datetime, timedelta
+from typing import Any
 
 import jwt
 
@@ -20,9 +21,11 @@ _AUDIENCE = "malipo/merchant"
 
 
 class Tokens:
-    def __init__(self, secret_key: str) -> None:
-        # One secret, several uses: each gets a key of its own.
-        self._key = hmac.digest(secret_key.encode(), b"malipo merchant token", "sha256")
+    def __init__(self, secret_key: str, *previous: str) -> None:
+        # One secret, several uses: each gets a key of its own. A previous one is still believed, and no longer used.
+        self._keys = [
+            hmac.digest(each.encode(), b"malipo merchant token", "sha256") for each in (secret_key, *previous)
+        ]
 
     def make(self, session_id: str, *, now: datetime) -> str:
         claims = {
@@ -31,24 +34,30 @@ class Tokens:
             "iat": int(now.timestamp()),
             "exp": int(now.timestamp()) + TOKEN_SECONDS,
         }
-        return jwt.encode(claims, self._key, algorithm=_ALGORITHM)
+        return jwt.encode(claims, self._keys[0], algorithm=_ALGORITHM)
 
     def session_of(self, token: str, *, now: datetime) -> str | None:
         """The session that a token names; None if it is not ours, not whole or too old."""
-        try:
-            claims = jwt.decode(
-                token,
-                self._key,
-                algorithms=[_ALGORITHM],
-                audience=_AUDIENCE,
-                options={"require": ["exp", "sid"], "verify_exp": False, "verify_iat": False},
-            )
-        except jwt.InvalidTokenError:
+        claims = next((claims for key in self._keys if (claims := _claims(token, key)) is not None), None)
+        if claims is None:
             return None
         session_id, expires = claims["sid"], claims["exp"]
         if not isinstance(session_id, str) or not isinstance(expires, int) or now.timestamp() >= expires:
             return None
         return session_id
+
+
+def _claims(token: str, key: bytes) -> dict[str, Any] | None:
+    try:
+        return jwt.decode(
+            token,
+            key,
+            algorithms=[_ALGORITHM],
+            audience=_AUDIENCE,
+            options={"require": ["exp", "sid"], "verify_exp": False, "verify_iat": False},
+        )
+    except jwt.InvalidTokenError:
+        return None
 
 
 def make_secret(prefix: str) -> str:

@@ -27,14 +27,14 @@ _EXPECTED_MOVES = """
     FROM transactions WHERE type = 'COLLECTION' AND status = 'COMPLETED' AND fee > 0
 """
 
-# What each transaction must have told.
+# What each transaction must have told, and when.
 _EXPECTED_EVENTS = """
-    SELECT merchant_id, id, 'payment.pending' AS event FROM transactions WHERE type = 'COLLECTION'
+    SELECT merchant_id, id, 'payment.pending' AS event, created_at AS at FROM transactions WHERE type = 'COLLECTION'
     UNION ALL
-    SELECT merchant_id, id, 'payment.' || lower(status) FROM transactions
+    SELECT merchant_id, id, 'payment.' || lower(status), ended_at FROM transactions
     WHERE type = 'COLLECTION' AND status IN ('COMPLETED', 'FAILED', 'CANCELLED')
     UNION ALL
-    SELECT merchant_id, id, 'payout.' || lower(status) FROM transactions
+    SELECT merchant_id, id, 'payout.' || lower(status), ended_at FROM transactions
     WHERE type = 'DISBURSEMENT' AND status IN ('COMPLETED', 'FAILED', 'CANCELLED')
 """
 
@@ -70,6 +70,7 @@ async def check(connection: Conn) -> list[Finding]:
         *await _wrong_moves(connection),
         *await _wrong_channels(connection),
         *await _wrong_events(connection),
+        *await _wrong_feeds(connection),
         *await _lost_keys(connection),
         *await _idle(connection),
         *await _wrong_contradictions(connection),
@@ -107,13 +108,16 @@ async def _wrong_channels(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_events(connection: Conn) -> list[Finding]:
+    """Events held against transactions, as far back as events are kept."""
     rows = await connection.fetch(
         f"""
         WITH expected AS ({_EXPECTED_EVENTS}),
-             found AS (SELECT merchant_id, transaction_id AS id, event FROM events)
-        SELECT coalesce(e.id, f.id) AS id, coalesce(e.event, f.event) AS event, f.id IS NULL AS is_lost
+             found AS (SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events)
+        SELECT id, event, f.at IS NULL AS is_lost
         FROM expected e FULL JOIN found f USING (merchant_id, id, event)
-        WHERE e.id IS NULL OR f.id IS NULL
+        LEFT JOIN feeds USING (merchant_id)
+        WHERE (e.at IS NULL OR f.at IS NULL)
+          AND (pruned_before IS NULL OR coalesce(e.at, f.at) >= pruned_before)
         ORDER BY 1, 2 LIMIT 100
         """
     )
@@ -126,6 +130,23 @@ async def _wrong_events(connection: Conn) -> list[Finding]:
         )
         for row in rows
     ]
+
+
+async def _wrong_feeds(connection: Conn) -> list[Finding]:
+    """Every place of a feed that was given and is kept has its event: no gap, and nothing beyond the end."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, coalesce(f.last - f.pruned, 0) AS computed, coalesce(e.size, 0) AS stored
+        FROM feeds f FULL JOIN (
+            SELECT merchant_id, count(*) AS size, min(number) AS first, max(number) AS last
+            FROM events WHERE number IS NOT NULL GROUP BY merchant_id
+        ) e USING (merchant_id)
+        WHERE coalesce(e.size, 0) <> coalesce(f.last - f.pruned, 0)
+           OR e.first <> f.pruned + 1 OR e.last <> f.last
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("events in the feed", row["merchant_id"], row["stored"], row["computed"]) for row in rows]
 
 
 async def _lost_keys(connection: Conn) -> list[Finding]:

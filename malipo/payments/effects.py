@@ -7,6 +7,7 @@ checked afterwards against what was written (`payments/audit.py`).
 from collections.abc import Callable
 
 from malipo.ledger.entry import Account, Move, Posting, Step
+from malipo.outbox.event import Event
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 
 
@@ -93,14 +94,14 @@ RESOLUTIONS: dict[tuple[Type, Status, Cause], Callable[[Transaction], list[Move]
     (Type.DISBURSEMENT, Status.COMPLETED, Cause.REFUSED): _credit,
 }
 
-EVENTS: dict[tuple[Type, Status], str] = {
-    (Type.COLLECTION, Status.PENDING): "payment.pending",
-    (Type.COLLECTION, Status.COMPLETED): "payment.completed",
-    (Type.COLLECTION, Status.FAILED): "payment.failed",
-    (Type.COLLECTION, Status.CANCELLED): "payment.cancelled",
-    (Type.DISBURSEMENT, Status.COMPLETED): "payout.completed",
-    (Type.DISBURSEMENT, Status.FAILED): "payout.failed",
-    (Type.DISBURSEMENT, Status.CANCELLED): "payout.cancelled",
+EVENTS: dict[tuple[Type, Status], Event] = {
+    (Type.COLLECTION, Status.PENDING): Event.PAYMENT_PENDING,
+    (Type.COLLECTION, Status.COMPLETED): Event.PAYMENT_COMPLETED,
+    (Type.COLLECTION, Status.FAILED): Event.PAYMENT_FAILED,
+    (Type.COLLECTION, Status.CANCELLED): Event.PAYMENT_CANCELLED,
+    (Type.DISBURSEMENT, Status.COMPLETED): Event.PAYOUT_COMPLETED,
+    (Type.DISBURSEMENT, Status.FAILED): Event.PAYOUT_FAILED,
+    (Type.DISBURSEMENT, Status.CANCELLED): Event.PAYOUT_CANCELLED,
 }
 
 
@@ -126,6 +127,6 @@ def resolution_of(transaction: Transaction, truth: Cause) -> Posting:
     return Posting(transaction.merchant_id, transaction.id, Step.RESOLUTION, moves(transaction))
 
 
-def event_of(transaction: Transaction) -> str | None:
+def event_of(transaction: Transaction) -> Event | None:
     """The event that tells of it."""
     return EVENTS.get((transaction.type, transaction.status))

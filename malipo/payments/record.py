@@ -17,6 +17,7 @@ from malipo.ledger.book import WalletTooLow
 from malipo.ledger.entry import Posting, Step, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox import store as outbox
+from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
 from malipo.payments import shown
 from malipo.payments.effects import contradiction_of, event_of, posting_of, resolution_of
@@ -128,14 +129,11 @@ async def _tell_and_move(
 ) -> None:
     postings: list[Posting] = [posting for each in reached if (posting := posting_of(each))]
     await ledger.post(tx, wallets, postings, now=now)
-    facts = [
-        Fact(ids.mint("evt_", now), each.merchant_id, each.id, event, body_of(event, each))
-        for each in reached
-        if (event := event_of(each))
-    ]
-    await outbox.insert(tx, facts, now=now)
+    await outbox.insert(tx, [_fact(event, each) for each in reached if (event := event_of(each))])
 
 
-def body_of(event: str, transaction: Transaction) -> str:
-    """What every receiver of this event gets, byte for byte."""
-    return _encode({"event": event, "transaction": shown.in_event(transaction)}).decode()
+def _fact(event: Event, transaction: Transaction) -> Fact:
+    # Told at the time of the status it tells of: those never run backwards, so the feed does not either.
+    at = transaction.ended_at or transaction.created_at
+    body = _encode({"event": event, "transaction": shown.in_event(transaction)}).decode()
+    return Fact(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at)

@@ -29,7 +29,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     most: int
     lease_seconds: float
     lapse_seconds: float
-    with_unsent: bool  # also those that were tried and provably did not leave
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -91,7 +90,8 @@ async def lapse(
 
 
 async def _claim(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]]) -> list[Subject]:
-    subjects = await dispatches.claim_unsent(tx, claim.route, most=claim.most) if claim.with_unsent else []
+    # First those that were tried and provably did not leave.
+    subjects = await dispatches.claim_unsent(tx, claim.route, most=claim.most)
     for place, (channel, type_) in enumerate(pairs):
         left = claim.most - len(subjects)
         share = -(-left // (len(pairs) - place))

@@ -44,8 +44,13 @@ class Settings(
     log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))
     trusted_proxies: tuple[Network, ...] = setting((), parse.networks)
 
-    # What tokens are signed with. The same for every process of a fleet.
+    # What tokens are signed with and secrets are sealed under. The same for every process of a fleet. While it is being
+    # changed, the one before it is still accepted.
     secret_key: str | None = setting(
+        None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
+    )
+
+    secret_key_previous: str | None = setting(
         None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
     )
 
@@ -88,6 +93,8 @@ class Settings(
     webhook_retry_seconds: tuple[int, ...] = setting((30, 300, 1800, 7200, 43200), parse.seconds_list)
     webhook_timeout_seconds: int = setting(10, parse.whole(1, 60))
     webhook_allow_private: bool = setting(False, parse.boolean)
+    webhook_ports: tuple[int, ...] = setting((), parse.ports)
+    events_keep_days: int = setting(90, parse.whole(1, 3650))
 
 
 def require(settings: Settings, *names: str) -> None:

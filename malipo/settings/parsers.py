@@ -45,6 +45,13 @@ def seconds_list(value: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
+def ports(value: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not all(re.fullmatch(r"[0-9]{1,5}", part) and 1 <= int(part) <= 65535 for part in parts):
+        raise ValueError("must be ports with commas between them, such as 443,8443")
+    return tuple(int(part) for part in parts)
+
+
 def networks(value: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(part.strip()) for part in value.split(",") if part.strip())

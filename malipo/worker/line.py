@@ -15,19 +15,18 @@ from malipo.networks.contract import Answer, Connector, Order, Verdict, cannot_a
 from malipo.payments.pursuit import Act, Heard
 from malipo.payments.settle import Report
 from malipo.payments.store import dispatches
-from malipo.payments.submit import Claim, lapse
+from malipo.payments.submit import Claim
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.worker.circuit import Circuit
+from malipo.worker.loop import for_ever
 
 Mark = Callable[[str], None]
 
 # Beside the time of the call itself: how long after the claim it may begin, and what clocks and scheduling may cost.
 _START_SECONDS = 15.0
 _MARGIN_SECONDS = 15.0
-_LOOK_SECONDS = 1.0
 _AGAIN_SECONDS = 1.0
-_MOST_LAPSED = 500
 
 
 class Line:
@@ -58,9 +57,9 @@ class Line:
     async def run(self) -> None:
         """Until cancelled. Whatever goes wrong is tried again: a line never ends by itself."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._for_ever("circuit", self._circuit.look, None))
-            group.create_task(self._for_ever("send", self._send_due, self._to_send))
-            group.create_task(self._for_ever("ask", self._ask_due, self._to_ask))
+            group.create_task(for_ever("circuit", self._circuit.look, route=self._connector.name))
+            group.create_task(for_ever("send", self._send_due, self._to_send, route=self._connector.name))
+            group.create_task(for_ever("ask", self._ask_due, self._to_ask, route=self._connector.name))
 
     async def finish(self, *, seconds: float) -> None:
         """Let calls that are under way end. Those that do not are left: they will be asked about."""
@@ -71,22 +70,10 @@ class Line:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
 
-    async def _for_ever(self, what: str, step: Callable[[], Awaitable[bool]], bell: asyncio.Event | None) -> None:
-        while True:
-            is_more = False
-            try:
-                is_more = await step()
-            except Unavailable as error:
-                log.warning("worker.database_away", route=self._connector.name, reason=str(error))
-            except Exception as error:
-                log.error("worker.step_broke", error, route=self._connector.name, step=what)
-            if not is_more:
-                await _rest(bell)
-
     async def _send_due(self) -> bool:
         """Send what waits, as far as there are places. Whether more may be waiting."""
         if self._circuit.is_open:
-            await self._lapse()
+            await self._service.lapse(self._channels, route=self._connector.name)
             return False
         free = self._connector.concurrency - len(self._sending)
         if free <= 0:
@@ -99,7 +86,6 @@ class Line:
             most=free,
             lease_seconds=self._lease_seconds,
             lapse_seconds=self._service.settings.lapse_seconds,
-            with_unsent=True,
         )
         self._mark("claiming")
         taken = await self._service.submit(claim)
@@ -119,17 +105,6 @@ class Line:
         for transaction, _ in due:
             self._spawn(self._asking, self._to_ask, self._ask(transaction))
         return bool(due)
-
-    async def _lapse(self) -> None:
-        async with self._service.database.begin() as tx:
-            await lapse(
-                tx,
-                self._channels,
-                route=self._connector.name,
-                lapse_seconds=self._service.settings.lapse_seconds,
-                most=_MOST_LAPSED,
-                now=self._service.clock(),
-            )
 
     def _spawn(self, tasks: set[asyncio.Task[None]], bell: asyncio.Event, work: Awaitable[None]) -> None:
         async def watched() -> None:
@@ -214,16 +189,3 @@ def _order_of(transaction: Transaction) -> Order:
         note=transaction.description,
         name=transaction.name,
     )
-
-
-async def _rest(bell: asyncio.Event | None) -> None:
-    """Until the bell rings, or for as long as nobody should rely on a bell."""
-    if bell is None:
-        await asyncio.sleep(_LOOK_SECONDS)
-        return
-    try:
-        async with asyncio.timeout(_LOOK_SECONDS):
-            await bell.wait()
-    except TimeoutError:
-        pass
-    bell.clear()

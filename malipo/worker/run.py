@@ -1,20 +1,29 @@
-"""Runs all lines until it is told to stop."""
+"""Runs all lines, the courier and the housekeeping until it is told to stop."""
 
 import asyncio
 import signal
 from collections.abc import Sequence
+from typing import Protocol
 
 from malipo import log
 from malipo.db import Database
 from malipo.db.bell import listen
 from malipo.networks.contract import Channel, Type
-from malipo.payments.submit import lapse
 from malipo.service import Service
 from malipo.settings import Settings
+from malipo.worker.courier import Courier
+from malipo.worker.housekeeping import keep_house
 from malipo.worker.line import Line, Mark
 
 _LAPSE_SECONDS = 5.0
-_MOST_LAPSED = 500
+
+
+class _Part(Protocol):
+    """Something that goes on for ever, hears the bell, and can be told to finish."""
+
+    def hear(self, topic: str) -> None: ...
+    async def run(self) -> None: ...
+    async def finish(self, *, seconds: float) -> None: ...
 
 
 def _nothing(_: str) -> None:
@@ -50,11 +59,15 @@ async def work(
         for connector in service.networks.connectors.values()
     ]
 
-    def hear(topic: str) -> None:
-        for line in lines:
-            line.hear(topic)
+    courier = Courier(service, lease_seconds=lease_seconds, mark=mark)
+    parts: list[_Part] = [*lines, courier]
 
-    tasks = [asyncio.ensure_future(each.run()) for each in lines]
+    def hear(topic: str) -> None:
+        for part in parts:
+            part.hear(topic)
+
+    tasks = [asyncio.ensure_future(each.run()) for each in parts]
+    tasks.append(asyncio.ensure_future(keep_house(service)))
     tasks.append(asyncio.ensure_future(listen(database_url, hear)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
         tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected)))
@@ -67,7 +80,7 @@ async def work(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(line.finish(seconds=finish_seconds) for line in lines))
+        await asyncio.gather(*(part.finish(seconds=finish_seconds) for part in parts))
         log.info("worker.stopped")
 
 
@@ -81,15 +94,7 @@ async def _lapse_unconnected(service: Service, channels: Sequence[Channel]) -> N
     """A collection on a channel that nobody carries ends like one on a channel that is down."""
     while True:
         try:
-            async with service.database.begin() as tx:
-                await lapse(
-                    tx,
-                    channels,
-                    route=None,
-                    lapse_seconds=service.settings.lapse_seconds,
-                    most=_MOST_LAPSED,
-                    now=service.clock(),
-                )
+            await service.lapse(channels, route=None)
         except Exception as error:
             log.warning("worker.lapse_failed", reason=str(error))
         await asyncio.sleep(_LAPSE_SECONDS)

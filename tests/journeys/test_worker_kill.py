@@ -341,7 +341,6 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
         most=10,
         lease_seconds=60,
         lapse_seconds=600,
-        with_unsent=True,
     )
     assert (await home.service.submit(claim)).to_send == []
     async with a_worker(home):

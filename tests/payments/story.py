@@ -33,7 +33,6 @@ def a_claim(**changes: Any) -> Claim:
         "most": 100,
         "lease_seconds": 60,
         "lapse_seconds": 600,
-        "with_unsent": True,
     }
     return Claim(**whole | changes)
 

@@ -1,0 +1,132 @@
+"""/merchant/webhooks/{id}/deliveries, and what makes more of them: test, redeliver, recover."""
+
+from functools import partial
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo import clock
+from malipo.api.caller import actor_of
+from malipo.api.fields import Fields
+from malipo.api.shapes import object_of, success
+from malipo.api.webhooks import get, id_in
+from malipo.merchants.store.sessions import Session
+from malipo.service import Service
+from malipo.webhooks import resend
+from malipo.webhooks.delivery import State
+from malipo.webhooks.resend import NoSuchDelivery
+from malipo.webhooks.store import history
+from malipo.webhooks.store.history import Told, Try
+
+# A little longer than a receiver may take.
+_TEST_MARGIN_SECONDS = 3
+
+
+async def list_(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(request.query_params)
+    state = fields.choice("state", State)
+    before = fields.text("before", most=64) or None
+    limit = fields.limit()
+    fields.check()
+    endpoint = await get(service, session, request)
+    found = await service.read_snapshot(
+        lambda connection: history.page(connection, endpoint.id, state=state, before=before, limit=limit + 1)
+    )
+    shown: dict[str, Any] = {"deliveries": [_shown(each) for each in found[:limit]]}
+    if len(found) > limit:
+        shown["next"] = found[limit - 1].event_id
+    return success(shown)
+
+
+async def retrieve(service: Service, session: Session, request: Request) -> Response:
+    endpoint = await get(service, session, request)
+    return success({"delivery": _shown(await _get(service, endpoint.id, _delivery_in(request)))})
+
+
+async def test(service: Service, session: Session, request: Request) -> Response:
+    """The answer comes with what the receiver said, as soon as a worker has asked it."""
+    actor, now, endpoint_id = actor_of(service, session, request), service.clock(), id_in(request)
+    event_id = await service.write(
+        lambda tx: resend.send_test(tx, session.person.merchant_id, endpoint_id, actor=actor, now=now)
+    )
+    service.wake_deliveries()
+    await service.deliveries.until_changed(
+        (endpoint_id, event_id),
+        (State.PENDING, 0),
+        seconds=service.settings.webhook_timeout_seconds + _TEST_MARGIN_SECONDS,
+    )
+    return success({"delivery": _shown(await _get(service, endpoint_id, event_id))})
+
+
+async def redeliver(service: Service, session: Session, request: Request) -> Response:
+    actor, now, endpoint_id = actor_of(service, session, request), service.clock(), id_in(request)
+    event_id = _delivery_in(request)
+    await service.write(
+        lambda tx: resend.redeliver(tx, session.person.merchant_id, endpoint_id, event_id, actor=actor, now=now)
+    )
+    service.wake_deliveries()
+    return success({"delivery": _shown(await _get(service, endpoint_id, event_id))}, status=202)
+
+
+async def recover(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    fields.required("since")
+    since = fields.moment("since")
+    fields.check()
+    assert since is not None
+    some = partial(
+        resend.recover,
+        merchant_id=session.person.merchant_id,
+        endpoint_id=id_in(request),
+        since=since,
+        actor=actor_of(service, session, request),
+        now=service.clock(),
+    )
+    recovered = 0
+    place: int | None = 0
+    while place is not None:  # A commit for every so many: nobody waits for a lock meanwhile.
+        more, place = await service.write(partial(some, after=place))
+        recovered += more
+    service.wake_deliveries()
+    return success({"recovered": recovered, "message": _in_words(recovered)}, status=202)
+
+
+async def _get(service: Service, endpoint_id: str, event_id: str) -> Told:
+    found = await service.read_snapshot(lambda connection: history.get(connection, endpoint_id, event_id))
+    if found is None:
+        raise NoSuchDelivery
+    return found
+
+
+def _delivery_in(request: Request) -> str:
+    id_: str = request.path_params["delivery"]
+    if "\0" in id_:
+        raise NoSuchDelivery
+    return id_
+
+
+def _in_words(recovered: int) -> str:
+    if not recovered:
+        return "There is nothing to recover: everything since then was delivered."
+    return f"{recovered} deliver{'y is' if recovered == 1 else 'ies are'} on the way."
+
+
+def _shown(told: Told) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": told.event_id, "event": told.event, "state": told.state}
+    if told.transaction_id is not None:
+        shown["transactionId"] = told.transaction_id
+    if told.state is State.PENDING:
+        shown["nextAttemptAt"] = clock.iso(told.due_at)
+    return shown | {"attempts": [_try(each) for each in told.tries]}
+
+
+def _try(each: Try) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": each.id, "at": clock.iso(each.at), "durationMs": each.took_ms}
+    if each.status is None:
+        return shown | {"error": each.error}
+    # A name that came twice is shown once, as HTTP lets us: its values with commas between them.
+    headers: dict[str, str] = {}
+    for name, value in each.headers:
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return shown | {"status": each.status, "headers": headers, "answer": each.answer.decode(errors="replace")}

@@ -1,0 +1,49 @@
+"""/v1/events: everything that was told, for whoever would rather ask than be called."""
+
+import re
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo import clock
+from malipo.api.fields import Fields
+from malipo.api.shapes import success
+from malipo.merchants.admit import Admitted
+from malipo.outbox import feed
+from malipo.outbox.feed import CursorUnknown, Page
+from malipo.service import Service
+
+_MOST_WAIT_SECONDS = 30
+_LATEST = "latest"
+_CURSOR = re.compile(r"[0-9]{1,18}")
+
+
+async def list_(service: Service, caller: Admitted, request: Request) -> Response:
+    fields = Fields(request.query_params)
+    limit = fields.limit()
+    wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
+    after = fields.text("after", most=64) or None
+    fields.check()
+    if after is not None and after != _LATEST and not _CURSOR.fullmatch(after):
+        raise CursorUnknown
+    place = await _place(service, caller.merchant_id, after)
+    page = await _page(service, caller.merchant_id, place, limit)
+    if wait_seconds and not page.entries:
+        # Where the feed ends when it is empty is where we are.
+        await service.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
+        page = await _page(service, caller.merchant_id, page.next, limit)
+    entries = [
+        {"id": each.id, "event": each.event, "createdAt": clock.iso(each.created_at), "transaction": each.transaction}
+        for each in page.entries
+    ]
+    return success({"events": entries, "next": str(page.next)})
+
+
+async def _place(service: Service, merchant_id: str, after: str | None) -> int | None:
+    if after == _LATEST:
+        return await service.read(lambda connection: feed.latest(connection, merchant_id))
+    return int(after) if after is not None else None
+
+
+async def _page(service: Service, merchant_id: str, place: int | None, limit: int) -> Page:
+    return await service.read_snapshot(lambda connection: feed.page(connection, merchant_id, after=place, limit=limit))

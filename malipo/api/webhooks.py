@@ -1,0 +1,139 @@
+"""/merchant/webhooks: where a merchant wants to be told."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo import clock
+from malipo.api.caller import actor_of
+from malipo.api.fields import Fields
+from malipo.api.shapes import object_of, success
+from malipo.merchants.store.sessions import Session
+from malipo.outbox.event import Event
+from malipo.service import Service
+from malipo.webhooks import register
+from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.register import NoSuchEndpoint
+from malipo.webhooks.store import endpoints
+
+
+async def list_(service: Service, session: Session, request: Request) -> Response:
+    found = await service.read(lambda connection: endpoints.find_all(connection, session.person.merchant_id))
+    return success({"endpoints": [_shown(each, service) for each in found]})
+
+
+async def retrieve(service: Service, session: Session, request: Request) -> Response:
+    return success({"endpoint": _shown(await get(service, session, request), service)})
+
+
+async def create(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    url = await _url(service, fields) if fields.required("url") is not None else ""
+    events = fields.choices("events", Event)
+    fields.check()
+    actor, now = actor_of(service, session, request), service.clock()
+    endpoint, secret = await service.write(
+        lambda tx: register.register(
+            tx, session.person.merchant_id, url=url, events=events, seal=service.seal, actor=actor, now=now
+        )
+    )
+    message = "Keep the secret safe: it is shown only this once."
+    return success({"endpoint": _registered(endpoint) | {"secret": secret}, "message": message}, status=201)
+
+
+async def change(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    url = await _url(service, fields) if fields.raw("url") is not None else None
+    events = fields.choices("events", Event) if fields.raw("events") is not None else None
+    is_active = fields.boolean("isActive")
+    fields.check()
+    actor, now = actor_of(service, session, request), service.clock()
+    endpoint = await service.write(
+        lambda tx: register.change(
+            tx,
+            session.person.merchant_id,
+            id_in(request),
+            url=url,
+            events=events,
+            is_active=is_active,
+            actor=actor,
+            now=now,
+        )
+    )
+    service.wake_deliveries()
+    return success({"endpoint": _shown(endpoint, service)})
+
+
+async def delete(service: Service, session: Session, request: Request) -> Response:
+    actor, now = actor_of(service, session, request), service.clock()
+    await service.write(
+        lambda tx: register.delete(tx, session.person.merchant_id, id_in(request), actor=actor, now=now)
+    )
+    return success({"message": "The endpoint is deleted."})
+
+
+async def rotate_secret(service: Service, session: Session, request: Request) -> Response:
+    actor, now = actor_of(service, session, request), service.clock()
+    endpoint, secret = await service.write(
+        lambda tx: register.rotate(
+            tx, session.person.merchant_id, id_in(request), seal=service.seal, actor=actor, now=now
+        )
+    )
+    message = (
+        "Keep the new secret safe: it is shown only this once. Until rotationEndsAt, or until you finish the rotation, "
+        "webhooks are signed with both."
+    )
+    return success({"endpoint": _shown(endpoint, service) | {"secret": secret}, "message": message})
+
+
+async def finish_rotation(service: Service, session: Session, request: Request) -> Response:
+    actor, now = actor_of(service, session, request), service.clock()
+    endpoint = await service.write(
+        lambda tx: register.finish_rotation(tx, session.person.merchant_id, id_in(request), actor=actor, now=now)
+    )
+    return success({"endpoint": _shown(endpoint, service), "message": "Only the new secret signs from now on."})
+
+
+async def get(service: Service, session: Session, request: Request) -> Endpoint:
+    endpoint = await service.read(
+        lambda connection: endpoints.get(connection, session.person.merchant_id, id_in(request))
+    )
+    if endpoint is None:
+        raise NoSuchEndpoint
+    return endpoint
+
+
+def id_in(request: Request) -> str:
+    id_: str = request.path_params["id"]
+    if "\0" in id_:
+        raise NoSuchEndpoint
+    return id_
+
+
+async def _url(service: Service, fields: Fields) -> str:
+    url = fields.text("url", most=2000)
+    if url and (problem := await service.post.problem_with(url)):
+        fields.wrong("url", "url_invalid", problem)
+    elif not url and isinstance(fields.raw("url"), str):
+        fields.wrong("url", "field_required", "url must not be empty.")
+    return url
+
+
+def _registered(endpoint: Endpoint) -> dict[str, Any]:
+    """The specification's fields."""
+    return {"id": endpoint.id, "url": endpoint.url, "events": endpoint.events, "isActive": endpoint.is_active}
+
+
+def _shown(endpoint: Endpoint, service: Service) -> dict[str, Any]:
+    shown = _registered(endpoint) | {"createdAt": clock.iso(endpoint.created_at)}
+    if endpoint.is_rotating(service.clock()):
+        assert endpoint.rotation_ends_at is not None
+        shown["rotationEndsAt"] = clock.iso(endpoint.rotation_ends_at)
+    if endpoint.failing_since is not None:
+        shown["failingSince"] = clock.iso(endpoint.failing_since)
+    if endpoint.switched_off_at is not None:
+        shown["switchedOffAt"] = clock.iso(endpoint.switched_off_at)
+    if endpoint.switched_off_why is not None:
+        shown["switchedOffReason"] = endpoint.switched_off_why
+    return shown

@@ -1,0 +1,101 @@
+"""malipo listen: a merchant's events on the developer's own machine, as the webhooks that they will be."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable
+from typing import Any
+
+import aiohttp
+
+from malipo import log
+from malipo.cli.listening.access import access, add_arguments, address
+from malipo.cli.listening.bookmark import Bookmark, Place, Unreadable
+from malipo.cli.listening.feed import LATEST, Feed
+from malipo.cli.listening.forward import Forward, secret_of
+from malipo.cli.listening.listener import Listener
+from malipo.cli.listening.screen import Introduction, Screen
+from malipo.errors import Invalid
+from malipo.outbox.event import Event
+from malipo.settings import Settings
+from malipo.webhooks.post import Post
+
+_HELP = "forward a merchant's events to a receiver on your own machine, as webhooks"
+
+
+def add_commands(commands: Any) -> None:
+    listen = commands.add_parser("listen", help=_HELP, description=_HELP)
+    listen.set_defaults(command=_listen)
+    listen.add_argument("--forward-to", metavar="URL", required=True, help="such as http://127.0.0.1:3000/webhooks")
+    add_arguments(listen)
+    listen.add_argument("--events", metavar="LIST", help="only these, with commas between (default: every event)")
+    listen.add_argument("--from-start", action="store_true", help="begin with the oldest event that is kept")
+    listen.add_argument("--skip-failed", action="store_true", help="try each event only once, and go on")
+    listen.add_argument("--once", action="store_true", help="forward what there is now, and end")
+
+
+def _listen(arguments: argparse.Namespace, settings: Settings) -> int:
+    wanted = _wanted(arguments.events)
+    found = access(arguments, settings)
+    forward_to, secret = address(arguments.forward_to, "--forward-to"), secret_of(found.api_key)
+    log.configure(level="warning", stream=sys.stderr)
+
+    async def work(bookmark: Bookmark, place: Place, screen: Screen) -> None:
+        post = Post(allow_private=True, ports=(), timeout_seconds=settings.webhook_timeout_seconds)
+        forward = Forward(post, forward_to, secret, word=settings.header_word)
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
+            feed = Feed(http, found)
+            listener = Listener(feed, forward, bookmark, screen, wanted=wanted, skips_failed=arguments.skip_failed)
+            try:
+                is_interrupted = await _until_interrupted(listener.run(place, is_once=arguments.once))
+            finally:
+                await post.close()
+        screen.end(forwarded=listener.forwarded, skipped=listener.skipped, is_interrupted=is_interrupted)
+
+    with Bookmark.opened(settings.data_dir, found, forward_to) as bookmark:
+        place, start = _beginning(bookmark, is_from_start=arguments.from_start)
+        screen = Screen(sys.stdout, Introduction(found.base_url, forward_to, wanted, secret, start))
+        try:
+            asyncio.run(work(bookmark, place, screen))
+        except BrokenPipeError:
+            # Whoever read our lines has gone, as `head` does. Python would complain of it once more at the exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _wanted(text: str | None) -> list[str]:
+    """The events that were asked for; none means all."""
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    if unknown := [name for name in names if name not in list(Event)]:
+        raise Invalid(f"There is no event {unknown[0]!r}. There are: {', '.join(Event)}.")
+    return names
+
+
+def _beginning(bookmark: Bookmark, *, is_from_start: bool) -> tuple[Place, str]:
+    """Where to begin, and how to say so."""
+    if is_from_start:
+        return Place(None), "From the oldest event that is kept."
+    try:
+        place = bookmark.read()
+    except Unreadable:
+        return Place(None), (
+            f"Where the last one stopped cannot be read ({bookmark.path}); so that nothing is lost, "
+            "from the oldest event that is kept."
+        )
+    if place is None:
+        return Place(LATEST), "From now on."
+    return place, "On from where the last one stopped."
+
+
+async def _until_interrupted(work: Awaitable[None]) -> bool:
+    """Do the work; whether Ctrl-C has ended it."""
+    task = asyncio.ensure_future(work)
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return True
+    return False

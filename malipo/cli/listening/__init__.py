@@ -1,0 +1,1 @@
+"""What `malipo listen` is made of."""

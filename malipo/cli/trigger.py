@@ -1,0 +1,146 @@
+"""malipo trigger: makes an event really happen, with the simulated networks, for whoever builds a receiver.
+
+Nothing is ever pretended: a payment is taken through the API, and somebody at a simulated phone answers it.
+"""
+
+import argparse
+import asyncio
+import secrets
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+from malipo import money
+from malipo.cli.listening.access import Access, access, add_arguments, phones_url
+from malipo.cli.listening.stage import Stage, Transaction
+from malipo.cli.work import add_act, tell
+from malipo.errors import Impossible, Invalid
+from malipo.networks.catalog import PROFILES
+from malipo.networks.contract import Channel, Type
+from malipo.outbox.event import Event
+from malipo.payments.transaction import Status
+from malipo.settings import Settings
+
+# A worker hears of a payment as soon as we do, and is mostly faster; of several in a row it does not hear at once.
+_CANCEL_TRIES = 10
+
+
+@dataclass(frozen=True)
+class _Scene:
+    type: Type
+    digits: str  # how the phone's number ends, which says what it does (docs/simulator.md)
+    ends: Status | None
+    answer: str | None = None  # what is done at the phone, so that nobody has to wait for it
+
+
+_SCENES = {
+    Event.PAYMENT_PENDING: _Scene(Type.COLLECTION, "100", None),
+    Event.PAYMENT_COMPLETED: _Scene(Type.COLLECTION, "001", Status.COMPLETED, "approve"),
+    Event.PAYMENT_FAILED: _Scene(Type.COLLECTION, "101", Status.FAILED, "decline"),
+    Event.PAYMENT_CANCELLED: _Scene(Type.COLLECTION, "101", Status.CANCELLED),
+    Event.PAYOUT_COMPLETED: _Scene(Type.DISBURSEMENT, "001", Status.COMPLETED),
+    Event.PAYOUT_FAILED: _Scene(Type.DISBURSEMENT, "101", Status.FAILED),
+    Event.PAYOUT_CANCELLED: _Scene(Type.DISBURSEMENT, "101", Status.CANCELLED),
+}
+
+
+def add_commands(commands: Any) -> None:
+    trigger = add_act(commands, "trigger", _trigger, "make an event really happen, with the demo's simulated networks")
+    trigger.add_argument("event", metavar="EVENT", help=", ".join(Event))
+    add_arguments(trigger)
+    trigger.add_argument("--phones-url", metavar="URL", help="where the simulator is (default: the demo's)")
+    trigger.add_argument("--amount", type=int, default=1000, help="whole shillings (default: 1000)")
+    trigger.add_argument("--channel", default=Channel.MPESA, help=f"{', '.join(Channel)} (default: MPESA)")
+    trigger.add_argument(
+        "--metadata", metavar="NAME=TEXT", nargs="+", action="extend", default=[], help="such as orderId=17"
+    )
+
+
+def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
+    if arguments.event not in list(Event):
+        raise Invalid(f"There is no event {arguments.event!r}. There are: {', '.join(Event)}.")
+    if arguments.channel.upper() not in list(Channel):
+        raise Invalid(f"There is no channel {arguments.channel!r}. There are: {', '.join(Channel)}.")
+    event, phones = Event(arguments.event), phones_url(arguments, settings)
+    found = access(arguments, settings)
+    asked = {
+        "amount": arguments.amount,
+        "channel": arguments.channel.upper(),
+        "description": f"malipo trigger {event}",
+        "metadata": _metadata(arguments.metadata),
+    }
+
+    async def act() -> Transaction:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
+            stage = Stage(http, found, phones)
+            await stage.check()
+            return await _play(stage, _SCENES[event], asked)
+
+    payment = asyncio.run(act())
+    return tell(arguments, {"event": event, "transaction": payment}, _in_words(event, payment, found, phones))
+
+
+async def _play(stage: Stage, scene: _Scene, asked: dict[str, Any]) -> Transaction:
+    """The payment, as it is when the event has happened."""
+    if scene.ends is Status.CANCELLED:
+        return await _cancelled(stage, scene, asked)
+    phone = _phone(asked["channel"], scene.digits)
+    payment = await stage.take(scene.type, asked | _party(scene.type, phone))
+    payment = await stage.until_seen(payment, phone)
+    if scene.ends is None:
+        return payment
+    if scene.answer is not None:
+        await stage.answer(phone, scene.answer)
+    ended = await stage.until_ended(payment)
+    if ended["status"] != scene.ends:
+        why = f" ({ended['failureReason']})" if ended.get("failureReason") else ""
+        raise Impossible(f"{ended['reference']} is {ended['status']}{why} and not {scene.ends}.")
+    return ended
+
+
+async def _cancelled(stage: Stage, scene: _Scene, asked: dict[str, Any]) -> Transaction:
+    for _ in range(_CANCEL_TRIES):
+        # Where we are too late nothing is paid: this phone says no.
+        payment = await stage.take(scene.type, asked | _party(scene.type, _phone(asked["channel"], scene.digits)))
+        if cancelled := await stage.cancel(payment):
+            return cancelled
+        print(f"{payment['reference']} was on its way before it could be cancelled. Once more.", file=sys.stderr)
+    raise Impossible(f"{_CANCEL_TRIES} payments in a row were on their way before they could be cancelled. Try again.")
+
+
+def _phone(channel: str, digits: str) -> str:
+    """A number that does what we want, and that hardly anybody has used before."""
+    return f"{PROFILES[Channel(channel)].prefixes[-1]}{secrets.randbelow(10_000):04}{digits}"
+
+
+def _party(type_: Type, phone: str) -> dict[str, str]:
+    party, name = ("buyer", "Asha") if type_ is Type.COLLECTION else ("recipient", "Juma")
+    return {f"{party}Phone": phone, f"{party}Name": name}
+
+
+def _metadata(pairs: Sequence[str]) -> dict[str, str]:
+    if wrong := [pair for pair in pairs if not pair.partition("=")[0] or "=" not in pair]:
+        raise Invalid(f"--metadata is written as orderId=17, not {wrong[0]!r}.")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _in_words(event: Event, payment: Transaction, access: Access, phones: str) -> str:
+    is_collection = payment["type"] == Type.COLLECTION
+    phone = payment["buyerPhone" if is_collection else "recipientPhone"]
+    way = f"from {phone}" if is_collection else f"to {phone}"
+    lines = [
+        f"{event}: {payment['reference']}, {money.display(payment['amount'])} {way} over {payment['channel']}.",
+        "",
+    ]
+    lines += [f"  {log['timestamp']}  {log['status']}" for log in payment["statusLogs"]]
+    if reason := payment.get("failureReason"):
+        lines += [f"  {reason}"]
+    if event is Event.PAYMENT_PENDING:
+        lines += ["", "The customer's phone is asking. Answer it within 30 s, and the next event follows."]
+    lines += ["", "See it:", ""]
+    lines += [f'  curl -s {access.base_url}/v1/payments/{payment["reference"]} -H "x-api-key: $KEY"']
+    lines += [] if payment["status"] == Status.CANCELLED else [f"  {phones}/phones/{phone}"]
+    return "\n".join(lines)

@@ -1,0 +1,129 @@
+"""Reads a merchant's feed: every event, in order, without gaps, for as long as events are kept."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.errors import Invalid
+
+
+class CursorExpired(Invalid):
+    code = "cursor_expired"
+
+    def __init__(self) -> None:
+        message = "Events after this cursor are no longer kept. Begin again without after, from the oldest one kept."
+        super().__init__("The cursor has expired.", details={"after": [message]})
+
+
+class CursorUnknown(Invalid):
+    code = "cursor_invalid"
+
+    def __init__(self) -> None:
+        message = "after must be a cursor that this feed has given as next, or latest."
+        super().__init__("The cursor is not one of this feed.", details={"after": [message]})
+
+
+class _Body(msgspec.Struct):
+    """What is needed of an event's body; the transaction stays as it was written."""
+
+    transaction: msgspec.Raw
+
+
+class Entry(msgspec.Struct, frozen=True):
+    id: str
+    event: str
+    created_at: datetime
+    transaction: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    entries: list[Entry]
+    next: int  # the number to read on after
+
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: int) -> Page:
+    """The events after a place. Two statements that must agree: read inside a snapshot."""
+    last, pruned = await _span(connection, merchant_id)
+    if after is None:
+        after = pruned
+    if after < pruned:
+        raise CursorExpired
+    if after > last:
+        # A feed never shrinks. Whoever is ahead of it would miss events if we said that there are none.
+        raise CursorUnknown
+    rows = await connection.fetch(
+        """
+        SELECT id, event, created_at, body, number FROM events
+        WHERE merchant_id = $1 AND number > $2 ORDER BY number LIMIT $3
+        """,
+        merchant_id,
+        after,
+        limit,
+    )
+    entries = [Entry(row["id"], row["event"], row["created_at"], _decode(row["body"]).transaction) for row in rows]
+    return Page(entries, rows[-1]["number"] if rows else after)
+
+
+async def latest(connection: Conn, merchant_id: str) -> int:
+    """Where the feed ends."""
+    return (await _span(connection, merchant_id))[0]
+
+
+async def find_latest(connection: Conn, merchant_ids: Collection[str]) -> dict[str, int]:
+    rows = await connection.fetch(
+        "SELECT merchant_id, last FROM feeds WHERE merchant_id = ANY($1::text[])", list(merchant_ids)
+    )
+    return {row["merchant_id"]: row["last"] for row in rows}
+
+
+async def _span(connection: Conn, merchant_id: str) -> tuple[int, int]:
+    """The latest number given, and the latest no longer kept."""
+    row = await connection.fetchrow("SELECT last, pruned FROM feeds WHERE merchant_id = $1", merchant_id)
+    return (row["last"], row["pruned"]) if row else (0, 0)
+
+
+async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int:
+    """Forget the oldest events of before a time; how many. What is kept of a feed begins at one place, without gaps."""
+    feed = await tx.fetchrow("SELECT last, pruned FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
+    if feed is None:
+        return 0
+    first_kept = await tx.fetchval(
+        """
+        SELECT number FROM events WHERE merchant_id = $1 AND number > $2 AND created_at >= $3 ORDER BY number LIMIT 1
+        """,
+        merchant_id,
+        feed["pruned"],
+        before,
+    )
+    pruned = min((first_kept or feed["last"] + 1) - 1, feed["pruned"] + most)
+    if pruned == feed["pruned"]:
+        return 0
+    await tx.execute("DELETE FROM events WHERE merchant_id = $1 AND number <= $2", merchant_id, pruned)
+    await tx.execute(
+        "UPDATE feeds SET pruned = $2, pruned_before = greatest(pruned_before, $3) WHERE merchant_id = $1",
+        merchant_id,
+        pruned,
+        before,
+    )
+    return int(pruned - feed["pruned"])
+
+
+async def find_prunable(connection: Conn, *, before: datetime) -> list[str]:
+    """The merchants whose feed begins before a time."""
+    rows = await connection.fetch(
+        """
+        SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (
+            SELECT created_at FROM events e WHERE e.merchant_id = f.merchant_id AND e.number > f.pruned
+            ORDER BY e.number LIMIT 1
+        ) oldest WHERE oldest.created_at < $1
+        """,
+        before,
+    )
+    return [row["merchant_id"] for row in rows]

@@ -1,0 +1,1 @@
+"""Tells merchants' own servers what happened."""

@@ -1,0 +1,85 @@
+"""One event to one endpoint: what a try does to it. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.schedule import next_try
+
+_GONE = 410
+
+Key = tuple[str, str]  # endpoint, event
+
+
+class State(StrEnum):
+    PENDING = "PENDING"  # it will be tried
+    DELIVERED = "DELIVERED"  # the receiver has said yes
+    EXHAUSTED = "EXHAUSTED"  # it will not be tried again, unless somebody asks for it
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A delivery that a worker has in hand."""
+
+    endpoint: Endpoint
+    event_id: str
+    event: str
+    body: str
+    claim: str
+
+    @property
+    def key(self) -> Key:
+        return self.endpoint.id, self.event_id
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try, and what was answered."""
+
+    key: Key
+    claim: str
+    id: str
+    at: datetime
+    took_ms: int
+    status: int | None
+    headers: Sequence[tuple[str, str]]
+    answer: bytes
+    error: str | None
+
+    @property
+    def ended_at(self) -> datetime:
+        return self.at + timedelta(milliseconds=self.took_ms)
+
+    @property
+    def is_success(self) -> bool:
+        return self.error is None and self.status is not None and 200 <= self.status < 300
+
+    @property
+    def is_gone(self) -> bool:
+        """The receiver says that there will never be anybody here."""
+        return self.error is None and self.status == _GONE
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    key: Key
+    state: State
+    tries: int
+    due_at: datetime
+    claim: str | None
+
+    def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
+        if self.state is not State.PENDING:
+            return self
+        if attempt.is_success:
+            # True whoever has it now: a worker that was thought dead may have delivered it after all.
+            return replace(self, state=State.DELIVERED, tries=self.tries + 1, claim=None)
+        if attempt.claim != self.claim:
+            return self  # Somebody else tries it already, and will say what came of it.
+        tries = self.tries + 1
+        due_at = None if attempt.is_gone else next_try(retry_seconds, tries, attempt.ended_at)
+        if due_at is None:
+            return replace(self, state=State.EXHAUSTED, tries=tries, claim=None)
+        return replace(self, tries=tries, due_at=due_at, claim=None)

@@ -1,0 +1,38 @@
+"""An endpoint: where a merchant wants to be told, of what, and with which secret it is signed. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from malipo.seal import Seal
+
+MOST_PER_MERCHANT = 20
+OVERLAP = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    id: str
+    merchant_id: str
+    url: str
+    events: Sequence[str]
+    is_active: bool
+    secret: bytes  # sealed
+    created_at: datetime
+    next_secret: bytes | None = None  # sealed; while the secret is being changed
+    rotation_ends_at: datetime | None = None
+    failing_since: datetime | None = None
+    switched_off_at: datetime | None = None
+    switched_off_why: str | None = None
+
+    def is_rotating(self, now: datetime) -> bool:
+        return self.rotation_ends_at is not None and now < self.rotation_ends_at
+
+    def sealed_keys(self, now: datetime) -> list[bytes]:
+        """The secrets that count: while one is being changed the old one, then the new one."""
+        if self.next_secret is None:
+            return [self.secret]
+        return [self.secret, self.next_secret] if self.is_rotating(now) else [self.next_secret]
+
+    def keys(self, seal: Seal, now: datetime) -> list[str]:
+        return [seal.open(each, owner=self.id) for each in self.sealed_keys(now)]

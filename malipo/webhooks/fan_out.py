@@ -1,0 +1,62 @@
+"""Numbers what was told, and makes a delivery of it for every endpoint that wants to hear it: one commit.
+
+Whoever fans out may take what it makes at once, as far as it has room, so that most deliveries are written once
+before they leave and once after.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.db import Tx
+from malipo.outbox import store as outbox
+from malipo.outbox.store import Fact
+from malipo.webhooks.delivery import Parcel
+from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.store import deliveries, endpoints
+
+MayTake = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class FannedOut:
+    facts: int
+    taken: Sequence[Parcel]
+    left: frozenset[str]  # endpoints for which something waits
+
+
+async def fan_out(
+    tx: Tx, *, most: int, claim_id: str, lease_seconds: float, may_take: MayTake, now: datetime
+) -> FannedOut:
+    facts = await outbox.number(tx, most=most)
+    if not facts:
+        return FannedOut(0, (), frozenset())
+    wanted = pairs(facts, await endpoints.find_active(tx, {fact.merchant_id for fact in facts}))
+    new: list[deliveries.New] = []
+    taken: list[Parcel] = []
+    left: set[str] = set()
+    for fact, endpoint in wanted:
+        # What waits goes first: an endpoint is not given the new before the old.
+        is_taken = endpoint.id not in left and may_take(endpoint.id)
+        if is_taken:
+            taken.append(Parcel(endpoint, fact.id, fact.event, fact.body, claim_id))
+        else:
+            left.add(endpoint.id)
+        claim = claim_id if is_taken else None
+        new.append(deliveries.New(endpoint.id, fact.id, fact.merchant_id, fact.event, claim))
+    await deliveries.insert(tx, new, lease_seconds=lease_seconds, now=now)
+    return FannedOut(len(facts), taken, frozenset(left))
+
+
+def pairs(facts: Sequence[Fact], listening: Sequence[Endpoint]) -> list[tuple[Fact, Endpoint]]:
+    """Each fact with each endpoint of its merchant that subscribes to it, in the facts' order. Pure."""
+    by_merchant: dict[str, list[Endpoint]] = defaultdict(list)
+    for endpoint in listening:
+        by_merchant[endpoint.merchant_id].append(endpoint)
+    return [
+        (fact, endpoint)
+        for fact in facts
+        for endpoint in by_merchant[fact.merchant_id]
+        if fact.event in endpoint.events
+    ]

@@ -1,0 +1,18 @@
+"""When a delivery is tried again, and when an endpoint is given up. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+GIVE_UP_AFTER = timedelta(days=5)
+
+
+def next_try(retry_seconds: Sequence[int], tries: int, ended_at: datetime) -> datetime | None:
+    """When to try again after so many tries, of which the last ended just now; None if that was the last."""
+    if tries > len(retry_seconds):
+        return None
+    return ended_at + timedelta(seconds=retry_seconds[tries - 1])
+
+
+def is_given_up(failing_since: datetime | None, now: datetime) -> bool:
+    """Whether an endpoint has failed for so long that nobody seems to be there."""
+    return failing_since is not None and now - failing_since >= GIVE_UP_AFTER

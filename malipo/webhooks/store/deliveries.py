@@ -1,0 +1,161 @@
+"""Deliveries at work: made, claimed under a lease, and written back with what came of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.webhooks.delivery import Attempt, Delivery, Key, Parcel, State
+from malipo.webhooks.store import endpoints
+
+_encode = msgspec.json.Encoder().encode
+
+
+class New(msgspec.Struct, frozen=True):
+    """A delivery that is to be made; with a claim, it is taken as it is made."""
+
+    endpoint_id: str
+    event_id: str
+    merchant_id: str
+    event: str
+    claim: str | None = None
+
+
+async def insert(tx: Tx, new: Sequence[New], *, lease_seconds: float, now: datetime) -> None:
+    if not new:
+        return
+    await tx.execute(
+        """
+        INSERT INTO deliveries (endpoint_id, event_id, merchant_id, event, due_at, claim, leased_until)
+        SELECT endpoint_id, event_id, merchant_id, event, $2, claim,
+               CASE WHEN claim IS NOT NULL THEN now() + make_interval(secs => $3) END
+        FROM json_to_recordset($1)
+             AS new (endpoint_id text, event_id text, merchant_id text, event text, claim text)
+        """,
+        _encode(new).decode(),
+        now,
+        lease_seconds,
+    )
+
+
+async def insert_test(tx: Tx, new: New, body: str, *, now: datetime) -> None:
+    await tx.execute(
+        """
+        INSERT INTO deliveries (endpoint_id, event_id, merchant_id, event, body, due_at) VALUES ($1, $2, $3, $4, $5, $6)
+        """,
+        new.endpoint_id,
+        new.event_id,
+        new.merchant_id,
+        new.event,
+        body,
+        now,
+    )
+
+
+async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
+    """The endpoints for which something is due that nobody has in hand."""
+    rows = await connection.fetch(
+        """
+        SELECT e.id FROM endpoints e
+        WHERE e.is_active AND EXISTS (
+            SELECT FROM deliveries d
+            WHERE d.endpoint_id = e.id AND d.state = 'PENDING' AND d.due_at <= $1
+              AND (d.leased_until IS NULL OR d.leased_until < now())
+        )
+        """,
+        now,
+    )
+    return [row["id"] for row in rows]
+
+
+async def claim(tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds: float, now: datetime) -> list[Parcel]:
+    """Take what is due, of each endpoint as many as there is room for, the longest due first."""
+    rows = await tx.fetch(
+        """
+        WITH taken AS (
+            SELECT d.endpoint_id, d.event_id
+            FROM unnest($1::text[], $2::int[]) AS wanted (endpoint_id, room)
+            CROSS JOIN LATERAL (
+                SELECT endpoint_id, event_id FROM deliveries
+                WHERE endpoint_id = wanted.endpoint_id AND state = 'PENDING' AND due_at <= $3
+                  AND (leased_until IS NULL OR leased_until < now())
+                ORDER BY due_at LIMIT wanted.room FOR UPDATE SKIP LOCKED
+            ) d
+        ), claimed AS (
+            UPDATE deliveries d SET claim = $4, leased_until = now() + make_interval(secs => $5)
+            FROM taken t WHERE d.endpoint_id = t.endpoint_id AND d.event_id = t.event_id
+            RETURNING d.*
+        )
+        SELECT c.endpoint_id, c.event_id, c.event, coalesce(c.body, v.body) AS body
+        FROM claimed c LEFT JOIN events v ON v.merchant_id = c.merchant_id AND v.id = c.event_id
+        ORDER BY c.due_at
+        """,
+        list(room),
+        list(room.values()),
+        now,
+        claim_id,
+        lease_seconds,
+    )
+    active = {each.id: each for each in await endpoints.find_active_by_id(tx, {row["endpoint_id"] for row in rows})}
+    return [
+        Parcel(active[row["endpoint_id"]], row["event_id"], row["event"], row["body"], claim_id)
+        for row in rows
+        if row["endpoint_id"] in active and row["body"] is not None
+    ]
+
+
+async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Delivery]:
+    rows = await tx.fetch(
+        """
+        SELECT d.endpoint_id, d.event_id, d.state, d.tries, d.due_at, d.claim
+        FROM deliveries d JOIN unnest($1::text[], $2::text[]) AS k (endpoint_id, event_id) USING (endpoint_id, event_id)
+        ORDER BY d.endpoint_id, d.event_id FOR UPDATE OF d
+        """,
+        [endpoint_id for endpoint_id, _ in keys],
+        [event_id for _, event_id in keys],
+    )
+    return {
+        (key := (row["endpoint_id"], row["event_id"])): Delivery(
+            key, State(row["state"]), row["tries"], row["due_at"], row["claim"]
+        )
+        for row in rows
+    }
+
+
+async def update(tx: Tx, changed: Sequence[Delivery]) -> None:
+    await tx.execute(
+        """
+        UPDATE deliveries d SET state = n.state, tries = n.tries, due_at = n.due_at, claim = NULL, leased_until = NULL
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::timestamptz[])
+             AS n (endpoint_id, event_id, state, tries, due_at)
+        WHERE d.endpoint_id = n.endpoint_id AND d.event_id = n.event_id
+        """,
+        [each.key[0] for each in changed],
+        [each.key[1] for each in changed],
+        [each.state for each in changed],
+        [each.tries for each in changed],
+        [each.due_at for each in changed],
+    )
+
+
+async def insert_attempts(tx: Tx, attempts: Sequence[Attempt]) -> set[str]:
+    """The ids of those that were not there yet."""
+    rows = await tx.fetch(
+        """
+        INSERT INTO attempts (endpoint_id, event_id, id, at, took_ms, status, headers, answer, error)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::int[], $6::smallint[],
+                             $7::json[], $8::bytea[], $9::text[])
+        ON CONFLICT DO NOTHING RETURNING id
+        """,
+        [each.key[0] for each in attempts],
+        [each.key[1] for each in attempts],
+        [each.id for each in attempts],
+        [each.at for each in attempts],
+        [each.took_ms for each in attempts],
+        [each.status for each in attempts],
+        [_encode(each.headers).decode() for each in attempts],
+        [each.answer for each in attempts],
+        [each.error for each in attempts],
+    )
+    return {row["id"] for row in rows}

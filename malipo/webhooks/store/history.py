@@ -1,0 +1,180 @@
+"""Deliveries as their owner sees them: listed with their attempts, asked for again, and forgotten when they are old."""
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from malipo import clock, ids
+from malipo.db import Conn, Row, Tx
+from malipo.webhooks.delivery import State
+from malipo.webhooks.endpoint import Endpoint
+
+_decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    id: str
+    at: datetime
+    took_ms: int
+    status: int | None
+    headers: list[tuple[str, str]]
+    answer: bytes
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A delivery with everything that was tried."""
+
+    event_id: str
+    event: str
+    transaction_id: str | None  # a test tells of none
+    state: State
+    due_at: datetime
+    tries: list[Try]
+
+
+_SELECT = """
+    SELECT d.event_id, d.event, d.state, d.due_at, v.transaction_id
+    FROM deliveries d LEFT JOIN events v ON v.merchant_id = d.merchant_id AND v.id = d.event_id
+"""
+
+
+async def page(
+    connection: Conn, endpoint_id: str, *, state: State | None, before: str | None, limit: int
+) -> list[Told]:
+    """The latest first; `before` is the last one that was seen. A snapshot keeps deliveries and attempts in step."""
+    rows = await connection.fetch(
+        f"""
+        {_SELECT}
+        WHERE d.endpoint_id = $1 AND ($2::text IS NULL OR d.state = $2) AND ($3::text IS NULL OR d.event_id < $3)
+        ORDER BY d.event_id DESC LIMIT $4
+        """,
+        endpoint_id,
+        state,
+        before,
+        limit,
+    )
+    return await _told(connection, endpoint_id, rows)
+
+
+async def get(connection: Conn, endpoint_id: str, event_id: str) -> Told | None:
+    row = await connection.fetchrow(f"{_SELECT} WHERE d.endpoint_id = $1 AND d.event_id = $2", endpoint_id, event_id)
+    return (await _told(connection, endpoint_id, [row]))[0] if row else None
+
+
+async def _told(connection: Conn, endpoint_id: str, rows: list[Row]) -> list[Told]:
+    tries = await _find_tries(connection, endpoint_id, [row["event_id"] for row in rows])
+    return [
+        Told(
+            row["event_id"],
+            row["event"],
+            row["transaction_id"],
+            State(row["state"]),
+            row["due_at"],
+            tries[row["event_id"]],
+        )
+        for row in rows
+    ]
+
+
+async def _find_tries(connection: Conn, endpoint_id: str, event_ids: Collection[str]) -> dict[str, list[Try]]:
+    rows = await connection.fetch(
+        """
+        SELECT event_id, id, at, took_ms, status, headers, answer, error FROM attempts
+        WHERE endpoint_id = $1 AND event_id = ANY($2::text[]) ORDER BY event_id, id
+        """,
+        endpoint_id,
+        event_ids,
+    )
+    tries: dict[str, list[Try]] = defaultdict(list)
+    for row in rows:
+        values: dict[str, Any] = {name: row[name] for name in Try.__slots__}
+        tries[row["event_id"]].append(Try(**values | {"headers": _decode(row["headers"])}))
+    return tries
+
+
+async def find_states(connection: Conn, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, int]]:
+    """The state of deliveries, and how often each was tried."""
+    rows = await connection.fetch(
+        """
+        SELECT endpoint_id, event_id, state, tries FROM deliveries
+        WHERE (endpoint_id, event_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        [endpoint_id for endpoint_id, _ in keys],
+        [event_id for _, event_id in keys],
+    )
+    return {(row["endpoint_id"], row["event_id"]): (row["state"], row["tries"]) for row in rows}
+
+
+async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bool:
+    """Whether there is such a delivery. If a worker has it in hand, that is the first try already."""
+    done = await tx.execute(
+        """
+        UPDATE deliveries SET state = 'PENDING', tries = 0, due_at = $3 WHERE endpoint_id = $1 AND event_id = $2
+        """,
+        endpoint_id,
+        event_id,
+        now,
+    )
+    return done == "UPDATE 1"
+
+
+async def recover(
+    tx: Tx, endpoint: Endpoint, *, since: datetime, after: int, most: int, now: datetime
+) -> tuple[int, int | None]:
+    """Make due what was told since a time, as far as the endpoint wants to hear it and has not taken it."""
+    events = await tx.fetch(
+        """
+        SELECT id, event, number FROM events
+        WHERE merchant_id = $1 AND number > $2 AND created_at >= $3 ORDER BY number LIMIT $4
+        """,
+        endpoint.merchant_id,
+        after,
+        since,
+        most,
+    )
+    wanted = [row for row in events if row["event"] in endpoint.events]
+    done = await tx.execute(
+        """
+        INSERT INTO deliveries AS d (endpoint_id, event_id, merchant_id, event, due_at)
+        SELECT $1, event_id, $2, event, $5 FROM unnest($3::text[], $4::text[]) AS new (event_id, event)
+        ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'PENDING', tries = 0, due_at = excluded.due_at
+        WHERE d.state <> 'DELIVERED'
+        """,
+        endpoint.id,
+        endpoint.merchant_id,
+        [row["id"] for row in wanted],
+        [row["event"] for row in wanted],
+        now,
+    )
+    last = events[-1]["number"] if len(events) == most else None
+    return int(done.rsplit(" ", 1)[1]), last
+
+
+async def prune(tx: Tx, *, before: datetime, most: int) -> int:
+    """Forget deliveries of events of before a time, with their attempts; how many."""
+    bound = ids.first_of("evt_", clock.milliseconds(before))
+    rows = await tx.fetch(
+        """
+        DELETE FROM deliveries WHERE (endpoint_id, event_id) IN (
+            SELECT d.endpoint_id, d.event_id FROM endpoints e CROSS JOIN LATERAL (
+                SELECT endpoint_id, event_id FROM deliveries
+                WHERE endpoint_id = e.id AND event_id < $1 ORDER BY event_id LIMIT $2
+            ) d LIMIT $2
+        ) RETURNING endpoint_id, event_id
+        """,
+        bound,
+        most,
+    )
+    await tx.execute(
+        "DELETE FROM attempts WHERE (endpoint_id, event_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))",
+        [row["endpoint_id"] for row in rows],
+        [row["event_id"] for row in rows],
+    )
+    return len(rows)

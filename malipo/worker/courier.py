@@ -1,0 +1,194 @@
+"""The webhooks' part of a worker: fans out what was told, takes what is due, carries it, and records what came of it.
+
+Deliveries are taken under a lease, for each endpoint as many as there is room for, so what waits for one endpoint is
+never in the way of another. A worker that dies leaves its deliveries to the others, who carry them again.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
+from malipo import ids, log
+from malipo.errors import Unavailable
+from malipo.seal import CannotOpen
+from malipo.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
+from malipo.webhooks.deliver import deliver
+from malipo.webhooks.delivery import Attempt, Parcel, State
+from malipo.webhooks.fan_out import fan_out
+from malipo.webhooks.store import deliveries
+from malipo.worker.loop import LOOK_SECONDS, for_ever
+from malipo.worker.pace import LINGER_SECONDS, Pace, Trip
+
+Mark = Callable[[str], None]
+
+_MOST_FACTS = 500
+_MOST_CLAIMED = 256
+# Beside the time of the exchange itself: what clocks, scheduling and the database may cost.
+_MARGIN_SECONDS = 20.0
+_FAST = 512
+_SLOW = 2048
+_AGAIN_SECONDS = 1.0
+# Looking for who waits costs a little for every endpoint there is. It may not become all that we do.
+_LOOK_SHARE = 0.05
+
+
+class Courier:
+    """`mark` is called at each named point of a delivery's way, so that a test can stop the process there."""
+
+    def __init__(self, service: Service, *, lease_seconds: float | None, mark: Mark) -> None:
+        self._service = service
+        self._mark = mark
+        self._lease_seconds = lease_seconds or service.settings.webhook_timeout_seconds + _MARGIN_SECONDS
+        self._pace = Pace(fast=_FAST, slow=_SLOW)
+        self._waiting: set[str] = set()  # endpoints for which something is due
+        self._told = asyncio.Event()
+        self._due = asyncio.Event()
+        self._look_at = 0.0
+        self._under_way: set[asyncio.Task[None]] = set()
+        service.metrics.watch_deliveries(lambda: self._pace.under_way)
+
+    def hear(self, topic: str) -> None:
+        """The bell rang."""
+        if topic in ("", EVENTS_TOPIC):
+            self._told.set()
+        if topic in ("", WEBHOOKS_TOPIC):
+            self._look_at = 0.0
+            self._due.set()
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(for_ever("fan_out", self._fan_out, self._told))
+            group.create_task(for_ever("deliver", self._take_due, self._due))
+
+    async def finish(self, *, seconds: float) -> None:
+        """Let what is under way end. What does not is carried again by others, when its lease ends."""
+        under_way = set(self._under_way)
+        if under_way:
+            await asyncio.wait(under_way, timeout=seconds)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _fan_out(self) -> bool:
+        trips: list[Trip] = []
+
+        def may_take(endpoint_id: str) -> bool:
+            if endpoint_id in self._waiting or not self._pace.room(endpoint_id):
+                return False
+            trips.append(self._pace.begin(endpoint_id))
+            return True
+
+        now = self._service.clock()
+        try:
+            async with self._service.database.begin() as tx:
+                done = await fan_out(
+                    tx,
+                    most=_MOST_FACTS,
+                    claim_id=ids.mint("clm_", now),
+                    lease_seconds=self._lease_seconds,
+                    may_take=may_take,
+                    now=now,
+                )
+                self._mark("fanning")
+        except BaseException:
+            for trip in trips:
+                self._pace.cancel(trip)
+            raise
+        if done.taken:
+            self._mark("claimed")
+        for trip, parcel in zip(trips, done.taken, strict=True):
+            self._spawn(trip, parcel)
+        if done.left:
+            self._waiting |= done.left
+            self._due.set()
+        return done.facts == _MOST_FACTS
+
+    async def _take_due(self) -> bool:
+        """Take what is due, as far as there is room. Whether more may be waiting."""
+        now = self._service.clock()
+        await self._look(now)
+        room = self._room()
+        if not room:
+            return False
+        claim_id = ids.mint("clm_", now)
+        async with self._service.database.begin() as tx:
+            parcels = await deliveries.claim(tx, room, claim_id, lease_seconds=self._lease_seconds, now=now)
+        if parcels:
+            self._mark("claimed")
+        counts = dict.fromkeys(room, 0)
+        for parcel in parcels:
+            counts[parcel.endpoint.id] += 1
+            self._spawn(self._pace.begin(parcel.endpoint.id), parcel)
+        self._waiting -= {endpoint_id for endpoint_id, count in counts.items() if count < room[endpoint_id]}
+        return any(self._pace.room(endpoint_id) for endpoint_id in self._waiting)
+
+    async def _look(self, now: datetime) -> None:
+        """Find out who waits: for a retry, for another worker that died, or because somebody asked for it."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._look_at:
+            return
+        began = loop.time()
+        self._look_at = began + LOOK_SECONDS
+        async with self._service.database.read() as connection:
+            self._waiting |= set(await deliveries.find_waiting(connection, now=now))
+        took = loop.time() - began
+        self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
+
+    def _room(self) -> dict[str, int]:
+        """How many may leave for whom, of those for whom something waits."""
+        room: dict[str, int] = {}
+        left = _MOST_CLAIMED
+        for endpoint_id in self._waiting:
+            if free := min(self._pace.room(endpoint_id), left):
+                room[endpoint_id] = free
+                left -= free
+            if not left:
+                break
+        return room
+
+    def _spawn(self, trip: Trip, parcel: Parcel) -> None:
+        task = asyncio.get_running_loop().create_task(self._carry(trip, parcel))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _carry(self, trip: Trip, parcel: Parcel) -> None:
+        lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._pace.linger, trip)
+        is_success = False
+        try:
+            self._mark("sending")
+            attempt = await deliver(
+                parcel,
+                self._service.post,
+                self._service.seal,
+                word=self._service.settings.header_word,
+                clock=self._service.clock,
+            )
+            is_success = attempt.is_success
+            self._mark("answered")
+        except CannotOpen as error:
+            # An operator's mistake with a key. The delivery waits, and loses none of its tries.
+            log.error("webhook.cannot_sign", endpoint=parcel.endpoint.id, reason=str(error))
+            return
+        except Exception as error:
+            log.error("webhook.delivery_broke", error, endpoint=parcel.endpoint.id, delivery=parcel.event_id)
+            return
+        finally:
+            lingering.cancel()
+            self._pace.end(trip, is_success=is_success)
+            if parcel.endpoint.id in self._waiting:
+                self._due.set()
+        await self._record(attempt)
+        self._mark("recorded")
+
+    async def _record(self, attempt: Attempt) -> None:
+        """Write down what came of it, however long the database is away."""
+        while True:
+            try:
+                delivery = await self._service.record_attempt(attempt)
+            except Unavailable as error:
+                log.warning("worker.database_away", step="record", reason=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                break
+        if delivery is not None and delivery.state is State.EXHAUSTED:
+            log.warning("webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.tries)

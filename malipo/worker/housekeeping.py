@@ -1,0 +1,40 @@
+"""Forgets what is no longer kept: old deliveries, then the events they told. A little at a time, once an hour."""
+
+import asyncio
+from datetime import timedelta
+
+from malipo import log
+from malipo.outbox import feed
+from malipo.service import Service
+from malipo.webhooks.store import history
+
+_EVERY_SECONDS = 3600.0
+_PAUSE_SECONDS = 0.1
+_MOST = 1000
+
+
+async def keep_house(service: Service) -> None:
+    """Until cancelled."""
+    while True:
+        try:
+            await forget(service)
+        except Exception as error:
+            log.warning("worker.housekeeping_failed", reason=str(error))
+        await asyncio.sleep(_EVERY_SECONDS)
+
+
+async def forget(service: Service) -> None:
+    before = service.clock() - timedelta(days=service.settings.events_keep_days)
+    while True:
+        async with service.database.begin() as tx:
+            if not await history.prune(tx, before=before, most=_MOST):
+                break
+        await asyncio.sleep(_PAUSE_SECONDS)
+    async with service.database.read() as connection:
+        merchant_ids = await feed.find_prunable(connection, before=before)
+    for merchant_id in merchant_ids:
+        while True:
+            async with service.database.begin() as tx:
+                if not await feed.prune(tx, merchant_id, before=before, most=_MOST):
+                    break
+            await asyncio.sleep(_PAUSE_SECONDS)

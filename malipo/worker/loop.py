@@ -1,0 +1,39 @@
+"""How a part of the worker goes on for ever: a step, then a rest until the bell rings or a moment has passed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from malipo import log
+from malipo.db import ConnectionLost, Contention
+from malipo.errors import Unavailable
+
+Step = Callable[[], Awaitable[bool]]
+
+LOOK_SECONDS = 1.0
+
+
+async def for_ever(what: str, step: Step, bell: asyncio.Event | None = None, **where: str) -> None:
+    """Until cancelled. A step says whether more may be waiting. Whatever goes wrong is tried again."""
+    while True:
+        is_more = False
+        try:
+            is_more = await step()
+        except (Unavailable, ConnectionLost, Contention) as error:
+            log.warning("worker.database_away", step=what, reason=str(error), **where)
+        except Exception as error:
+            log.error("worker.step_broke", error, step=what, **where)
+        if not is_more:
+            await _rest(bell)
+
+
+async def _rest(bell: asyncio.Event | None) -> None:
+    """Until the bell rings, or for as long as nobody should rely on a bell."""
+    if bell is None:
+        await asyncio.sleep(LOOK_SECONDS)
+        return
+    try:
+        async with asyncio.timeout(LOOK_SECONDS):
+            await bell.wait()
+    except TimeoutError:
+        pass
+    bell.clear()

@@ -1,0 +1,79 @@
+"""How much is sent to whom at once, so that a receiver that hangs delays nobody else. Pure.
+
+Each endpoint has a window: how many may be under way to it. It opens with every success and closes with every failure.
+All of them share two lanes. An endpoint that has failed, or that lets us wait, is on the slow lane: however many such
+there are, they take no place from those who answer. What lingers in the fast lane gives its place there back.
+"""
+
+from dataclasses import dataclass
+
+LINGER_SECONDS = 1.0
+
+_FIRST_WINDOW = 4
+_LEAST_WINDOW = 2
+_MOST_WINDOW = 64
+
+
+@dataclass(slots=True)
+class _Endpoint:
+    window: int = _FIRST_WINDOW
+    under_way: int = 0
+    is_slow: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Trip:
+    """One delivery under way, and the lane whose place it takes."""
+
+    endpoint_id: str
+    is_slow: bool
+    has_lingered: bool = False
+
+
+class Pace:
+    def __init__(self, *, fast: int, slow: int) -> None:
+        self._free = {False: fast, True: slow}  # by whether it is the slow lane
+        self._endpoints: dict[str, _Endpoint] = {}
+
+    def room(self, endpoint_id: str) -> int:
+        """How many more may leave for it now."""
+        endpoint = self._endpoints.get(endpoint_id)
+        if endpoint is None:
+            return max(0, min(_FIRST_WINDOW, self._free[False]))
+        return max(0, min(endpoint.window - endpoint.under_way, self._free[endpoint.is_slow]))
+
+    def begin(self, endpoint_id: str) -> Trip:
+        endpoint = self._endpoints.setdefault(endpoint_id, _Endpoint())
+        endpoint.under_way += 1
+        self._free[endpoint.is_slow] -= 1
+        return Trip(endpoint_id, endpoint.is_slow)
+
+    def linger(self, trip: Trip) -> None:
+        """It has been under way for LINGER_SECONDS."""
+        trip.has_lingered = True
+        self._endpoints[trip.endpoint_id].is_slow = True
+        if not trip.is_slow:
+            trip.is_slow = True
+            self._free[False] += 1
+            self._free[True] -= 1
+
+    def end(self, trip: Trip, *, is_success: bool) -> None:
+        endpoint = self._endpoints[trip.endpoint_id]
+        endpoint.under_way -= 1
+        self._free[trip.is_slow] += 1
+        if is_success:
+            endpoint.window = min(endpoint.window + 1, _MOST_WINDOW)
+        else:
+            endpoint.window = max(endpoint.window // 2, _LEAST_WINDOW)
+        endpoint.is_slow = trip.has_lingered or not is_success
+        if not endpoint.under_way and endpoint == _Endpoint():
+            del self._endpoints[trip.endpoint_id]
+
+    def cancel(self, trip: Trip) -> None:
+        """It never left."""
+        self._endpoints[trip.endpoint_id].under_way -= 1
+        self._free[trip.is_slow] += 1
+
+    @property
+    def under_way(self) -> int:
+        return sum(endpoint.under_way for endpoint in self._endpoints.values())
