@@ -28,6 +28,7 @@ from malipo.service import Service
 from malipo.settings import Settings
 from malipo.trail.store import Actor
 
+SECRET_KEY = "a-secret-that-is-long-enough-for-tests"
 NO_LIMITS: dict[str, Any] = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0}
 
 
@@ -181,7 +182,7 @@ def starting(tmp_path: Path) -> Iterator[Callable[..., Running]]:
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
             "MALIPO_PORT": str(port),
-            "MALIPO_SECRET_KEY": "a secret that is long enough for tests".replace(" ", "-"),
+            "MALIPO_SECRET_KEY": SECRET_KEY,
             "MALIPO_DATA_DIR": str(tmp_path / "var"),
             **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
         }

@@ -1,20 +1,27 @@
-"""The docs say what is true: settings, errors, events, routes and commands are held against the code."""
+"""The docs say what is true: settings, errors, events, routes, commands and webhooks are held against the code."""
 
 import argparse
 import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import fields
+from datetime import timedelta
 from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
+from malipo import clock
+from malipo.api import contract
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
 from malipo.merchants.people import RIGHTS, Role
+from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.effects import EVENTS
 from malipo.settings import Settings, read, variable
+from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP
+from malipo.webhooks.schedule import GIVE_UP_AFTER
+from malipo.webhooks.signature import headers_of, new_secret
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -55,13 +62,73 @@ def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
     # Meanings that are always narrowed before anybody sees them, and codes that are made of a field's name.
     used -= {"refused", "conflict", "forbidden", "ambiguous", "{name}_invalid"}
     made_of_names = ("channel", "status", "type", "page", "limit", "wait", "kind", "format")
-    used |= {f"{name}_invalid" for name in (*made_of_names, "permissions", "environment", "role")}
+    used |= {f"{name}_invalid" for name in (*made_of_names, "permissions", "environment", "role", "events", "state")}
     assert set(documented) == used
 
 
 def test_every_event_is_documented_and_no_other() -> None:
-    documented = {row[0] for row in table("api.md", 2) if re.fullmatch(r"[a-z]+\.[a-z]+", row[0])}
-    assert documented == set(EVENTS.values())
+    assert set(_events("api.md")) == set(EVENTS.values())
+    assert _events("webhooks.md") == [*Event, TEST_EVENT]
+
+
+def _events(page: str) -> list[str]:
+    return [row[0] for row in table(page, 2) if re.fullmatch(r"[a-z]+\.[a-z]+", row[0])]
+
+
+# Webhooks
+
+
+def test_the_times_of_retries_are_those_of_the_settings() -> None:
+    delays = [_in_words(seconds) for seconds in Settings().webhook_retry_seconds]
+    documented = [row for row in table("webhooks.md", 2) if row[0].isdigit()]
+    assert [delay for _, delay in documented[:-1]] == delays
+    assert documented[-1][1].startswith("none")
+    assert [number for number, _ in documented] == [str(n) for n in range(1, len(delays) + 2)]
+    told = " ".join(contract.load()["info"]["description"].split())
+    assert f"comes again after {', '.join(delays[:-1])} and {delays[-1]}" in told
+
+
+def _in_words(seconds: int) -> str:
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} seconds"
+
+
+def test_the_numbers_in_the_page_of_webhooks_are_those_of_the_code() -> None:
+    page = " ".join((DOCS / "webhooks.md").read_text().split())
+    settings = Settings()
+    words = {5: "five"}
+    for told in (
+        f"A merchant has up to {MOST_PER_MERCHANT} endpoints",
+        f"Answer any 2xx within {settings.webhook_timeout_seconds} seconds",
+        f"failed for {words[GIVE_UP_AFTER.days]} days",
+        f"For {OVERLAP // timedelta(hours=1)} hours malipo signs with both",
+        f"kept for {settings.events_keep_days} days",
+    ):
+        assert told in page
+
+
+def test_the_headers_of_a_webhook_are_documented_and_no_other() -> None:
+    documented = [row[0] for row in table("webhooks.md", 2) if re.match(r"(X-|webhook-)", row[0])]
+    assert sorted(documented) == sorted(set(_headers(keys=2)) - {"Content-Type"})
+    example = (DOCS / "webhooks.md").read_text().split("```http\n")[1].split("\n\n")[0]
+    assert [line.split(": ")[0] for line in example.splitlines()[1:]] == list(_headers(keys=1))
+
+
+def _headers(*, keys: int) -> dict[str, str]:
+    return headers_of(
+        word=Settings().header_word,
+        event=Event.PAYMENT_COMPLETED,
+        event_id="evt_1",
+        attempt_id="att_1",
+        body=b"{}",
+        keys=[new_secret() for _ in range(keys)],
+        now=clock.now(),
+    )
+
+
+# Routes and commands
 
 
 def test_every_route_is_documented_with_its_permission_or_role_and_no_other() -> None:
@@ -99,9 +166,18 @@ def _commands(parser_: argparse.ArgumentParser, name: str = "") -> Iterator[str]
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+    for target, place in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+        if "://" in target:
+            continue
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        assert not place or place in _places(path), f"{target}#{place}"
+
+
+def _places(page: Path) -> list[str]:
+    """What can be pointed at inside a page: its headings, named as GitHub does."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 def test_every_dependency_has_a_line_that_says_why() -> None:

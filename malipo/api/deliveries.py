@@ -83,10 +83,9 @@ async def recover(service: Service, session: Session, request: Request) -> Respo
         actor=actor_of(service, session, request),
         now=service.clock(),
     )
-    recovered = 0
-    place: int | None = 0
-    while place is not None:  # A commit for every so many: nobody waits for a lock meanwhile.
-        more, place = await service.write(partial(some, after=place))
+    recovered, last = await service.write(partial(some, after=None))
+    while last is not None:  # A commit for every so many: nobody waits long for a lock.
+        more, last = await service.write(partial(some, after=last))
         recovered += more
     service.wake_deliveries()
     return success({"recovered": recovered, "message": _in_words(recovered)}, status=202)

@@ -76,17 +76,17 @@ def _wanted(text: str | None) -> list[str]:
 def _beginning(bookmark: Bookmark, *, is_from_start: bool) -> tuple[Place, str]:
     """Where to begin, and how to say so."""
     if is_from_start:
-        return Place(None), "From the oldest event that is kept."
+        return Place(None), "Beginning with the oldest event that is kept."
     try:
         place = bookmark.read()
     except Unreadable:
         return Place(None), (
-            f"Where the last one stopped cannot be read ({bookmark.path}); so that nothing is lost, "
-            "from the oldest event that is kept."
+            f"Where the last one stopped cannot be read ({bookmark.path}). So that nothing is lost, "
+            "beginning with the oldest event that is kept."
         )
     if place is None:
-        return Place(LATEST), "From now on."
-    return place, "On from where the last one stopped."
+        return Place(LATEST), "Waiting for events, from now on."
+    return place, "Going on where the last one stopped."
 
 
 async def _until_interrupted(work: Awaitable[None]) -> bool:

@@ -49,12 +49,12 @@ async def number(tx: Tx, *, most: int) -> list[Fact]:
     rows = await tx.fetch(
         """
         WITH batch AS (
-            SELECT merchant_id, id, created_at, event FROM events WHERE number IS NULL ORDER BY created_at LIMIT $1
-        ), placed AS (
             -- Of two that were told at the same moment of one transaction, its beginning comes first.
+            SELECT merchant_id, id, created_at, event <> 'payment.pending' AS is_end
+            FROM events WHERE number IS NULL ORDER BY created_at, event <> 'payment.pending', id LIMIT $1
+        ), placed AS (
             SELECT merchant_id, id,
-                   row_number() OVER (PARTITION BY merchant_id
-                                      ORDER BY created_at, event <> 'payment.pending', id) AS place
+                   row_number() OVER (PARTITION BY merchant_id ORDER BY created_at, is_end, id) AS place
             FROM batch
         ), counted AS (
             INSERT INTO feeds AS f (merchant_id, last)

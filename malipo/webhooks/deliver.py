@@ -3,6 +3,7 @@
 Nothing here holds a lock or a connection of the database while a receiver is being waited for.
 """
 
+import time
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -37,8 +38,9 @@ async def deliver(parcel: Parcel, post: Post, seal: Seal, *, word: str, clock: C
         keys=parcel.endpoint.keys(seal, at),
         now=at,
     )
+    began = time.perf_counter()
     said = await post(parcel.endpoint.url, headers=headers, body=body)
-    took_ms = round(said.seconds * 1000)
+    took_ms = round((time.perf_counter() - began) * 1000)
     if isinstance(said, Answered):
         return Attempt(
             parcel.key, parcel.claim, attempt_id, at, took_ms, said.status, said.headers, said.body, error=None
@@ -59,11 +61,15 @@ class Record:
         # One that is there already was written by an earlier try, with all that follows from it.
         new = await deliveries.insert_attempts(tx, [each for each in attempts if each.key in found])
         current: dict[Key, Delivery] = dict(found)
-        for attempt in attempts:
-            if attempt.id in new:
-                current[attempt.key] = current[attempt.key].after(attempt, self._retry_seconds)
+        telling: list[Attempt] = []
+        for attempt in (each for each in attempts if each.id in new):
+            after = current[attempt.key].after(attempt, self._retry_seconds)
+            # A failure that comes too late to matter says nothing about how the endpoint fares now.
+            if attempt.is_success or after != current[attempt.key]:
+                telling.append(attempt)
+            current[attempt.key] = after
         await deliveries.update(tx, [each for key, each in current.items() if each != found[key]])
-        await self._note_health(tx, [each for each in attempts if each.id in new], self._clock())
+        await self._note_health(tx, telling, self._clock())
         return [current.get(attempt.key) for attempt in attempts]
 
     async def _note_health(self, tx: Tx, attempts: Sequence[Attempt], now: datetime) -> None:

@@ -71,13 +71,13 @@ class Delivery:
     claim: str | None
 
     def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
-        if self.state is not State.PENDING:
+        if self.state is State.DELIVERED:
             return self
         if attempt.is_success:
             # True whoever has it now: a worker that was thought dead may have delivered it after all.
             return replace(self, state=State.DELIVERED, tries=self.tries + 1, claim=None)
         if attempt.claim != self.claim:
-            return self  # Somebody else tries it already, and will say what came of it.
+            return self  # Somebody else has tried it since, or does now, and says what came of it.
         tries = self.tries + 1
         due_at = None if attempt.is_gone else next_try(retry_seconds, tries, attempt.ended_at)
         if due_at is None:

@@ -11,7 +11,6 @@ It is longer than our files are, because the three parts of that decision (name,
 """
 
 import asyncio
-import errno
 import os
 import re
 import socket
@@ -19,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from ssl import SSLContext
 
@@ -27,6 +26,7 @@ import aiodns
 import aiohttp
 import pycares
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
@@ -38,7 +38,9 @@ from malipo.webhooks.url import host_of, problem_with
 WhyNot = Callable[[IPv4Address | IPv6Address], str | None]
 
 _ONLY_PUBLIC = "webhooks go to public addresses only"
-_MOST_BYTES = 64 * 1024  # read of an answer
+_NOT_HTTP = "the answer is not valid HTTP, or its headers are too long"
+_MOST_BYTES = 64 * 1024  # read of an answer's body
+_MOST_HEARD = 1024 * 1024  # headers and all: flow control stops a body long before
 _KEPT_BYTES = 2 * 1024
 _KEPT_HEADERS = 50
 _KEPT_HEADER_BYTES = 4 * 1024
@@ -72,6 +74,23 @@ class Unanswered:
         return False
 
 
+class _Line(ResponseHandler):
+    """One connection. It counts what it hears, as aiohttp bounds a header's text but not the spaces before it."""
+
+    heard = 0  # bytes since the last request
+
+    def data_received(self, data: bytes) -> None:
+        self.heard += len(data)
+        if self.heard > _MOST_HEARD:
+            self.abort()
+        else:
+            super().data_received(data)
+
+    def close(self) -> None:
+        """At once: TLS would take its leave politely, and a receiver could drag that out and go on sending."""
+        self.abort()
+
+
 @dataclass(slots=True)
 class _Trip:
     """How far one POST has come. Connector and socket factory are handed no request of ours: they find it here."""
@@ -79,22 +98,17 @@ class _Trip:
     may_reuse: bool = True
     refusal: str | None = None
     is_fresh: bool = False  # a socket was made for it
-    transport: asyncio.Transport | None = None
+    line: _Line | None = None
     has_answer: bool = False
 
     @property
     def is_reused(self) -> bool:
-        return self.transport is not None and not self.is_fresh
+        return self.line is not None and not self.is_fresh
 
     def missed(self, seconds: float) -> str:
         if self.has_answer:
             return f"the answer did not end within {seconds:g} s"
-        return f"no {'connection' if self.transport is None else 'answer'} within {seconds:g} s"
-
-    def cut(self) -> None:
-        """At once: TLS would say goodbye politely, and a receiver could drag that out and go on sending."""
-        if self.transport is not None:
-            self.transport.abort()
+        return f"no {'connection' if self.line is None else 'answer'} within {seconds:g} s"
 
 
 _trip: ContextVar[_Trip] = ContextVar("trip")
@@ -133,7 +147,6 @@ class Post:
             async with asyncio.timeout(self._timeout_seconds):
                 response, beginning = await self._exchange(trip, target, headers, body)
         except (Exception, asyncio.CancelledError) as error:
-            trip.cut()
             if _is_given_up(error):
                 raise
             return Unanswered(self._why(error, trip))
@@ -169,18 +182,12 @@ class Post:
         assert not self._is_closed
         if self._opened is None:
             names = _Names(self._nameservers)
-            lines = _Lines(
-                limit=0,  # The caller bounds how many go at once.
-                keepalive_timeout=_IDLE_SECONDS,
-                resolver=names,
-                socket_factory=self._socket,
-                ssl=self._ssl,
-            )
             session = aiohttp.ClientSession(
-                connector=lines,
+                connector=_Lines(names, self._socket, self._ssl),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("Accept-Encoding", "User-Agent"),
                 auto_decompress=False,
+                read_bufsize=_MOST_BYTES,
                 timeout=aiohttp.ClientTimeout(),  # None: ours is around the whole, a second try included.
             )
             self._opened = session, names
@@ -193,7 +200,7 @@ class Post:
         reason = self._why_not(ip_address(sockaddr[0]))
         if reason is not None:
             trip.refusal = f"the address {sockaddr[0]} is {reason}, and {_ONLY_PUBLIC}"
-            raise PermissionError(errno.EACCES, trip.refusal)
+            raise OSError(trip.refusal)
         trip.is_fresh = True
         return socket.socket(family, kind, protocol)
 
@@ -208,10 +215,10 @@ class Post:
             response, beginning = await self._once(trip, target, headers, body)
             if not (trip.is_reused and response.status == _REQUEST_TIMEOUT):
                 return response, beginning
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not trip.is_reused or trip.has_answer or _is_broken_off(error):
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if trip.is_fresh or trip.line is None or trip.line.heard:
                 raise
-        trip.may_reuse, trip.transport, trip.has_answer = False, None, False
+        trip.may_reuse, trip.line, trip.has_answer = False, None, False
         return await self._once(trip, target, headers, body)
 
     async def _once(
@@ -224,7 +231,7 @@ class Post:
             async for chunk in response.content.iter_any():
                 beginning += chunk
                 if len(beginning) > _MOST_BYTES:
-                    trip.cut()  # The status counts; the rest is not wanted, and the line no longer either.
+                    response.close()  # The status counts; the rest is not wanted, and the line no longer either.
                     break
             return response, bytes(beginning[:_KEPT_BYTES])
 
@@ -233,12 +240,18 @@ class Post:
             return "malipo was stopped before an answer came"
         if isinstance(error, TimeoutError):
             return trip.missed(self._timeout_seconds)
-        if trip.refusal is not None and not trip.is_fresh:
-            return trip.refusal
-        return _in_words(error)
+        return _in_words(error, trip)
 
 
 class _Lines(aiohttp.TCPConnector):
+    """aiohttp's pool of lines, and the socket factory at its only door."""
+
+    def __init__(self, names: "_Names", sockets: aiohttp.SocketFactoryType, ssl: SSLContext | bool) -> None:
+        # No limit: the caller bounds how many go at once.
+        super().__init__(limit=0, keepalive_timeout=_IDLE_SECONDS, resolver=names, socket_factory=sockets, ssl=ssl)
+        kind: type[ResponseHandler] = _Line
+        self._factory = partial(kind, loop=self._loop)
+
     async def connect(
         self,
         req: aiohttp.ClientRequest,
@@ -252,9 +265,11 @@ class _Lines(aiohttp.TCPConnector):
         trip = _trip.get()
         while True:
             connection = await super().connect(req, traces, timeout)
-            assert connection.protocol is not None
-            if trip.is_fresh or (trip.may_reuse and not connection.protocol.should_close):
-                trip.transport = connection.transport
+            line = connection.protocol
+            assert isinstance(line, _Line)
+            if trip.is_fresh or (trip.may_reuse and not line.should_close):
+                line.heard = 0
+                trip.line = line
                 return connection
             connection.close()
 
@@ -302,11 +317,6 @@ def _is_given_up(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
-def _is_broken_off(error: aiohttp.ClientError) -> bool:
-    """The beginning of an answer had come."""
-    return isinstance(error, aiohttp.ServerDisconnectedError) and not isinstance(error.message, str)
-
-
 def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     kept: list[tuple[str, str]] = []
     room = _KEPT_HEADER_BYTES
@@ -327,8 +337,11 @@ def _unresolved(code: int) -> str:
     return f"the name does not resolve: {str(pycares.errno.strerror(code)).lower()}"
 
 
-def _in_words(error: BaseException) -> str:
+def _in_words(error: BaseException, trip: _Trip) -> str:
+    heard = trip.line.heard if trip.line is not None else 0
     match error:
+        case _ if heard > _MOST_HEARD:
+            return _NOT_HTTP
         case aiohttp.ClientConnectorDNSError():
             return error.os_error.strerror or "the name does not resolve"
         case aiohttp.ClientConnectorCertificateError():
@@ -339,13 +352,13 @@ def _in_words(error: BaseException) -> str:
             reason = getattr(error.os_error, "reason", None) or "the handshake failed"
             return f"no TLS connection: {reason.replace('_', ' ').lower()}"
         case aiohttp.ServerDisconnectedError():
-            return "the answer broke off" if _is_broken_off(error) else "the connection was closed without an answer"
+            return "the answer broke off" if heard else "the connection was closed without an answer"
         case aiohttp.ClientPayloadError():
             return "the answer broke off"
         case aiohttp.ClientResponseError():
-            return "the answer is not valid HTTP"
+            return _NOT_HTTP
         case aiohttp.ClientOSError():
-            return _faults(getattr(error, "os_error", error)) or "the connection broke"
+            return _faults(getattr(error, "os_error", error)) or trip.refusal or "the connection broke"
     log.error("webhook.unforeseen", error)
     return f"the request could not be made: {type(error).__name__}"
 

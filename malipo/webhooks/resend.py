@@ -50,11 +50,11 @@ async def redeliver(tx: Tx, merchant_id: str, endpoint_id: str, event_id: str, *
 
 
 async def recover(
-    tx: Tx, merchant_id: str, endpoint_id: str, *, since: datetime, after: int, actor: Actor, now: datetime
-) -> tuple[int, int | None]:
-    """Everything since a time that the endpoint subscribes to and has not taken: the next part of it after a place.
+    tx: Tx, merchant_id: str, endpoint_id: str, *, since: datetime, after: str | None, actor: Actor, now: datetime
+) -> tuple[int, str | None]:
+    """Everything since a time that the endpoint subscribes to and has not taken: the next part of it, after an event.
 
-    How many deliveries wait because of it, and the place to go on after; None at the end.
+    How many deliveries wait because of it, and the event to go on after; None at the end.
     """
     endpoint = await _get_active(tx, merchant_id, endpoint_id)
     recovered, last = await history.recover(tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now)

@@ -7,6 +7,7 @@ never in the way of another. A worker that dies leaves its deliveries to the oth
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from itertools import chain
 
 from malipo import ids, log
 from malipo.errors import Unavailable
@@ -40,7 +41,7 @@ class Courier:
         self._mark = mark
         self._lease_seconds = lease_seconds or service.settings.webhook_timeout_seconds + _MARGIN_SECONDS
         self._pace = Pace(fast=_FAST, slow=_SLOW)
-        self._waiting: set[str] = set()  # endpoints for which something is due
+        self._waiting: dict[str, None] = {}  # endpoints for which something is due, in turn
         self._told = asyncio.Event()
         self._due = asyncio.Event()
         self._look_at = 0.0
@@ -99,7 +100,7 @@ class Courier:
         for trip, parcel in zip(trips, done.taken, strict=True):
             self._spawn(trip, parcel)
         if done.left:
-            self._waiting |= done.left
+            self._waiting |= dict.fromkeys(done.left)
             self._due.set()
         return done.facts == _MOST_FACTS
 
@@ -107,19 +108,26 @@ class Courier:
         """Take what is due, as far as there is room. Whether more may be waiting."""
         now = self._service.clock()
         await self._look(now)
-        room = self._room()
-        if not room:
+        trips = self._take_places()
+        if not trips:
             return False
-        claim_id = ids.mint("clm_", now)
-        async with self._service.database.begin() as tx:
-            parcels = await deliveries.claim(tx, room, claim_id, lease_seconds=self._lease_seconds, now=now)
-        if parcels:
-            self._mark("claimed")
-        counts = dict.fromkeys(room, 0)
-        for parcel in parcels:
-            counts[parcel.endpoint.id] += 1
-            self._spawn(self._pace.begin(parcel.endpoint.id), parcel)
-        self._waiting -= {endpoint_id for endpoint_id, count in counts.items() if count < room[endpoint_id]}
+        room = {endpoint_id: len(places) for endpoint_id, places in trips.items()}
+        try:
+            async with self._service.database.begin() as tx:
+                parcels = await deliveries.claim(
+                    tx, room, ids.mint("clm_", now), lease_seconds=self._lease_seconds, now=now
+                )
+            if parcels:
+                self._mark("claimed")
+            for parcel in parcels:
+                self._spawn(trips[parcel.endpoint.id].pop(), parcel)
+        finally:
+            for trip in chain.from_iterable(trips.values()):
+                self._pace.cancel(trip)
+        for endpoint_id, unused in trips.items():
+            del self._waiting[endpoint_id]
+            if not unused:  # There may be more: it is the last in turn now.
+                self._waiting[endpoint_id] = None
         return any(self._pace.room(endpoint_id) for endpoint_id in self._waiting)
 
     async def _look(self, now: datetime) -> None:
@@ -130,21 +138,21 @@ class Courier:
         began = loop.time()
         self._look_at = began + LOOK_SECONDS
         async with self._service.database.read() as connection:
-            self._waiting |= set(await deliveries.find_waiting(connection, now=now))
+            self._waiting |= dict.fromkeys(await deliveries.find_waiting(connection, now=now))
         took = loop.time() - began
         self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
 
-    def _room(self) -> dict[str, int]:
-        """How many may leave for whom, of those for whom something waits."""
-        room: dict[str, int] = {}
+    def _take_places(self) -> dict[str, list[Trip]]:
+        """Places for as many as may leave now, of those for whom something waits."""
+        trips: dict[str, list[Trip]] = {}
         left = _MOST_CLAIMED
         for endpoint_id in self._waiting:
             if free := min(self._pace.room(endpoint_id), left):
-                room[endpoint_id] = free
+                trips[endpoint_id] = [self._pace.begin(endpoint_id) for _ in range(free)]
                 left -= free
             if not left:
                 break
-        return room
+        return trips
 
     def _spawn(self, trip: Trip, parcel: Parcel) -> None:
         task = asyncio.get_running_loop().create_task(self._carry(trip, parcel))
@@ -188,6 +196,9 @@ class Courier:
             except Unavailable as error:
                 log.warning("worker.database_away", step="record", reason=str(error))
                 await asyncio.sleep(_AGAIN_SECONDS)
+            except Exception as error:
+                log.error("webhook.attempt_not_recorded", error, endpoint=attempt.key[0], delivery=attempt.key[1])
+                return
             else:
                 break
         if delivery is not None and delivery.state is State.EXHAUSTED:

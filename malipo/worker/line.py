@@ -57,7 +57,7 @@ class Line:
     async def run(self) -> None:
         """Until cancelled. Whatever goes wrong is tried again: a line never ends by itself."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(for_ever("circuit", self._circuit.look, route=self._connector.name))
+            group.create_task(for_ever("circuit", self._circuit.look, seconds=None, route=self._connector.name))
             group.create_task(for_ever("send", self._send_due, self._to_send, route=self._connector.name))
             group.create_task(for_ever("ask", self._ask_due, self._to_ask, route=self._connector.name))
 

@@ -10,15 +10,22 @@ from malipo.errors import Unavailable
 Step = Callable[[], Awaitable[bool]]
 
 LOOK_SECONDS = 1.0
+STEP_SECONDS = 30.0
 
 
-async def for_ever(what: str, step: Step, bell: asyncio.Event | None = None, **where: str) -> None:
-    """Until cancelled. A step says whether more may be waiting. Whatever goes wrong is tried again."""
+async def for_ever(
+    what: str, step: Step, bell: asyncio.Event | None = None, *, seconds: float | None = STEP_SECONDS, **where: str
+) -> None:
+    """Until cancelled. A step says whether more may be waiting. Whatever goes wrong is tried again.
+
+    A step that takes longer than its seconds waits for a database that will never answer, and is given up.
+    """
     while True:
         is_more = False
         try:
-            is_more = await step()
-        except (Unavailable, ConnectionLost, Contention) as error:
+            async with asyncio.timeout(seconds):
+                is_more = await step()
+        except (Unavailable, ConnectionLost, Contention, TimeoutError) as error:
             log.warning("worker.database_away", step=what, reason=str(error), **where)
         except Exception as error:
             log.error("worker.step_broke", error, step=what, **where)

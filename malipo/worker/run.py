@@ -1,6 +1,7 @@
 """Runs all lines, the courier and the housekeeping until it is told to stop."""
 
 import asyncio
+import resource
 import signal
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,6 +17,7 @@ from malipo.worker.housekeeping import keep_house
 from malipo.worker.line import Line, Mark
 
 _LAPSE_SECONDS = 5.0
+_MOST_FILES = 65_536
 
 
 class _Part(Protocol):
@@ -34,6 +36,7 @@ async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> N
     """A worker process: until it is told to stop, or gets SIGTERM or SIGINT."""
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
+    _raise_file_limit()
     async with Database.opened(database_url, size=settings.database_pool) as database:
         service = Service.assemble(settings, database)
         if settings.worker_metrics_port is not None:
@@ -42,6 +45,14 @@ async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> N
             await work(service, database_url, stop, finish_seconds=settings.worker_stop_seconds)
         finally:
             await service.finish()
+
+
+def _raise_file_limit() -> None:
+    """A socket for every receiver: far more than the 1,024 files that many systems begin with."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def work(

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 from msgspec.structs import replace
@@ -50,6 +50,13 @@ async def networks(*, speed: float = 20) -> AsyncIterator[Sim]:
             yield Sim(http, simulator.url, await simulated.credentials(simulator.url))
     finally:
         simulator.stop()
+
+
+class Place(Protocol):
+    """Where a worker can be started."""
+
+    @property
+    def environment(self) -> dict[str, str]: ...
 
 
 @dataclass
@@ -172,7 +179,7 @@ class Mortal:
 
 @contextmanager
 def a_mortal(
-    place: Hamlet,
+    place: Place,
     folder: Path,
     *,
     point: str = "never",
@@ -185,14 +192,14 @@ def a_mortal(
 
 
 @contextmanager
-def a_real_worker(place: Hamlet, folder: Path) -> Iterator[Mortal]:
+def a_real_worker(place: Place, folder: Path) -> Iterator[Mortal]:
     """`malipo worker`, as an operator starts it."""
     with _running(place, folder, "malipo", "worker") as worker:
         yield worker
 
 
 @contextmanager
-def _running(place: Hamlet, folder: Path, *command: str) -> Iterator[Mortal]:
+def _running(place: Place, folder: Path, *command: str) -> Iterator[Mortal]:
     log = folder / f"{'-'.join(command)}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

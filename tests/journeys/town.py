@@ -15,7 +15,7 @@ from malipo.db import Database
 from malipo.service import Service
 from malipo.settings import Settings, read
 from malipo.worker.run import work
-from tests.conftest import NO_LIMITS, Client, Merchant, Running, make_merchant, starting, until_ready
+from tests.conftest import NO_LIMITS, SECRET_KEY, Client, Merchant, Running, make_merchant, starting, until_ready
 from tests.journeys.terminal import malipo
 from tests.simulator.processes import Sim
 from tests.simulator.processes import start as start_simulator
@@ -23,7 +23,13 @@ from tests.simulator.processes import start as start_simulator
 SPEED = 10
 
 # Asked soon and often, so that a test sees in seconds what takes a network an hour.
-HURRY: dict[str, Any] = {"poll_seconds": "1,1,1,1,1,2", "not_found_seconds": "2", "unsettled_seconds": "8", **NO_LIMITS}
+HURRY: dict[str, Any] = {
+    "poll_seconds": "1,1,1,1,1,2",
+    "not_found_seconds": "2",
+    "unsettled_seconds": "8",
+    "secret_key": SECRET_KEY,
+    **NO_LIMITS,
+}
 
 
 @dataclass

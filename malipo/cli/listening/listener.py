@@ -10,7 +10,7 @@ from itertools import chain, repeat
 
 from malipo import clock
 from malipo.cli.listening.bookmark import Bookmark, Place
-from malipo.cli.listening.feed import LATEST, Away, Event, Feed, Lost, Page
+from malipo.cli.listening.feed import LATEST, PAGE, Away, Event, Feed, Lost, Page
 from malipo.cli.listening.forward import Forward
 from malipo.cli.listening.screen import Screen
 
@@ -40,12 +40,14 @@ class Listener:
         self.skipped = 0
 
     async def run(self, place: Place, *, is_once: bool) -> None:
-        """For ever, or until there is nothing more."""
+        """For ever, or until there is nothing more. What is said to be kept is kept before it is said."""
+        is_waiting = False  # The first answer comes at once, so that it can be seen whether all is well.
         while True:
-            # Where the feed ends is known at once, and is to be kept at once: what comes next is not to be missed.
-            page = await self._read(place.after, is_waiting=not is_once and place.after != LATEST)
+            if place.after != LATEST:
+                self._bookmark.keep(place)
+            page = await self._read(place.after, is_waiting=is_waiting)
             if isinstance(page, Lost):
-                self._say(f"The place where the last one stopped is lost: {page.why}. On from the oldest event kept.")
+                self._say(f"The place where the last one stopped is lost: {page.why}. On with the oldest event kept.")
                 place = Place(None, place.done)
                 continue
             for event in _left(page.events, place.done):
@@ -53,8 +55,10 @@ class Listener:
                     await self._see_through(event, Place(place.after, event.id))
             place = Place(page.next)
             self._bookmark.keep(place)
-            if is_once and not page.events:
+            self._screen.open()
+            if is_once and len(page.events) < PAGE:
                 return
+            is_waiting = not is_once
 
     async def _read(self, after: str | None, *, is_waiting: bool) -> Page | Lost:
         """However long the service is away; that it is gets said once, and that it is back too."""
@@ -73,9 +77,7 @@ class Listener:
         now = asyncio.get_running_loop().time
         await asyncio.sleep(self._asked_at + _PACE_SECONDS - now())
         self._asked_at = now()
-        read = await self._feed.read(after, is_waiting=is_waiting)
-        self._screen.open()  # Not before: who holds a wrong key needs no introduction.
-        return read
+        return await self._feed.read(after, is_waiting=is_waiting)
 
     async def _see_through(self, event: Event, behind: Place) -> None:
         """Until the receiver has said yes."""

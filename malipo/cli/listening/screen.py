@@ -44,7 +44,7 @@ class Screen:
         self._is_coloured = output.isatty() and not is_plain
 
     def open(self) -> None:
-        """What is said once, when it begins."""
+        """What is said once, before anything else."""
         said, self._introduction = self._introduction, None
         if said is None:
             return
@@ -62,10 +62,12 @@ class Screen:
 
     def note(self, sentence: str, *, now: datetime) -> None:
         """Something to know about, between the events."""
+        self.open()
         self._say(f"{self._time(now)}  {self._in(_DIM, sentence)}")
 
     def tried(self, event: Event, outcome: Answered | Unanswered, *, then: str, now: datetime) -> None:
         """A try, what came of it, and what follows."""
+        self.open()
         told = _told(event)
         words = f"→ {_in_words(outcome)}" + (f"; {then}" if then else "")
         amount = money.display(told.amount).rjust(_AMOUNT_WIDTH)

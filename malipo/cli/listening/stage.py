@@ -17,7 +17,6 @@ from malipo.errors import Forbidden, Impossible, Invalid, Refusal
 from malipo.networks.contract import Type
 from malipo.payments.transaction import Status
 
-_SEEN_SECONDS = 15.0
 _PROMPT_SECONDS = 5.0
 _END_SECONDS = 60.0
 _LOOK_SECONDS = 0.05
@@ -29,10 +28,13 @@ Transaction = dict[str, Any]
 
 
 class Stage:
-    def __init__(self, http: aiohttp.ClientSession, access: Access, phones_url: str) -> None:
+    def __init__(
+        self, http: aiohttp.ClientSession, access: Access, phones_url: str, *, patience_seconds: float = 15.0
+    ) -> None:
         self._http = http
         self._access = access
         self._phones_url = phones_url
+        self._patience_seconds = patience_seconds  # until the simulator must have seen a payment
 
     async def check(self) -> None:
         """Refuse where money may be real: before anything is asked for."""
@@ -75,15 +77,16 @@ class Stage:
             _, seen = await self._call("GET", f"{self._phones_url}/api/seen?limit=50&phone={quote(phone)}")
             return any(str(each["reference"]).endswith(key) for each in seen)
 
-        if await _within(_SEEN_SECONDS, look):
+        if await _within(self._patience_seconds, look):
             return await self._api("GET", f"/v1/payments/{payment['id']}")
+        reference = payment["reference"]
         if await self.cancel(payment):
             raise Impossible(
-                f"{payment['reference']} did not leave the service within {_SEEN_SECONDS:g} s, and is cancelled. "
+                f"{reference} did not leave the service within {self._patience_seconds:g} s, and is cancelled. "
                 "Does a worker run, and is the channel connected?"
             )
         raise Impossible(
-            f"{payment['reference']} left the service, and the simulator at {self._phones_url} has not seen it: "
+            f"{reference} left the service, and the simulator at {self._phones_url} has not seen it: "
             "whatever this channel is connected to may move real money. Look at it before you go on."
         )
 

@@ -47,6 +47,7 @@ CREATE TABLE deliveries (
     PRIMARY KEY (endpoint_id, event_id)
 ) WITH (fillfactor = 70);
 CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at) WHERE state = 'PENDING';
+CREATE INDEX deliveries_exhausted ON deliveries (endpoint_id, event_id) WHERE state = 'EXHAUSTED';
 
 -- Every try, and what was answered. Never updated.
 CREATE TABLE attempts (

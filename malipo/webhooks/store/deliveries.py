@@ -76,6 +76,7 @@ async def claim(tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds
         WITH taken AS (
             SELECT d.endpoint_id, d.event_id
             FROM unnest($1::text[], $2::int[]) AS wanted (endpoint_id, room)
+            JOIN endpoints e ON e.id = wanted.endpoint_id AND e.is_active
             CROSS JOIN LATERAL (
                 SELECT endpoint_id, event_id FROM deliveries
                 WHERE endpoint_id = wanted.endpoint_id AND state = 'PENDING' AND due_at <= $3

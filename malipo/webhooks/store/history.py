@@ -126,17 +126,19 @@ async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bo
 
 
 async def recover(
-    tx: Tx, endpoint: Endpoint, *, since: datetime, after: int, most: int, now: datetime
-) -> tuple[int, int | None]:
-    """Make due what was told since a time, as far as the endpoint wants to hear it and has not taken it."""
+    tx: Tx, endpoint: Endpoint, *, since: datetime, after: str | None, most: int, now: datetime
+) -> tuple[int, str | None]:
+    """Make due what was told since a time, as far as the endpoint wants to hear it and has not taken it.
+
+    How many, and the last event that was looked at if there may be more: the next part begins after it.
+    """
     events = await tx.fetch(
         """
-        SELECT id, event, number FROM events
-        WHERE merchant_id = $1 AND number > $2 AND created_at >= $3 ORDER BY number LIMIT $4
+        SELECT id, event FROM events
+        WHERE merchant_id = $1 AND id > $2 AND number IS NOT NULL ORDER BY id LIMIT $3
         """,
         endpoint.merchant_id,
-        after,
-        since,
+        after or ids.last_of("evt_", clock.milliseconds(since) - 1),
         most,
     )
     wanted = [row for row in events if row["event"] in endpoint.events]
@@ -153,7 +155,7 @@ async def recover(
         [row["event"] for row in wanted],
         now,
     )
-    last = events[-1]["number"] if len(events) == most else None
+    last = events[-1]["id"] if len(events) == most else None
     return int(done.rsplit(" ", 1)[1]), last
 
 

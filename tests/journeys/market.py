@@ -1,0 +1,225 @@
+"""A market: merchants with endpoints, and events to tell them, on a database of their own. No network takes part.
+
+Events come about as they always do: collections are opened and taken back, through the one writer.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import aiohttp
+import uvicorn
+from msgspec.structs import replace as replace_struct
+
+from malipo import clock as clocks
+from malipo import ids
+from malipo.api.app import App
+from malipo.api.protocol import Protocol
+from malipo.clock import Clock
+from malipo.db import Database
+from malipo.merchants import onboard
+from malipo.merchants.people import Role
+from malipo.merchants.store import sessions
+from malipo.merchants.tokens import Tokens
+from malipo.outbox.event import Event
+from malipo.payments.cancel import Cancellation
+from malipo.payments.transaction import Transaction, Type
+from malipo.service import Service
+from malipo.settings import Settings, read
+from malipo.webhooks import register
+from malipo.worker.run import work
+from tests.conftest import NO_LIMITS, NOBODY, Answer, Client, Merchant, free_port, make_merchant
+from tests.journeys.crowd import order
+from tests.journeys.town import until
+
+SECRET_KEY = "the-key-under-which-this-market-keeps-its-secrets"
+SETTINGS: dict[str, Any] = NO_LIMITS | {
+    "secret_key": SECRET_KEY,
+    "webhook_allow_private": "true",
+    "lapse_seconds": 86_400,
+    "log_level": "warning",
+}
+
+
+class Hand:
+    """A clock whose hand only the test moves."""
+
+    def __init__(self) -> None:
+        self._now = clocks.now()
+
+    def __call__(self) -> datetime:
+        return self._now
+
+    def move(self, by: timedelta) -> None:
+        self._now += by
+
+    def move_to(self, moment: datetime) -> None:
+        self._now = moment
+
+
+@dataclass(frozen=True)
+class Stand:
+    """An endpoint of a merchant."""
+
+    id: str
+    merchant_id: str
+    secret: str
+
+
+@dataclass
+class Market:
+    database: Database
+    database_url: str  # where workers find it
+    environment: dict[str, str]
+    settings: Settings
+    clock: Clock
+    service: Service
+
+    async def merchant(self) -> Merchant:
+        return await make_merchant(self.database)
+
+    async def register(self, merchant: Merchant, url: str, events: Sequence[Event] = tuple(Event)) -> Stand:
+        async with self.database.begin() as tx:
+            endpoint, secret = await register.register(
+                tx,
+                merchant.id,
+                url=url,
+                events=events,
+                seal=self.service.seal,
+                actor=NOBODY,
+                now=self.clock(),
+            )
+        return Stand(endpoint.id, merchant.id, secret)
+
+    async def open(self, merchant: Merchant, number: int = 1) -> list[Transaction]:
+        """So many collections, which tell `payment.pending`."""
+
+        async def one() -> Transaction:
+            asked = order(merchant.id, Type.COLLECTION, 1000)
+            assert asked.draft is not None
+            draft = replace_struct(asked.draft, created_at=self.clock())
+            return (await self.service.initiate(replace_struct(asked, draft=draft))).transaction
+
+        return list(await asyncio.gather(*(one() for _ in range(number))))
+
+    async def take_back(self, opened: Sequence[Transaction]) -> None:
+        """Each tells `payment.cancelled`."""
+        await asyncio.gather(*(self.service.cancel(Cancellation(each.merchant_id, each.id)) for each in opened))
+
+    async def tell(self, merchant: Merchant, number: int) -> None:
+        """So many events, of both kinds."""
+        opened = await self.open(merchant, number - number // 2)
+        await self.take_back(opened[: number // 2])
+
+    @asynccontextmanager
+    async def a_worker(
+        self, *, lease_seconds: float | None = None, mark: Callable[[str], None] = lambda _: None, **settings: Any
+    ) -> AsyncIterator[Service]:
+        """A worker in this process, with a pool of its own and the market's clock."""
+        stop = asyncio.Event()
+        async with Database.opened(self.database_url, size=10) as database:
+            service = Service.assemble(replace(self.settings, **settings), database, clock=self.clock)
+            running = asyncio.ensure_future(
+                work(service, self.database_url, stop, finish_seconds=0, lease_seconds=lease_seconds, mark=mark)
+            )
+            try:
+                yield service
+            finally:
+                stop.set()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await running
+                await service.finish()
+
+    async def rows(self, sql: str, *arguments: object) -> list[dict[str, Any]]:
+        async with self.database.read() as connection:
+            return [dict(row) for row in await connection.fetch(sql, *arguments)]
+
+    async def states(self, stand: Stand | None = None) -> dict[str, int]:
+        """How many deliveries are in which state, of an endpoint or of all."""
+        rows = await self.rows(
+            "SELECT state, count(*) FROM deliveries WHERE $1::text IS NULL OR endpoint_id = $1 GROUP BY state",
+            stand.id if stand else None,
+        )
+        return {row["state"]: row["count"] for row in rows}
+
+    async def until_told(self, *, seconds: float = 30) -> None:
+        """Return when every event has its place, and every delivery is delivered."""
+
+        async def is_told() -> bool:
+            rows = await self.rows("SELECT FROM events WHERE number IS NULL LIMIT 1")
+            return not rows and set(await self.states()) <= {"DELIVERED"}
+
+        await until(is_told, seconds=seconds, pause=0.05, what="the delivery of everything")
+
+
+@asynccontextmanager
+async def market(
+    database_url: str, *, via: str | None = None, clock: Clock = clocks.now, **settings: Any
+) -> AsyncIterator[Market]:
+    """`via` is where its workers find the database, if not where it is."""
+    variables = {f"MALIPO_{name.upper()}": str(value) for name, value in (SETTINGS | settings).items()}
+    variables["MALIPO_DATABASE_URL"] = via or database_url
+    read_settings = read(variables)
+    async with Database.opened(database_url, size=20) as database:
+        service = Service.assemble(read_settings, database, clock=clock)
+        yield Market(database, via or database_url, variables, read_settings, clock, service)
+        await service.finish()
+
+
+@dataclass
+class Door:
+    """malipo's API in this process, over real HTTP, so that the market's clock is its clock too."""
+
+    market: Market
+    client: Client
+    people: dict[str, str]  # a session for each merchant
+
+    async def __call__(self, merchant: Merchant, method: str, path: str, body: Any = None) -> Answer:
+        """Somebody of this merchant asks, logged in."""
+        session_id = self.people.get(merchant.id) or await self._log_in(merchant)
+        token = Tokens(SECRET_KEY).make(session_id, now=self.market.clock())
+        return await self.client.as_(None)(method, path, body, headers={"Authorization": f"Bearer {token}"})
+
+    async def events(self, merchant: Merchant, query: str = "") -> Answer:
+        return await self.client.as_(merchant.key)("GET", f"/v1/events{query}")
+
+    async def _log_in(self, merchant: Merchant) -> str:
+        now = self.market.clock()
+        session_id = ids.mint("ses_", now)
+        async with self.market.database.begin() as tx:
+            email = f"{merchant.id}@example.com"
+            person = await onboard.add_person(
+                tx, merchant.id, email=email, name="", role=Role.OWNER, actor=NOBODY, now=now
+            )
+            for_long = now + timedelta(days=1000)
+            await sessions.insert(
+                tx, session_id, person.id, now=now, expires_at=for_long, address="", user_agent="test"
+            )
+        self.people[merchant.id] = session_id
+        return session_id
+
+
+@asynccontextmanager
+async def door(market: Market) -> AsyncIterator[Door]:
+    port = free_port()
+    config = uvicorn.Config(
+        App(market.service), port=port, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.ensure_future(server.serve())
+    try:
+        await until(lambda: _has_started(server), pause=0.01, what="the door's opening")
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+            yield Door(market, Client(http, f"http://127.0.0.1:{port}", None), {})
+    finally:
+        market.service.release_readers()
+        server.should_exit = True
+        await serving
+
+
+async def _has_started(server: uvicorn.Server) -> bool:
+    return server.started

@@ -1,0 +1,305 @@
+"""The feed under everything that could tear it: no gap, nothing twice, and the same order for everybody.
+
+Writers, numberers and readers go on at once, as in a fleet. A number that became visible before a smaller one would be
+passed over by whoever reads on from it, for ever: so what each reader has gathered is held against the whole.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from malipo import ids
+from malipo.db import Database, Tx
+from malipo.payments import record
+from malipo.payments.record import Change
+from malipo.payments.transaction import Cause, Transaction, Type
+from malipo.webhooks.fan_out import fan_out
+from malipo.worker.housekeeping import forget
+from tests.conftest import Merchant
+from tests.journeys import witness
+from tests.journeys.crowd import order
+from tests.journeys.market import Door, Hand, Market, door, market
+from tests.journeys.town import until
+
+WRITERS = 20
+PAYMENTS = 12  # of each writer
+
+
+async def _number(tx: Tx, place: Market, *, most: int) -> int:
+    """What a worker does to give events their places; how many."""
+    done = await fan_out(
+        tx,
+        most=most,
+        claim_id=ids.mint("clm_", place.clock()),
+        lease_seconds=60,
+        may_take=lambda _: False,
+        now=place.clock(),
+    )
+    return done.facts
+
+
+async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Transaction:
+    asked = order(merchant.id, Type.COLLECTION, 1000).draft
+    assert asked is not None
+    draft = replace(asked, created_at=at or asked.created_at)
+    await record.open_all(tx, [draft], {}, now=draft.created_at)
+    return draft
+
+
+async def _end(tx: Tx, place: Market, opened: Transaction, *, at: datetime | None = None) -> None:
+    change = Change(merchant_id=opened.merchant_id, transaction_id=opened.id, cause=Cause.WITHDRAWN)
+    await record.advance(tx, [change], now=at or place.clock())
+
+
+class Reader:
+    """A merchant's program that reads on from where it was, and keeps what it has read."""
+
+    def __init__(self, door: Door, merchant: Merchant, chance: random.Random) -> None:
+        self._door = door
+        self._merchant = merchant
+        self._chance = chance
+        self._next = "0"
+        self.read: list[dict[str, Any]] = []
+
+    async def on(self, *, wait_seconds: int = 0) -> bool:
+        """Read on once; whether there was anything."""
+        limit = self._chance.choice([1, 3, 20, 100])
+        query = f"?after={self._next}&limit={limit}&wait={wait_seconds}"
+        answer = await self._door.events(self._merchant, query)
+        assert answer.status == 200, answer.body
+        self._next = answer.body["next"]
+        self.read += answer.body["events"]
+        return bool(answer.body["events"])
+
+    async def until(self, is_over: asyncio.Event) -> None:
+        while await self.on(wait_seconds=1) or not is_over.is_set():
+            pass
+
+
+async def _feed(place: Market, merchant: Merchant) -> list[str]:
+    """The whole feed as it stands in the database, which must be numbered from 1 without a gap."""
+    rows = await place.rows("SELECT id, number FROM events WHERE merchant_id = $1 ORDER BY number", merchant.id)
+    assert [row["number"] for row in rows] == list(range(1, len(rows) + 1))
+    return [row["id"] for row in rows]
+
+
+def _assert_told_in_order(read: Sequence[dict[str, Any]]) -> None:
+    """Nobody hears of the end of a payment before its beginning."""
+    begun: set[str] = set()
+    for each in read:
+        if each["event"] == "payment.pending":
+            begun.add(each["transaction"]["id"])
+        else:
+            assert each["transaction"]["id"] in begun, each
+
+
+@pytest.fixture
+async def place(database_url: str) -> AsyncIterator[Market]:
+    async with market(database_url) as place:
+        yield place
+
+
+async def test_writers_numberers_and_readers_at_once_make_one_feed(place: Market) -> None:
+    chance = random.Random(6)
+    merchants = [await place.merchant(), await place.merchant()]
+    over = asyncio.Event()
+
+    async def write(writers: Database, merchant: Merchant) -> None:
+        for _ in range(PAYMENTS):
+            async with writers.begin() as tx:
+                opened = await _open(tx, merchant)
+                await asyncio.sleep(chance.uniform(0, 0.03))  # Who began first need not commit first.
+            async with writers.begin() as tx:
+                await _end(tx, place, opened)
+                await asyncio.sleep(chance.uniform(0, 0.03))
+
+    async def number(numberers: Database) -> None:
+        while True:
+            async with numberers.begin() as tx:
+                numbered = await _number(tx, place, most=chance.randrange(1, 20))
+                await asyncio.sleep(chance.uniform(0, 0.005))  # Between the numbers and their commit.
+            if not numbered and over.is_set():
+                return
+
+    async with (
+        Database.opened(place.database_url, size=WRITERS) as writers,
+        Database.opened(place.database_url, size=3) as numberers,
+        door(place) as opened,
+    ):
+        readers = [(Reader(opened, merchants[n % 2], chance), merchants[n % 2]) for n in range(5)]
+        all_read = asyncio.Event()
+        reading = [asyncio.create_task(reader.until(all_read)) for reader, _ in readers]
+        numbering = [asyncio.create_task(number(numberers)) for _ in range(3)]
+        await asyncio.gather(*(write(writers, merchants[n % 2]) for n in range(WRITERS)))
+        over.set()
+        await asyncio.gather(*numbering)
+        all_read.set()
+        await asyncio.gather(*reading)
+
+    for reader, merchant in readers:
+        feed = await _feed(place, merchant)
+        assert len(feed) == WRITERS * PAYMENTS
+        assert [each["id"] for each in reader.read] == feed
+        _assert_told_in_order(reader.read)
+    await witness.assert_clean(place.database)
+
+
+async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_is_not_passed_over(
+    place: Market,
+) -> None:
+    merchant = await place.merchant()
+    async with door(place) as opened:
+        reader, other = (Reader(opened, merchant, random.Random(n)) for n in range(2))
+        async with place.database.begin() as late:
+            draft = await _open(late, merchant)
+            for _ in range(3):
+                await place.tell(merchant, 4)
+                async with place.database.begin() as tx:
+                    assert await _number(tx, place, most=100) == 4
+                while await reader.on():
+                    pass
+        async with place.database.begin() as tx:
+            assert await _number(tx, place, most=100) == 1
+        for each in (reader, other):
+            while await each.on():
+                pass
+
+    assert len(reader.read) == 13
+    assert reader.read[-1]["transaction"]["id"] == draft.id
+    assert reader.read == other.read
+    assert [each["id"] for each in reader.read] == await _feed(place, merchant)
+
+
+async def test_of_what_was_told_in_one_millisecond_the_beginning_comes_first_however_it_is_cut_into_batches(
+    place: Market,
+) -> None:
+    merchant = await place.merchant()
+    now = place.clock()
+    for _ in range(20):
+        async with place.database.begin() as tx:
+            await _end(tx, place, await _open(tx, merchant, at=now), at=now)
+
+    async with place.database.begin() as tx:
+        # In a book that was pruned, what was written first need not lie first.
+        await tx.execute("UPDATE events SET body = body WHERE event = 'payment.pending'")
+
+    numbered = 1
+    while numbered:
+        async with place.database.begin() as tx:
+            numbered = await _number(tx, place, most=3)
+
+    async with door(place) as opened:
+        answer = await opened.events(merchant, "?limit=100")
+    assert len(answer.body["events"]) == 40
+    _assert_told_in_order(answer.body["events"])
+
+
+async def _next(door: Door, merchant: Merchant, query: str = "") -> str:
+    answer = await door.events(merchant, query)
+    assert answer.status == 200, answer.body
+    return str(answer.body["next"])
+
+
+@pytest.mark.parametrize("has_begun", [False, True], ids=["that is empty", "at its end"])
+async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(place: Market, has_begun: bool) -> None:
+    merchant, other = await place.merchant(), await place.merchant()
+    async with place.a_worker(), door(place) as opened:
+        if has_begun:
+            await place.tell(merchant, 3)
+            await until(lambda: _is_numbered(place), what="the beginning of the feed")
+        waiting = asyncio.create_task(opened.events(merchant, "?after=latest&wait=30"))
+        elsewhere = asyncio.create_task(opened.events(other, "?wait=30"))
+        await asyncio.sleep(0.5)
+        [told] = await place.open(merchant)
+        async with asyncio.timeout(15):  # Half of what it may wait.
+            answer = await waiting
+
+        assert [each["transaction"]["id"] for each in answer.body["events"]] == [told.id]
+        assert not elsewhere.done(), "what is told to one merchant wakes no other"
+        await place.open(other)
+        assert len((await elsewhere).body["events"]) == 1
+
+
+async def _is_numbered(place: Market) -> bool:
+    return not await place.rows("SELECT FROM events WHERE number IS NULL")
+
+
+async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: Market) -> None:
+    merchant = await place.merchant()
+    await place.tell(merchant, 3)
+    async with place.database.begin() as tx:
+        await _number(tx, place, most=100)
+    async with door(place) as opened:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answer = await opened.events(merchant, "?after=3&wait=1")
+
+        assert loop.time() - began >= 1
+        assert (answer.status, answer.body) == (200, {"success": True, "events": [], "next": "3"})
+
+
+async def test_the_latest_place_is_where_the_feed_ends(place: Market) -> None:
+    merchant = await place.merchant()
+    async with door(place) as opened:
+        assert await _next(opened, merchant, "?after=latest") == "0"
+        await place.tell(merchant, 5)
+        assert await _next(opened, merchant, "?after=latest") == "0", "nothing has a place yet"
+        async with place.database.begin() as tx:
+            await _number(tx, place, most=100)
+
+        answer = await opened.events(merchant, "?after=latest")
+        assert answer.body == {"success": True, "events": [], "next": "5"}
+
+
+async def test_a_cursor_that_the_feed_never_gave_is_refused(place: Market) -> None:
+    """Also one that is ahead of it: to say that there is nothing after it would be to hide what comes before."""
+    merchant = await place.merchant()
+    await place.tell(merchant, 5)
+    async with place.database.begin() as tx:
+        await _number(tx, place, most=100)
+    async with door(place) as opened:
+        for after in ("6", "9" * 18, "9" * 19, "-1", "1.0", "evt_1", "LATEST", "٣", " 1", "1%0A"):
+            answer = await opened.events(merchant, f"?after={after}&wait=1")
+            assert (answer.status, answer.code) == (400, "cursor_invalid"), after
+            assert list(answer.body["details"]) == ["after"]
+        assert (await opened.events(merchant, "?after=%00")).status == 400
+
+
+async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_so(database_url: str) -> None:
+    hand = Hand()
+    async with market(database_url, clock=hand, events_keep_days=10) as place, door(place) as opened:
+        merchant, other = await place.merchant(), await place.merchant()
+        for days in (0, 4, 4):
+            hand.move(timedelta(days=days))
+            await place.tell(merchant, 4)
+            async with place.database.begin() as tx:
+                await _number(tx, place, most=100)
+        await forget(place.service)
+        assert await _next(opened, merchant, "?limit=100") == "12", "all are kept"
+
+        hand.move(timedelta(days=3))
+        await forget(place.service)
+        await forget(place.service)
+
+        assert len((await opened.events(merchant)).body["events"]) == 8
+        assert [(await opened.events(merchant, f"?after={after}")).code for after in (0, 3)] == ["cursor_expired"] * 2
+        assert [len((await opened.events(merchant, f"?after={after}")).body["events"]) for after in (4, 5, 12)] == [
+            8,
+            7,
+            0,
+        ]
+        assert (await opened.events(other)).body["events"] == []
+
+        hand.move(timedelta(days=100))
+        await forget(place.service)
+        assert await _next(opened, merchant) == await _next(opened, merchant, "?after=latest") == "12"
+        assert (await opened.events(merchant, "?after=11")).code == "cursor_expired"
+        await place.tell(merchant, 1)
+        async with place.database.begin() as tx:
+            await _number(tx, place, most=100)
+        assert await _next(opened, merchant, "?after=12") == "13", "numbers are never given twice"

@@ -1,0 +1,210 @@
+"""Workers and their PostgreSQL are killed, again and again, while thousands of events go to receivers that fail at random.
+
+In the end everybody who subscribed was told everything, at least once, and what came twice came as the same.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import os
+import random
+import signal
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from malipo.db import Database
+from malipo.db.embedded import server
+from malipo.db.migrate import migrate
+from malipo.outbox.event import Event
+from tests.conftest import Merchant
+from tests.journeys import witness
+from tests.journeys.hamlet import Mortal, a_mortal
+from tests.journeys.market import Market, Stand, market
+from tests.journeys.receivers import Receiver, a_receiver, fails_at_random
+from tests.journeys.town import until
+
+# Where the workers die, and at which coming to it. Two of them live at a time.
+DEATHS = [
+    [("fanning", 2), ("sending", 40), ("recorded", 60), ("random", 1)],
+    [("claimed", 3), ("random", 2), ("answered", 50), ("fanning", 1)],
+]
+EACH_TIME = 250  # events for each death
+LEASE_SECONDS = 1.5
+FAILING = 0.2
+# Often enough that nothing is ever given up.
+AT_ONCE = ",".join(["0"] * 40)
+
+
+@pytest.fixture(scope="module")
+async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Market, Path]]:
+    """A market whose PostgreSQL is its own, and can be killed."""
+    data_dir = tmp_path_factory.mktemp("mortal")
+    with server(data_dir) as url:
+        async with Database.opened(url, size=4) as database:
+            await migrate(database)
+        async with market(url, webhook_retry_seconds=AT_ONCE, database_patience_seconds=30) as place:
+            yield place, data_dir
+
+
+@dataclass(frozen=True)
+class Told:
+    stand: Stand
+    path: str
+    events: tuple[Event, ...]
+
+
+class Story:
+    """Who is told what, and what happens to those who tell it."""
+
+    def __init__(self, place: Market, data_dir: Path, folder: Path, receiver: Receiver) -> None:
+        self._place = place
+        self._data_dir = data_dir
+        self._folder = folder
+        self._receiver = receiver
+        self._chance = random.Random(2000)
+        self._merchants: list[Merchant] = []
+        self.told: list[Told] = []
+        self.deaths: list[int | None] = []
+        self.logs: list[Path] = []
+
+    async def begin(self) -> None:
+        self._merchants = [await self._place.merchant(), await self._place.merchant()]
+        first, second = self._merchants
+        await self._listen(first, "/all", tuple(Event), fails=FAILING)
+        await self._listen(first, "/cancelled", (Event.PAYMENT_CANCELLED,), fails=FAILING)
+        await self._listen(first, "/payouts", (Event.PAYOUT_COMPLETED, Event.PAYMENT_COMPLETED), fails=0)
+        await self._listen(second, "/second", (Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED), fails=0.5)
+
+    async def _listen(self, merchant: Merchant, path: str, events: tuple[Event, ...], *, fails: float) -> None:
+        url = self._receiver.behave(path, fails_at_random(fails, self._chance))
+        self.told.append(Told(await self._place.register(merchant, url, events), path, events))
+
+    async def tell(self, number: int) -> None:
+        await asyncio.gather(*(self._place.tell(each, number // 2) for each in self._merchants))
+
+    async def die(self, deaths: list[tuple[str, int]]) -> None:
+        """One worker after the other, each killed in its own way."""
+        for point, number in deaths:
+            folder = self._folder / f"{len(self.logs)}"
+            folder.mkdir()
+            with a_mortal(self._place, folder, point=point, number=number, lease_seconds=LEASE_SECONDS) as worker:
+                self.logs.append(worker.log)
+                await self.tell(EACH_TIME)
+                if point == "random":
+                    await self._begun(worker)
+                    await asyncio.sleep(self._chance.uniform(0, 0.5))
+                    worker.process.kill()
+                await self._until_dead(worker)
+                import time
+
+                print(f"{time.monotonic():.2f} dead", point, number, len(self._receiver.got))
+
+    async def _begun(self, worker: Mortal) -> None:
+        async def has_begun() -> bool:
+            return "worker.started" in worker.log.read_text()
+
+        await until(has_begun, pause=0.02, what="its beginning")
+
+    async def _until_dead(self, worker: Mortal) -> None:
+        while not worker.has_ended():
+            await self.tell(10)  # So that it comes to its point, whatever the other one takes.
+            await asyncio.sleep(0.2)
+        self.deaths.append(worker.process.returncode)
+
+    async def kill_the_database(self, times: int) -> None:
+        for number in range(1, times + 1):
+            while len(self.deaths) < 2 * number:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            import time
+
+            print(f"{time.monotonic():.2f} kill pg")
+            postmaster = (self._data_dir / "postgres" / "data" / "postmaster.pid").read_text().splitlines()[0]
+            os.kill(int(postmaster), signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+async def story(
+    place: tuple[Market, Path], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[Market, Receiver, Story]]:
+    here, data_dir = place
+    folder = tmp_path_factory.mktemp("deaths")
+    async with a_receiver() as receiver:
+        story = Story(here, data_dir, folder, receiver)
+        await story.begin()
+        await asyncio.gather(*(story.die(deaths) for deaths in DEATHS), story.kill_the_database(2))
+        for name in ("one", "other"):
+            (folder / name).mkdir()
+        with (
+            a_mortal(here, folder / "one", lease_seconds=LEASE_SECONDS),
+            a_mortal(here, folder / "other", lease_seconds=LEASE_SECONDS),
+        ):
+            import time
+
+            print(f"{time.monotonic():.2f} last")
+            await here.until_told(seconds=40)
+            print(f"{time.monotonic():.2f} told")
+        yield here, receiver, story
+
+
+async def test_every_subscriber_was_told_everything_and_nobody_anything_else(
+    story: tuple[Market, Receiver, Story],
+) -> None:
+    place, receiver, whole = story
+    assert whole.deaths == [-signal.SIGKILL] * sum(map(len, DEATHS))
+    assert len(await place.rows("SELECT FROM events")) >= 2000
+    for each in whole.told:
+        rows = await place.rows(
+            "SELECT id FROM events WHERE merchant_id = $1 AND event = ANY($2)", each.stand.merchant_id, each.events
+        )
+        assert receiver.ids(each.path) == {row["id"] for row in rows}, each.path
+        assert await place.states(each.stand) == ({"DELIVERED": len(rows)} if rows else {})
+
+
+async def test_what_came_twice_came_as_the_same(story: tuple[Market, Receiver, Story]) -> None:
+    place, receiver, whole = story
+    bodies = {row["id"]: row["body"].encode() for row in await place.rows("SELECT id, body FROM events")}
+    came: dict[tuple[str, str], int] = defaultdict(int)
+    for got in receiver.got:
+        assert got.body == bodies[got.id]
+        came[got.path, got.id] += 1
+    secrets = {each.path: each.stand.secret for each in whole.told}
+    for got in receiver.got:
+        expected = hmac.new(secrets[got.path].encode(), got.body, hashlib.sha256).hexdigest()
+        assert got.headers["x-service-signature"] == expected
+
+    assert max(came.values()) > 1, "else nothing was shown"
+    # A line that the receiver closes just then costs no attempt, so an attempt may knock twice, with the same parcel.
+    attempts = {(got.headers["x-service-delivery"], got.path, got.id) for got in receiver.got}
+    assert len(attempts) == len({attempt for attempt, _, _ in attempts})
+
+
+async def test_what_was_written_down_of_it_is_what_happened(story: tuple[Market, Receiver, Story]) -> None:
+    place, receiver, _ = story
+    written = {row["id"] for row in await place.rows("SELECT id FROM attempts")}
+    assert written <= {got.headers["x-service-delivery"] for got in receiver.got}
+    rows = await place.rows(
+        """
+        SELECT FROM deliveries d WHERE NOT EXISTS (
+            SELECT FROM attempts a WHERE a.endpoint_id = d.endpoint_id AND a.event_id = d.event_id AND a.status = 200
+        )
+        """
+    )
+    assert rows == [], "what is DELIVERED was answered with 200"
+
+
+async def test_the_feed_has_no_gap_and_the_books_are_clean(story: tuple[Market, Receiver, Story]) -> None:
+    place, _, whole = story
+    for merchant_id in {each.stand.merchant_id for each in whole.told}:
+        rows = await place.rows("SELECT number FROM events WHERE merchant_id = $1 ORDER BY number", merchant_id)
+        assert [row["number"] for row in rows] == list(range(1, len(rows) + 1))
+    await witness.assert_clean(place.database)
+
+
+async def test_nothing_broke_on_the_way(story: tuple[Market, Receiver, Story]) -> None:
+    for log in story[2].logs:
+        for word in ("_broke", "part_ended", "not_recorded", "never retrieved"):
+            assert word not in log.read_text()

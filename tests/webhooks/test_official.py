@@ -1,0 +1,187 @@
+"""Other people's code believes a real delivery: official libraries, openssl, and the receivers in examples/.
+
+An endpoint is registered through the API, a payment is taken and approved, and a worker tells it over real HTTP.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.merchants import onboard
+from malipo.merchants.passwords import Passwords
+from malipo.merchants.people import Role
+from malipo.merchants.store import people
+from tests.conftest import NOBODY
+from tests.examples.parcels import NEW, OLD, STRANGE, Headers, event, rotating, signed
+from tests.examples.shops import LANGUAGES, Shop
+from tests.journeys.receivers import Got, Receiver, a_receiver
+from tests.journeys.town import Town, a_worker, founded, until
+from tests.webhooks.official import Wrong, verify_with_node, verify_with_openssl, verify_with_python
+
+Verify = Callable[[str, Headers, bytes], None]
+EVENTS = ["payment.pending", "payment.completed"]
+
+
+@pytest.fixture(params=[verify_with_python, verify_with_node], ids=["python", "node"])
+def verify(request: pytest.FixtureRequest) -> Verify:
+    found: Verify = request.param
+    return found
+
+
+def test_a_verifier_believes_what_is_right_and_nothing_else(verify: Verify) -> None:
+    body = event(17)
+    headers = signed(body)
+    verify(OLD, headers, body)
+    for secret in (OLD, NEW):
+        verify(secret, rotating(body), body)
+    with pytest.raises(Wrong):
+        verify(STRANGE, headers, body)
+    with pytest.raises(Wrong):
+        verify(OLD, headers, body + b" ")
+    with pytest.raises(Wrong):
+        verify(OLD, headers | {"webhook-id": "evt_other"}, body)
+
+
+def test_openssl_believes_what_is_right_and_nothing_else() -> None:
+    body = event(17)
+    header = signed(body)["X-Service-Signature"]
+    verify_with_openssl(OLD, header, body)
+    with pytest.raises(Wrong):
+        verify_with_openssl(NEW, header, body)
+    with pytest.raises(Wrong):
+        verify_with_openssl(OLD, header, body + b" ")
+    with pytest.raises(Wrong):
+        verify_with_openssl(OLD, header.upper(), body)
+
+
+@dataclass
+class Owner:
+    """Somebody of the merchant, logged in, and their shop's program."""
+
+    town: Town
+    token: str
+
+    async def __call__(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        answer = await self.town.api.as_(None)(method, f"/merchant/webhooks{path}", body, headers=headers)
+        assert answer.status in (200, 201, 202), answer.body
+        return answer.body
+
+    async def register(self, url: str, events: list[str] = EVENTS) -> tuple[str, str]:
+        """The endpoint's id and secret."""
+        endpoint = (await self("POST", "", {"url": url, "events": events}))["endpoint"]
+        return endpoint["id"], endpoint["secret"]
+
+    async def sell(self, order: int) -> None:
+        """A payment for this order, which the customer approves."""
+        asked = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001", "buyerName": "Asha née d’Été ✓"}
+        answer = await self.town.api("POST", "/v1/payments", asked | {"metadata": {"orderId": order}})
+        assert answer.status == 201, answer.body
+
+
+@pytest.fixture
+async def owner(tmp_path: Path, database_url: str) -> AsyncIterator[Owner]:
+    async with founded(tmp_path, database_url, webhook_allow_private="true") as town, a_worker(town):
+        login = {"email": "asha@example.com", "password": "maji ya kunde 7"}
+        async with town.database.begin() as tx:
+            person = await onboard.add_person(
+                tx, town.merchant.id, email=login["email"], name="", role=Role.OWNER, actor=NOBODY, now=clock.now()
+            )
+            await people.set_password(tx, person.id, await Passwords().hash(login["password"]))
+        answer = await town.api.as_(None)("POST", "/merchant/auth/login", login)
+        yield Owner(town, answer.body["token"])
+
+
+async def told(receiver: Receiver, number: int) -> list[Got]:
+    """So many deliveries, as they came."""
+
+    async def have() -> bool:
+        return len(receiver.got) >= number
+
+    await until(have, pause=0.02, what=f"delivery {number}")
+    found, receiver.got[:] = list(receiver.got), []
+    assert len(found) == number
+    return found
+
+
+async def check(got: Got, *, standard: list[str], plain: str, next_: str | None = None) -> None:
+    """Everybody believes it, with every one of these secrets and with no other."""
+    for verify in (verify_with_python, verify_with_node):
+        for secret in standard:
+            await asyncio.to_thread(verify, secret, got.headers, got.body)
+        with pytest.raises(Wrong):
+            await asyncio.to_thread(verify, STRANGE, got.headers, got.body)
+    await asyncio.to_thread(verify_with_openssl, plain, got.headers["x-service-signature"], got.body)
+    assert ("x-service-signature-next" in got.headers) == (next_ is not None)
+    if next_:
+        await asyncio.to_thread(verify_with_openssl, next_, got.headers["x-service-signature-next"], got.body)
+
+
+async def test_the_official_libraries_and_openssl_believe_a_real_delivery(owner: Owner) -> None:
+    async with a_receiver() as receiver:
+        _, secret = await owner.register(receiver.url("/"))
+        await owner.sell(17)
+        for got in await told(receiver, 2):
+            await check(got, standard=[secret], plain=secret)
+
+
+async def test_they_believe_it_with_either_secret_while_it_is_rotated(owner: Owner) -> None:
+    async with a_receiver() as receiver:
+        id_, old = await owner.register(receiver.url("/"), ["payment.pending"])
+        new = (await owner("POST", f"/{id_}/rotate-secret"))["endpoint"]["secret"]
+        await owner.sell(17)
+        (during,) = await told(receiver, 1)
+        await check(during, standard=[old, new], plain=old, next_=new)
+        await owner("POST", f"/{id_}/rotate-secret/finish")
+        await owner.sell(18)
+        (after,) = await told(receiver, 1)
+        await check(after, standard=[new], plain=new)
+        with pytest.raises(Wrong):
+            verify_with_python(old, after.headers, after.body)
+
+
+@pytest.fixture(params=LANGUAGES)
+def closed_shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
+    """An example receiver that its owner has yet to start, with the secret that they are given."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    shop = Shop(request.param, folder).sell()
+    yield shop
+    shop.kill()
+
+
+async def test_the_example_receivers_believe_a_real_delivery_before_during_and_after_a_rotation(
+    owner: Owner, closed_shop: Shop
+) -> None:
+    shop = closed_shop
+    id_, old = await owner.register(shop.url)
+
+    async def reopen(secret: str) -> None:
+        await asyncio.to_thread(shop.reopen, secret)
+
+    async def is_paid(order: int) -> None:
+        async def have() -> bool:
+            return len(shop.paid_by(order)) == 1
+
+        await owner.sell(order)
+        await until(have, pause=0.05, what=f"the payment of order {order}")
+
+    await reopen(old)
+    await is_paid(1)
+    new = (await owner("POST", f"/{id_}/rotate-secret"))["endpoint"]["secret"]
+    await is_paid(2)
+    await reopen(new)
+    await is_paid(3)
+    await owner("POST", f"/{id_}/rotate-secret/finish")
+    await is_paid(4)
+
+    tested = (await owner("POST", f"/{id_}/test"))["delivery"]
+    assert (tested["state"], tested["attempts"][0]["answer"]) == ("DELIVERED", "webhook.test: nothing to do\n")
+    deliveries = (await owner("GET", f"/{id_}/deliveries?limit=100"))["deliveries"]
+    assert len(deliveries) == 9, "four payments with two events each, and the test"
+    assert {each["state"] for each in deliveries} == {"DELIVERED"}
