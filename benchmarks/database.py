@@ -23,7 +23,17 @@ def postgres() -> Iterator[str]:
         yield url
 
 
-async def create(server_url: str, name: str) -> str:
+def merchant(number: int) -> str:
+    """As `seed.sql` names them, from 1."""
+    return f"mer_{number:026}"
+
+
+def event(number: int) -> str:
+    """As `events.sql` names them, from 0."""
+    return f"evt_{number:026}"
+
+
+async def create(server_url: str, name: str, *, merchants: int = MERCHANTS) -> str:
     """A new database with malipo's schema and its merchants, and everything on disk; its URL."""
     await _run(server_url, f'CREATE DATABASE "{name}"')
     url = url_of(server_url, name)
@@ -31,7 +41,7 @@ async def create(server_url: str, name: str) -> str:
         await migrate(database)
     connection = await asyncpg.connect(url)
     try:
-        await connection.execute("SELECT set_config('bench.merchants', $1, false)", str(MERCHANTS))
+        await connection.execute("SELECT set_config('bench.merchants', $1, false)", str(merchants))
         await connection.execute(resources.files("benchmarks").joinpath("seed.sql").read_text())
         await connection.execute("VACUUM ANALYZE")
         await connection.execute("CHECKPOINT")

@@ -1,4 +1,4 @@
-"""The two services that are compared, each as a process of its own on 127.0.0.1."""
+"""What is measured, each as a process of its own on 127.0.0.1: the services, the worker, and what PostgreSQL takes."""
 
 import http.client
 import os
@@ -6,14 +6,17 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import psutil  # type: ignore[import-untyped]
 
 from benchmarks.load import CannotMeasure
+
+SECRET_KEY = "benchmark-" * 4
 
 _START_SECONDS = 30
 _STOP_SECONDS = 25
@@ -21,9 +24,16 @@ _STOP_SECONDS = 25
 _VARIABLES = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
 
+class Spending(Protocol):
+    """Whatever takes the processor's time."""
+
+    @property
+    def cpu_seconds(self) -> float: ...
+
+
 @dataclass(frozen=True)
 class Running:
-    port: int
+    port: int  # 0 if it listens on none
     process: psutil.Process
 
     @property
@@ -36,27 +46,55 @@ class Running:
         return float(times.user + times.system)
 
 
+@dataclass(frozen=True)
+class Postmaster:
+    """PostgreSQL's first process. What it took includes all whom it started, also those who have ended since."""
+
+    process: psutil.Process
+
+    @classmethod
+    def of(cls, backend: int) -> "Postmaster":
+        return cls(psutil.Process(backend).parent())
+
+    @property
+    def cpu_seconds(self) -> float:
+        times = self.process.cpu_times()
+        seconds = times.user + times.system + times.children_user + times.children_system
+        for child in self.process.children():
+            with suppress(psutil.NoSuchProcess):
+                own = child.cpu_times()
+                seconds += own.user + own.system
+        return float(seconds)
+
+
 @contextmanager
 def malipo(url: str, folder: Path) -> Iterator[Running]:
     """`malipo api`, with its default settings but for the limits of one key."""
-    port = _free_port()
-    settings = {
-        "MALIPO_DATABASE_URL": url,
-        "MALIPO_PORT": str(port),
-        "MALIPO_DATA_DIR": str(folder),
-        "MALIPO_SECRET_KEY": "benchmark-" * 4,
-        "MALIPO_RATE_LIMIT_CREATE": "0",
-    }
-    with _process(["-m", "malipo", "api"], settings, port, folder / "malipo.log") as running:
+    port = free_port()
+    settings = _settings(url, folder) | {"MALIPO_PORT": str(port), "MALIPO_RATE_LIMIT_CREATE": "0"}
+    command = [sys.executable, "-m", "malipo", "api"]
+    with started(command, settings, folder / "malipo.log", answers(port, "/readyz"), port) as running:
+        yield running
+
+
+@contextmanager
+def worker(url: str, folder: Path) -> Iterator[Running]:
+    """`malipo worker`, with its default settings but for where webhooks may go, and without any network."""
+    # Whoever hangs would be waited for when it is told to stop, and nobody learns from that.
+    settings = _settings(url, folder) | {"MALIPO_WEBHOOK_ALLOW_PRIVATE": "true", "MALIPO_WORKER_STOP_SECONDS": "1"}
+    log = folder / "worker.log"
+    with started([sys.executable, "-m", "malipo", "worker"], settings, log, says(log, "worker.started")) as running:
         yield running
 
 
 @contextmanager
 def conventional(url: str, folder: Path) -> Iterator[Running]:
-    port = _free_port()
+    port = free_port()
     program = ["-m", "uvicorn", "benchmarks.conventional:app", "--host", "127.0.0.1", "--port", str(port)]
     options = ["--loop", "uvloop", "--http", "httptools", "--backlog", "2048"]
-    with _process([*program, *options], {"DATABASE_URL": url}, port, folder / "conventional.log") as running:
+    command = [sys.executable, *program, *options]
+    settings = {"DATABASE_URL": url}
+    with started(command, settings, folder / "conventional.log", answers(port, "/readyz"), port) as running:
         yield running
 
 
@@ -80,17 +118,20 @@ def check_ledger(url: str, folder: Path) -> None:
 
 
 @contextmanager
-def _process(program: list[str], variables: Mapping[str, str], port: int, log: Path) -> Iterator[Running]:
+def started(
+    command: list[str], variables: Mapping[str, str], log: Path, is_ready: Callable[[], bool], port: int = 0
+) -> Iterator[Running]:
+    """A process from when it is ready until the block ends."""
     with log.open("wb") as lines:
         process = subprocess.Popen(
-            [sys.executable, *program],
+            command,
             env=_environment(variables),
             stdin=subprocess.DEVNULL,
             stdout=lines,
             stderr=lines,
         )
     try:
-        _wait_until_ready(process, port, log)
+        _wait_until_ready(process, is_ready, log)
         yield Running(port, psutil.Process(process.pid))
     finally:
         process.terminate()
@@ -101,28 +142,46 @@ def _process(program: list[str], variables: Mapping[str, str], port: int, log: P
             process.wait()
 
 
+def answers(port: int, path: str) -> Callable[[], bool]:
+    """Ready when a GET is answered with 200."""
+
+    def is_ready() -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    return is_ready
+
+
+def says(log: Path, word: str) -> Callable[[], bool]:
+    """Ready when a word is in the log."""
+    return lambda: word in log.read_text(errors="replace")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _settings(url: str, folder: Path) -> dict[str, str]:
+    return {"MALIPO_DATABASE_URL": url, "MALIPO_DATA_DIR": str(folder), "MALIPO_SECRET_KEY": SECRET_KEY}
+
+
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ} | dict(variables)
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait_until_ready(process: subprocess.Popen[bytes], is_ready: Callable[[], bool], log: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        try:
-            connection.request("GET", "/readyz")
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            pass
-        finally:
-            connection.close()
+        if is_ready():
+            return
         time.sleep(0.05)
     last = log.read_text(errors="replace").splitlines()[-3:]
     raise CannotMeasure(f"A service did not start; the end of its log says: {' | '.join(last) or 'nothing'}")
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

@@ -17,7 +17,7 @@ from malipo.webhooks.deliver import deliver
 from malipo.webhooks.delivery import Attempt, Parcel, State
 from malipo.webhooks.fan_out import fan_out
 from malipo.webhooks.store import deliveries
-from malipo.worker.loop import LOOK_SECONDS, for_ever
+from malipo.worker.loop import LOOK_SECONDS, for_ever, step_seconds
 from malipo.worker.pace import LINGER_SECONDS, Pace, Trip
 
 Mark = Callable[[str], None]
@@ -57,9 +57,10 @@ class Courier:
             self._due.set()
 
     async def run(self) -> None:
+        seconds = step_seconds(self._service.settings)
         async with asyncio.TaskGroup() as group:
-            group.create_task(for_ever("fan_out", self._fan_out, self._told))
-            group.create_task(for_ever("deliver", self._take_due, self._due))
+            group.create_task(for_ever("fan_out", self._fan_out, self._told, seconds=seconds))
+            group.create_task(for_ever("deliver", self._take_due, self._due, seconds=seconds))
 
     async def finish(self, *, seconds: float) -> None:
         """Let what is under way end. What does not is carried again by others, when its lease ends."""

@@ -19,7 +19,7 @@ from malipo.payments.submit import Claim
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.worker.circuit import Circuit
-from malipo.worker.loop import for_ever
+from malipo.worker.loop import for_ever, step_seconds
 
 Mark = Callable[[str], None]
 
@@ -56,10 +56,11 @@ class Line:
 
     async def run(self) -> None:
         """Until cancelled. Whatever goes wrong is tried again: a line never ends by itself."""
+        seconds, route = step_seconds(self._service.settings), self._connector.name
         async with asyncio.TaskGroup() as group:
-            group.create_task(for_ever("circuit", self._circuit.look, seconds=None, route=self._connector.name))
-            group.create_task(for_ever("send", self._send_due, self._to_send, route=self._connector.name))
-            group.create_task(for_ever("ask", self._ask_due, self._to_ask, route=self._connector.name))
+            group.create_task(for_ever("circuit", self._circuit.look, seconds=None, route=route))
+            group.create_task(for_ever("send", self._send_due, self._to_send, seconds=seconds, route=route))
+            group.create_task(for_ever("ask", self._ask_due, self._to_ask, seconds=seconds, route=route))
 
     async def finish(self, *, seconds: float) -> None:
         """Let calls that are under way end. Those that do not are left: they will be asked about."""

@@ -6,15 +6,20 @@ from collections.abc import Awaitable, Callable
 from malipo import log
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Unavailable
+from malipo.settings import Settings
 
 Step = Callable[[], Awaitable[bool]]
 
 LOOK_SECONDS = 1.0
-STEP_SECONDS = 30.0
+
+
+def step_seconds(settings: Settings) -> float:
+    """How long a step of the database's may take: longer than any patience inside it."""
+    return 3.0 * settings.database_patience_seconds
 
 
 async def for_ever(
-    what: str, step: Step, bell: asyncio.Event | None = None, *, seconds: float | None = STEP_SECONDS, **where: str
+    what: str, step: Step, bell: asyncio.Event | None = None, *, seconds: float | None, **where: str
 ) -> None:
     """Until cancelled. A step says whether more may be waiting. Whatever goes wrong is tried again.
 

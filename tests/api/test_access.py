@@ -32,6 +32,7 @@ NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
     ("GET", "/v1/channels", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
     ("GET", "/v1/wallet", Permission.WALLET_READ, RateClass.OTHER, 200),
     ("GET", "/v1/wallet/entries", Permission.WALLET_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/events", Permission.EVENTS_READ, RateClass.OTHER, 200),
 ]
 EVERY_ROUTE = pytest.mark.parametrize(("method", "path"), [each[:2] for each in NEEDS])
 

@@ -1,7 +1,7 @@
 """Who may do what: every route against every kind of caller, held against a table written by hand."""
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -18,6 +18,11 @@ from malipo.merchants.login import make_link
 from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import keys, people
+from malipo.outbox.event import Event
+from malipo.seal import Seal
+from malipo.settings import Settings
+from malipo.webhooks import register, resend
+from malipo.webhooks.store import endpoints
 from tests.conftest import (
     COLLECTION,
     NO_LIMITS,
@@ -29,49 +34,67 @@ from tests.conftest import (
     starting,
     until_ready,
 )
+from tests.journeys.town import Elsewhere, a_worker
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
 # (read, create, wallet, events), of another merchant (with all), a bearer token sent as a key.
 # Callers by token: a viewer, staff, the owner, another merchant's owner, one who logged out, an API key sent as a token.
 TABLE = """
-    route                             none unknown expired revoked inactive  read create wallet events other token   viewer staff owner stranger ended key
-    GET /healthz                      200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    GET /readyz                       200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    GET /metrics                      200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    GET /openapi.json                 200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    GET /docs                         200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    GET /docs/docs.css                200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    POST /v1/payments                 401  401     401     401     403       403  201    403    403    201   401     401    401   401   401      401   401
-    GET /v1/payments                  401  401     401     401     403       200  403    403    403    200   401     401    401   401   401      401   401
-    POST /v1/payments/disburse        401  401     401     401     403       403  201    403    403    201   401     401    401   401   401      401   401
-    POST /v1/payments/quote           401  401     401     401     403       200  403    403    403    200   401     401    401   401   401      401   401
-    GET /v1/payments/{id}             401  401     401     401     403       200  403    403    403    404   401     401    401   401   401      401   401
-    POST /v1/payments/{id}/cancel     401  401     401     401     403       403  200    403    403    404   401     401    401   401   401      401   401
-    GET /v1/channels                  401  401     401     401     403       200  403    403    403    200   401     401    401   401   401      401   401
-    GET /v1/wallet                    401  401     401     401     403       403  403    200    403    200   401     401    401   401   401      401   401
-    GET /v1/wallet/entries            401  401     401     401     403       403  403    200    403    200   401     401    401   401   401      401   401
-    POST /callbacks/{route}/{token}   404  404     404     404     404       404  404    404    404    404   404     404    404   404   404      404   404
-    POST /merchant/auth/login         200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    POST /merchant/auth/refresh       200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    POST /merchant/auth/reset         200  200     200     200     200       200  200    200    200    200   200     200    200   200   200      200   200
-    POST /merchant/auth/logout        401  401     401     401     401       401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/auth/password      401  401     401     401     401       401  401    401    401    401   401     200    200   200   200      401   401
-    GET /merchant/api-keys            401  401     401     401     401       401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/api-keys           401  401     401     401     401       401  401    401    401    401   401     403    403   201   201      401   401
-    DELETE /merchant/api-keys/{id}    401  401     401     401     401       401  401    401    401    401   401     403    403   200   404      401   401
-    GET /merchant/people              401  401     401     401     401       401  401    401    401    401   401     200    200   200   200      401   401
-    POST /merchant/people             401  401     401     401     401       401  401    401    401    401   401     403    403   201   201      401   401
-    PATCH /merchant/people/{id}       401  401     401     401     401       401  401    401    401    401   401     403    403   200   404      401   401
-    DELETE /merchant/people/{id}      401  401     401     401     401       401  401    401    401    401   401     403    403   200   404      401   401
+    route                                                          none unknown expired revoked inactive   read create wallet events other token   viewer staff owner stranger ended key
+    GET /healthz                                                   200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    GET /readyz                                                    200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    GET /metrics                                                   200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    GET /openapi.json                                              200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    GET /docs                                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    GET /docs/docs.css                                             200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    POST /v1/payments                                              401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
+    GET /v1/payments                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
+    POST /v1/payments/disburse                                     401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
+    POST /v1/payments/quote                                        401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
+    GET /v1/channels                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/wallet                                                 401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
+    GET /v1/wallet/entries                                         401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
+    GET /v1/events                                                 401  401     401     401     403        403  403    403    200    200   401     401    401   401   401      401   401
+    POST /callbacks/{route}/{token}                                404  404     404     404     404        404  404    404    404    404   404     404    404   404   404      404   404
+    POST /merchant/auth/login                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    POST /merchant/auth/refresh                                    200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    POST /merchant/auth/reset                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
+    POST /merchant/auth/logout                                     401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/auth/password                                   401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
+    GET /merchant/api-keys                                         401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/api-keys                                        401  401     401     401     401        401  401    401    401    401   401     403    403   201   201      401   401
+    DELETE /merchant/api-keys/{id}                                 401  401     401     401     401        401  401    401    401    401   401     403    403   200   404      401   401
+    GET /merchant/webhooks                                         401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/webhooks                                        401  401     401     401     401        401  401    401    401    401   401     403    201   201   201      401   401
+    GET /merchant/webhooks/{id}                                    401  401     401     401     401        401  401    401    401    401   401     200    200   200   404      401   401
+    PATCH /merchant/webhooks/{id}                                  401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
+    DELETE /merchant/webhooks/{id}                                 401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
+    POST /merchant/webhooks/{id}/test                              401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
+    POST /merchant/webhooks/{id}/rotate-secret                     401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
+    POST /merchant/webhooks/{id}/rotate-secret/finish              401  401     401     401     401        401  401    401    401    401   401     403    200   200   404      401   401
+    GET /merchant/webhooks/{id}/deliveries                         401  401     401     401     401        401  401    401    401    401   401     200    200   200   404      401   401
+    GET /merchant/webhooks/{id}/deliveries/{delivery}              401  401     401     401     401        401  401    401    401    401   401     200    200   200   404      401   401
+    POST /merchant/webhooks/{id}/deliveries/{delivery}/redeliver   401  401     401     401     401        401  401    401    401    401   401     403    202   202   404      401   401
+    POST /merchant/webhooks/{id}/recover                           401  401     401     401     401        401  401    401    401    401   401     403    202   202   404      401   401
+    GET /merchant/people                                           401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/people                                          401  401     401     401     401        401  401    401    401    401   401     403    403   201   201      401   401
+    PATCH /merchant/people/{id}                                    401  401     401     401     401        401  401    401    401    401   401     403    403   200   404      401   401
+    DELETE /merchant/people/{id}                                   401  401     401     401     401        401  401    401    401    401   401     403    403   200   404      401   401
 """
 HEADER, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CALLERS = HEADER[1:]
 PASSWORD = "maji ya kunde 7"
+SECRET_KEY = "a-secret-of-the-table-of-authorisation"
+# Whoever is told there is never at home, and says so at once.
+HOOKS: dict[str, Any] = {"secret_key": SECRET_KEY, "webhook_allow_private": True, **NO_LIMITS}
+NOBODY_HOME = "http://127.0.0.1:9/hook"
 
 
 @dataclass
 class World:
-    """A live service with one of every kind of caller. Callers with a token get a new session for every call."""
+    """A live service with a worker, and one of every kind of caller."""
 
     client: Client
     database: Database
@@ -79,6 +102,7 @@ class World:
     stranger_id: str
     key_texts: dict[str, str] = field(default_factory=dict)
     password_hash: str = ""
+    known: dict[str, dict[str, str]] = field(default_factory=dict)
 
     async def key(self, merchant_id: str, permissions: list[Permission], **changes: Any) -> Any:
         async with self.database.begin() as tx:
@@ -114,7 +138,25 @@ class World:
             await tx.execute("DELETE FROM login_attempts")
         return dict(answer.body)
 
-    async def headers(self, caller: str) -> dict[str, str]:
+    async def endpoint(self) -> str:
+        """A new endpoint of the merchant. Old ones go, or the limit of endpoints would be reached."""
+        now = clock.now()
+        async with self.database.begin() as tx:
+            for each in await endpoints.find_all(tx, self.merchant_id):
+                await register.delete(tx, self.merchant_id, each.id, actor=NOBODY, now=now)
+            seal = Seal(SECRET_KEY)
+            made, _ = await register.register(
+                tx, self.merchant_id, url=NOBODY_HOME, events=list(Event), seal=seal, actor=NOBODY, now=now
+            )
+        return made.id
+
+    async def headers(self, caller: str, *, is_ending: bool) -> dict[str, str]:
+        """What the caller holds up. A session is kept for the next call, unless this one may end it."""
+        if is_ending or caller not in self.known:
+            self.known[caller] = await self._new_headers(caller)
+        return self.known.pop(caller) if is_ending else self.known[caller]
+
+    async def _new_headers(self, caller: str) -> dict[str, str]:
         if caller in self.key_texts:
             return {"x-api-key": self.key_texts[caller]}
         match caller:
@@ -141,8 +183,12 @@ class World:
 async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     url = await create_database(postgres, template)
     with starting(tmp_path_factory.mktemp("authorisation")) as start:
-        running = await until_ready(start("api", database_url=url, **NO_LIMITS))
-        async with Database.opened(url, size=4) as database, aiohttp.ClientSession() as http:
+        running = await until_ready(start("api", database_url=url, **HOOKS))
+        async with (
+            Database.opened(url, size=4) as database,
+            aiohttp.ClientSession() as http,
+            a_worker(Elsewhere(url, Settings(**HOOKS))),
+        ):
             merchant = await make_merchant(database, wallet=1_000_000)
             stranger = await make_merchant(database, wallet=1_000_000)
             inactive = await make_merchant(database)
@@ -168,7 +214,8 @@ async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathF
             yield world
 
 
-Prepared = tuple[str, Any]
+# What the names in the path stand for, and the body.
+Prepared = tuple[Mapping[str, str], Any]
 
 
 async def _transaction(world: World) -> str:
@@ -178,24 +225,24 @@ async def _transaction(world: World) -> str:
 
 
 async def _by_transaction(world: World) -> Prepared:
-    return await _transaction(world), None
+    return {"id": await _transaction(world)}, None
 
 
 async def _by_key(world: World) -> Prepared:
-    return (await world.key(world.merchant_id, [Permission.WALLET_READ])).id, None
+    return {"id": (await world.key(world.merchant_id, [Permission.WALLET_READ])).id}, None
 
 
 async def _by_person(world: World) -> Prepared:
-    return (await world.person(world.merchant_id, Role.VIEWER))[0], {"role": "staff"}
+    return {"id": (await world.person(world.merchant_id, Role.VIEWER))[0]}, {"role": "staff"}
 
 
 async def _log_in(world: World) -> Prepared:
     _, email = await world.person(world.merchant_id, Role.VIEWER)
-    return "", {"email": email, "password": PASSWORD}
+    return {}, {"email": email, "password": PASSWORD}
 
 
 async def _refresh(world: World) -> Prepared:
-    return "", {"refreshToken": (await world.session(world.merchant_id, Role.VIEWER))["refreshToken"]}
+    return {}, {"refreshToken": (await world.session(world.merchant_id, Role.VIEWER))["refreshToken"]}
 
 
 async def _reset(world: World) -> Prepared:
@@ -203,16 +250,42 @@ async def _reset(world: World) -> Prepared:
     async with world.database.begin() as tx:
         person = await people.find_by_email(tx, email)
         assert person is not None
-        return "", {"token": await make_link(tx, person, now=clock.now()), "password": "mvua ya vuli 12"}
+        return {}, {"token": await make_link(tx, person, now=clock.now()), "password": "mvua ya vuli 12"}
 
 
 async def _new_person(world: World) -> Prepared:
-    return "", {"email": f"{secrets.token_hex(8)}@example.com", "role": "viewer"}
+    return {}, {"email": f"{secrets.token_hex(8)}@example.com", "role": "viewer"}
+
+
+def _by_endpoint(body: Any = None) -> Callable[[World], Awaitable[Prepared]]:
+    async def prepare(world: World) -> Prepared:
+        return {"id": await world.endpoint()}, body
+
+    return prepare
+
+
+async def _by_rotation(world: World) -> Prepared:
+    id_ = await world.endpoint()
+    async with world.database.begin() as tx:
+        await register.rotate(tx, world.merchant_id, id_, seal=Seal(SECRET_KEY), actor=NOBODY, now=clock.now())
+    return {"id": id_}, None
+
+
+async def _by_delivery(world: World) -> Prepared:
+    id_ = await world.endpoint()
+    async with world.database.begin() as tx:
+        delivery = await resend.send_test(tx, world.merchant_id, id_, actor=NOBODY, now=clock.now())
+    return {"id": id_, "delivery": delivery}, None
+
+
+async def _new_endpoint(world: World) -> Prepared:
+    await world.endpoint()
+    return {}, {"url": NOBODY_HOME, "events": ["payment.completed"]}
 
 
 def _body(body: Any) -> Callable[[World], Awaitable[Prepared]]:
     async def prepare(world: World) -> Prepared:
-        return "", body
+        return {}, body
 
     return prepare
 
@@ -230,10 +303,25 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /merchant/auth/password": _body({"currentPassword": PASSWORD, "newPassword": "mvua ya vuli 12"}),
     "POST /merchant/api-keys": _body({"name": "till", "permissions": ["wallet.read"]}),
     "DELETE /merchant/api-keys/{id}": _by_key,
+    "POST /merchant/webhooks": _new_endpoint,
+    "GET /merchant/webhooks/{id}": _by_endpoint(),
+    "PATCH /merchant/webhooks/{id}": _by_endpoint({"isActive": False}),
+    "DELETE /merchant/webhooks/{id}": _by_endpoint(),
+    "POST /merchant/webhooks/{id}/test": _by_endpoint(),
+    "POST /merchant/webhooks/{id}/rotate-secret": _by_endpoint(),
+    "POST /merchant/webhooks/{id}/rotate-secret/finish": _by_rotation,
+    "GET /merchant/webhooks/{id}/deliveries": _by_endpoint(),
+    "GET /merchant/webhooks/{id}/deliveries/{delivery}": _by_delivery,
+    "POST /merchant/webhooks/{id}/deliveries/{delivery}/redeliver": _by_delivery,
+    "POST /merchant/webhooks/{id}/recover": _by_endpoint({"since": "2026-11-15"}),
     "POST /merchant/people": _new_person,
     "PATCH /merchant/people/{id}": _by_person,
     "DELETE /merchant/people/{id}": _by_person,
 }
+
+
+# Whoever calls these has no session afterwards.
+ENDING = ("/merchant/auth/logout", "/merchant/auth/password")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}")
@@ -241,9 +329,12 @@ async def test_every_caller_gets_the_status_that_the_table_says(world: World, ro
     method, path, *statuses = row
     wrong = []
     for caller, status in zip(CALLERS, statuses, strict=True):
-        name, body = await PREPARE.get(f"{method} {path}", _body(None))(world)
-        headers = await world.headers(caller)
-        answer = await world.client.status(method, path.replace("{id}", name), body, headers=headers)
+        names, body = await PREPARE.get(f"{method} {path}", _body(None))(world)
+        headers = await world.headers(caller, is_ending=path in ENDING)
+        target = path
+        for placeholder, name in names.items():
+            target = target.replace(f"{{{placeholder}}}", name)
+        answer = await world.client.status(method, target, body, headers=headers)
         if answer != int(status):
             wrong.append(f"{caller}: {answer}, not {status}")
     assert wrong == []

@@ -44,6 +44,7 @@ class Shop:
     lines: list[str] = field(default_factory=list)
     port: int = field(default_factory=free_port)
     orders: Iterator[int] = field(default_factory=lambda: iter(ORDERS))
+    process: subprocess.Popen[str] | None = None
 
     @property
     def url(self) -> str:
@@ -87,12 +88,12 @@ class Shop:
         )
 
     def start(self) -> "Shop":
-        self.process = self.launch()
-        self._reader = threading.Thread(target=self._read, args=[self.process], daemon=True)
+        self.process = process = self.launch()
+        self._reader = threading.Thread(target=self._read, args=[process], daemon=True)
         self._reader.start()
         deadline = time.monotonic() + 20
         while not _answers(self.port):
-            assert self.process.poll() is None, self.lines
+            assert process.poll() is None, self.lines
             assert time.monotonic() < deadline, self.lines
             time.sleep(0.02)
         return self
@@ -104,16 +105,24 @@ class Shop:
 
     def kill(self) -> None:
         """As a power cut would: nothing is asked of it first."""
+        if self.process is None:
+            return
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
         self._reader.join(10)
+
+    def reopen(self, *secrets: str) -> "Shop":
+        self.kill()
+        self.secrets = secrets or self.secrets
+        return self.start()
 
     def take(self, body: bytes, headers: Headers) -> tuple[int, str]:
         return post(self.url, body, headers)
 
     def let_files_grow(self, size: int) -> None:
         """No file of it may become larger than this, as on a disk that is full."""
+        assert self.process
         resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def sell(self) -> "Shop":

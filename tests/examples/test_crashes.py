@@ -20,8 +20,7 @@ def test_who_was_killed_remembers_what_was_answered(open_shop: Open) -> None:
     body = event(1)
     headers = signed(body)
     assert shop.take(body, headers)[1].endswith("marked paid")
-    shop.kill()
-    shop.start()
+    shop.reopen()
     assert shop.take(body, headers)[1].endswith("seen before")
     late = event(1, status="PENDING", reference=shop.paid_by(1)[0])
     assert shop.take(late, signed(late))[1].endswith("PENDING comes late")
@@ -41,8 +40,7 @@ def test_what_could_not_be_stored_is_done_by_the_retry(open_shop: Open) -> None:
     shop.let_files_grow(2**40)
     assert shop.take(body, headers)[1].endswith("marked paid")
     assert shop.take(body, headers)[1].endswith("seen before")
-    shop.kill()
-    shop.start()
+    shop.reopen()
     assert shop.take(body, headers)[1].endswith("seen before")
     assert len(shop.paid_by(2)) == 1
 
@@ -100,8 +98,7 @@ def test_half_a_line_at_the_end_of_the_file_is_none(tmp_path: Path) -> None:
         shop.db.write_bytes(whole[:end])
         shop.start()
         assert shop.take(body, headers)[1].endswith("marked paid"), whole[end:]
-        shop.kill()
-        shop.start()
+        shop.reopen()
         assert shop.take(body, headers)[1].endswith("seen before")
         shop.kill()
         assert len(shop.paid_by(1)) == 1

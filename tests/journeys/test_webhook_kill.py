@@ -34,7 +34,7 @@ DEATHS = [
 ]
 EACH_TIME = 250  # events for each death
 LEASE_SECONDS = 1.5
-FAILING = 0.2
+FAILING = 0.1
 # Often enough that nothing is ever given up.
 AT_ONCE = ",".join(["0"] * 40)
 
@@ -77,7 +77,7 @@ class Story:
         await self._listen(first, "/all", tuple(Event), fails=FAILING)
         await self._listen(first, "/cancelled", (Event.PAYMENT_CANCELLED,), fails=FAILING)
         await self._listen(first, "/payouts", (Event.PAYOUT_COMPLETED, Event.PAYMENT_COMPLETED), fails=0)
-        await self._listen(second, "/second", (Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED), fails=0.5)
+        await self._listen(second, "/second", (Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED), fails=0.25)
 
     async def _listen(self, merchant: Merchant, path: str, events: tuple[Event, ...], *, fails: float) -> None:
         url = self._receiver.behave(path, fails_at_random(fails, self._chance))

@@ -4,7 +4,7 @@ An endpoint is registered through the API, a payment is taken and approved, and 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,46 +17,13 @@ from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY
-from tests.examples.parcels import NEW, OLD, STRANGE, Headers, event, rotating, signed
+from tests.examples.parcels import STRANGE
 from tests.examples.shops import LANGUAGES, Shop
 from tests.journeys.receivers import Got, Receiver, a_receiver
 from tests.journeys.town import Town, a_worker, founded, until
 from tests.webhooks.official import Wrong, verify_with_node, verify_with_openssl, verify_with_python
 
-Verify = Callable[[str, Headers, bytes], None]
 EVENTS = ["payment.pending", "payment.completed"]
-
-
-@pytest.fixture(params=[verify_with_python, verify_with_node], ids=["python", "node"])
-def verify(request: pytest.FixtureRequest) -> Verify:
-    found: Verify = request.param
-    return found
-
-
-def test_a_verifier_believes_what_is_right_and_nothing_else(verify: Verify) -> None:
-    body = event(17)
-    headers = signed(body)
-    verify(OLD, headers, body)
-    for secret in (OLD, NEW):
-        verify(secret, rotating(body), body)
-    with pytest.raises(Wrong):
-        verify(STRANGE, headers, body)
-    with pytest.raises(Wrong):
-        verify(OLD, headers, body + b" ")
-    with pytest.raises(Wrong):
-        verify(OLD, headers | {"webhook-id": "evt_other"}, body)
-
-
-def test_openssl_believes_what_is_right_and_nothing_else() -> None:
-    body = event(17)
-    header = signed(body)["X-Service-Signature"]
-    verify_with_openssl(OLD, header, body)
-    with pytest.raises(Wrong):
-        verify_with_openssl(NEW, header, body)
-    with pytest.raises(Wrong):
-        verify_with_openssl(OLD, header, body + b" ")
-    with pytest.raises(Wrong):
-        verify_with_openssl(OLD, header.upper(), body)
 
 
 @dataclass
@@ -185,3 +152,26 @@ async def test_the_example_receivers_believe_a_real_delivery_before_during_and_a
     deliveries = (await owner("GET", f"/{id_}/deliveries?limit=100"))["deliveries"]
     assert len(deliveries) == 9, "four payments with two events each, and the test"
     assert {each["state"] for each in deliveries} == {"DELIVERED"}
+    assert {len(each["attempts"]) for each in deliveries} == {1}
+
+
+async def test_the_example_receivers_have_seen_a_real_redelivery_before(owner: Owner, closed_shop: Shop) -> None:
+    shop = closed_shop
+    id_, secret = await owner.register(shop.url, ["payment.completed"])
+    await asyncio.to_thread(shop.reopen, secret)
+    await owner.sell(1)
+
+    async def answers() -> list[str]:
+        found = (await owner("GET", f"/{id_}/deliveries"))["deliveries"]
+        return [each["answer"].strip().split(": ")[1] for delivery in found for each in delivery["attempts"]]
+
+    async def has_answered(number: int) -> bool:
+        return len(await answers()) == number
+
+    await until(lambda: has_answered(1), pause=0.05, what="the first delivery")
+    (delivery,) = (await owner("GET", f"/{id_}/deliveries"))["deliveries"]
+    await asyncio.to_thread(shop.reopen)
+    await owner("POST", f"/{id_}/deliveries/{delivery['id']}/redeliver")
+    await until(lambda: has_answered(2), pause=0.05, what="the second delivery")
+    assert sorted(await answers()) == ["marked paid", "seen before"]
+    assert len(shop.paid_by(1)) == 1

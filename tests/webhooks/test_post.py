@@ -384,3 +384,336 @@ async def until_nothing_is_poured(teller: Teller) -> None:
         if poured == teller.poured:
             break
     assert teller.poured < 20_000_000
+
+
+# What is sent, and what is made of an answer.
+
+
+@pytest.mark.parametrize("line", ["200 OK", "201 Created", "204 No Content", "299 Odd"])
+async def test_two_hundred_and_something_is_success(post: Post, teller: Teller, line: str) -> None:
+    teller.expect(HOOK, http(line))
+    answer = await send(post, teller.port)
+    assert isinstance(answer, Answered)
+    assert (answer.status, answer.is_success) == (int(line[:3]), True)
+    assert answer.seconds > 0
+
+
+@pytest.mark.parametrize(
+    "line", ["199 Odd", "300 Many", "304 Same", "400 Bad", "404 No", "408 Late", "410 Gone", "500 Oh"]
+)
+async def test_any_other_status_is_an_answer_and_no_success(post: Post, teller: Teller, line: str) -> None:
+    final = http("500 Oh") if line == "199 Odd" else Reply()  # which is no answer yet
+    teller.expect(HOOK, Reply(http(line).sent + final.sent))
+    answer = await send(post, teller.port)
+    assert isinstance(answer, Answered)
+    assert (answer.status, answer.is_success) == (500 if final.sent else int(line[:3]), False)
+    assert len(teller.heard) == 1
+
+
+async def test_it_is_sent_as_it_was_given_and_with_little_else(post: Post, teller: Teller) -> None:
+    teller.expect(HOOK, http("200 OK"))
+    await send(post, teller.port)
+    [request] = teller.heard
+    assert request.body == BODY
+    assert dict(request.headers) == {
+        "Host": f"127.0.0.1:{teller.port}",
+        "Accept": "*/*",
+        "Content-Length": str(len(BODY)),
+        **SENT,
+    }
+
+
+async def test_an_answer_is_kept_in_part(post: Post, teller: Teller) -> None:
+    many = [f"X-{each}: {each}" for each in range(60)]
+    teller.expect(HOOK, http("200 OK", b"x" * 3000, *many))
+    answer = await send(post, teller.port)
+    assert isinstance(answer, Answered)
+    assert answer.body == b"x" * 2048
+    assert answer.headers[:3] == [("Content-Type", "application/json"), ("Content-Length", "3000"), ("X-0", "0")]
+    assert len(answer.headers) == 50
+
+    teller.expect(HOOK, http("200 OK", "", *[f"X-{each}: {'x' * 1000}" for each in range(5)]))
+    answer = await send(post, teller.port)
+    assert isinstance(answer, Answered)
+    assert [name for name, _ in answer.headers] == ["Content-Type", "Content-Length", "X-0", "X-1", "X-2", "X-3"]
+
+
+async def test_any_bytes_of_a_header_become_text_that_can_be_stored(post: Post, teller: Teller) -> None:
+    odd = bytes(each for each in range(0x80, 0x100))
+    teller.expect(HOOK, Reply(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: \xed\xa0\x80 " + odd + b"\r\n\r\n"))
+    answer = await send(post, teller.port)
+    assert isinstance(answer, Answered)
+    assert answer.headers[1] == ("X", "\xed\xa0\x80 " + odd.decode("latin-1"))
+    assert msgspec.json.decode(msgspec.json.encode(answer.headers), type=list[tuple[str, str]]) == answer.headers
+
+
+async def test_a_packed_answer_stays_packed(post: Post, teller: Teller) -> None:
+    bomb = gzip.compress(b"x" * 1_000_000)
+    teller.expect(HOOK, http("200 OK", bomb, "Content-Encoding: gzip"))
+    answer = await send(post, teller.port)
+    assert isinstance(answer, Answered)
+    assert answer.body == bomb[:2048]
+
+
+async def test_a_long_answer_counts_and_ends_the_line(post: Post, teller: Teller) -> None:
+    teller.expect(HOOK, *(http("200 OK", b"x" * size) for size in (65536, 65536, 5_000_000, 1)))
+    assert [await status(post, teller.port) for _ in range(4)] == [200] * 4
+    assert connections(teller) == [1, 1, 1, 2]
+
+
+WHOLE = {
+    "a body without an end": Reply(b"HTTP/1.1 200 OK\r\n\r\n", After.POUR),
+    "a body that is far too long": Reply(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", After.POUR),
+    "one huge chunk": Reply(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n", After.POUR),
+    "HTTP/1.0, ended by hanging up": Reply(b"HTTP/1.0 200 OK\r\n\r\nthanks", After.CLOSE),
+    "100 Continue before it": Reply(b"HTTP/1.1 100 Continue\r\n\r\n" * 3 + http("200 OK").sent),
+    "103 Early Hints before it": Reply(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + http("200 OK").sent),
+    "in pieces of one byte": Reply(http("200 OK", "thanks").sent, piece=1),
+    "in chunks": Reply(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
+    "100 headers": http("200 OK", "", *[f"X-{each}: y" for each in range(100)]),
+}
+
+
+@pytest.mark.parametrize("said", WHOLE.values(), ids=WHOLE.keys())
+async def test_what_can_be_understood_is_an_answer(post: Post, teller: Teller, said: Reply) -> None:
+    teller.expect(HOOK, said)
+    assert await status(post, teller.port) == 200
+    await until_nothing_is_poured(teller)
+
+
+async def test_an_upgrade_is_an_answer_and_the_line_is_not_used_again(post: Post, teller: Teller) -> None:
+    upgrade = b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+    teller.expect(HOOK, Reply(upgrade + b"\x81\x05hello"), http("200 OK"))
+    assert [await status(post, teller.port) for _ in range(2)] == [101, 200]
+    assert connections(teller) == [1, 2]
+
+
+HALF = b'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n{"thank":'
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+NOT_HTTP = "the answer is not valid HTTP, or its headers are too long"
+BROKE_OFF = "the answer broke off"
+ENDLESS = "the answer did not end within 0.3 s"
+BROKEN = {
+    "hangs up": (Reply(after=After.CLOSE), "the connection was closed without an answer"),
+    "resets": (Reply(after=After.RESET), "connection reset by peer"),
+    "hangs": (Reply(after=After.HANG), "no answer within 0.3 s"),
+    "half of the head, and hangs up": (Reply(HALF[:25], After.CLOSE), BROKE_OFF),
+    "half of the head, and resets": (Reply(HALF[:25], After.RESET), "connection reset by peer"),
+    "half of the head, and hangs": (Reply(HALF[:25], After.HANG), "no answer within 0.3 s"),
+    "half of the body, and hangs up": (Reply(HALF, After.CLOSE), BROKE_OFF),
+    "half of the body, and resets": (Reply(HALF, After.RESET), BROKE_OFF),
+    "half of the body, and hangs": (Reply(HALF, After.HANG), ENDLESS),
+    "a body that drips": (Reply(http("200 OK", b"x" * 100).sent, piece=5, pause_seconds=0.02), ENDLESS),
+    "a head that drips": (Reply(http("200 OK").sent, piece=1, pause_seconds=0.02), "no answer within 0.3 s"),
+    "half a chunk": (Reply(CHUNKED + b"ff\r\n{}", After.CLOSE), BROKE_OFF),
+    "no last chunk": (Reply(CHUNKED + b"2\r\n{}\r\n", After.CLOSE), BROKE_OFF),
+    "a chunk of nonsense": (Reply(CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n", After.HANG), NOT_HTTP),
+    "two lengths": (Reply(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"), NOT_HTTP),
+    "a length below zero": (Reply(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), NOT_HTTP),
+    "both a length and chunks": (Reply(CHUNKED[:-2] + b"Content-Length: 3\r\n\r\n0\r\n\r\n"), NOT_HTTP),
+    "NUL in a header": (Reply(b"HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 0\r\n\r\n"), NOT_HTTP),
+    "a header without end": (Reply(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, After.HANG), NOT_HTTP),
+    "a header of spaces without end": (Reply(b"HTTP/1.1 200 OK\r\nX: ", After.POUR), NOT_HTTP),
+    "headers without end": (http("200 OK", "", *[f"X-{each}: y" for each in range(1000)]), NOT_HTTP),
+    "interim answers without end": (Reply(b"HTTP/1.1 100 Continue\r\n\r\n" * 50_000, After.HANG), NOT_HTTP),
+    "a status of four digits": (http("2000 OK"), NOT_HTTP),
+    "HTTP/2": (Reply(b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80", After.HANG), NOT_HTTP),
+    "HTTP/0.9": (Reply(b"thanks", After.CLOSE), NOT_HTTP),
+    "mail": (Reply(b"220 smtp.example.com ESMTP\r\n", After.HANG), NOT_HTTP),
+    "every byte there is": (Reply(bytes(range(256)) * 20, After.HANG), NOT_HTTP),
+}
+
+
+@pytest.mark.parametrize(("said", "reason"), BROKEN.values(), ids=BROKEN.keys())
+async def test_what_cannot_be_understood_is_none(teller: Teller, said: Reply, reason: str) -> None:
+    teller.expect(HOOK, said)
+    async with posting(timeout_seconds=0.3 if "0.3 s" in reason else PLENTY) as post:
+        assert await send(post, teller.port) == Unanswered(reason)
+    assert len(teller.heard) == 1, "on a fresh line it is sent once"
+    await until_nothing_is_poured(teller)
+
+
+async def test_no_bytes_at_all_break_it(hasty: Post, teller: Teller) -> None:
+    chance = random.Random(20261115)
+    start = [b"", b"HTTP/1.1 200 OK\r\n", HALF, CHUNKED, b"HTTP/1.1 2"]
+    for _ in range(60):
+        said = chance.choice(start) + chance.randbytes(chance.randrange(200))
+        teller.expect(HOOK, Reply(said, After.CLOSE))
+        assert isinstance(await send(hasty, teller.port), Answered | Unanswered)
+
+
+async def test_a_closed_port_is_said_to_refuse(post: Post) -> None:
+    assert await send(post, free_port()) == Unanswered("connection refused")
+    assert await send(post, free_port(), "localhost") == Unanswered("connection refused")
+
+
+@pytest.mark.parametrize("line", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+async def test_a_redirection_is_not_followed(post: Post, teller: Teller, line: str) -> None:
+    teller.expect(HOOK, http(line, "", f"Location: http://127.0.0.1:{teller.port}/elsewhere"))
+    assert await status(post, teller.port) == int(line[:3])
+    assert teller.lines == [HOOK]
+
+
+async def test_nothing_is_taken_from_the_environment(
+    post: Post, teller: Teller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login asha password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    teller.expect(HOOK, http("200 OK"))
+    assert await status(post, teller.port) == 200
+    assert "authorization" not in teller.heard[0].header_names
+
+
+async def test_a_cookie_is_not_kept(post: Post, teller: Teller) -> None:
+    teller.always(HOOK, http("200 OK", "", "Set-Cookie: session=1; Path=/"))
+    for _ in range(2):
+        await send(post, teller.port)
+    assert all("cookie" not in each.header_names for each in teller.heard)
+
+
+# Lines that are used again.
+
+
+async def test_a_line_is_used_again(post: Post, teller: Teller) -> None:
+    teller.always(HOOK, http("200 OK"))
+    for _ in range(3):
+        assert await status(post, teller.port) == 200
+    assert connections(teller) == [1, 1, 1]
+
+
+GOODBYES = {
+    "hangs up": Reply(after=After.CLOSE),
+    "resets": Reply(after=After.RESET),
+    "says 408 and hangs up": Reply(http("408 Request Timeout", "", "Connection: close").sent, After.CLOSE),
+}
+
+
+@pytest.mark.parametrize("goodbye", GOODBYES.values(), ids=GOODBYES.keys())
+async def test_a_line_that_was_being_closed_costs_no_attempt(post: Post, teller: Teller, goodbye: Reply) -> None:
+    teller.expect(HOOK, http("200 OK"), goodbye, http("201 Created"))
+    assert [await status(post, teller.port) for _ in range(2)] == [200, 201]
+    assert connections(teller) == [1, 1, 2]
+    assert len({each.raw for each in teller.heard}) == 1
+
+
+async def test_the_second_try_goes_by_a_fresh_line_and_is_the_last(post: Post, teller: Teller) -> None:
+    let_go = asyncio.Event()
+    teller.expect(HOOK, *[Reply(http("200 OK").sent, held_by=let_go)] * 3)
+    sending = [asyncio.create_task(send(post, teller.port)) for _ in range(3)]
+    while len(teller.heard) < 3:  # noqa: ASYNC110
+        await asyncio.sleep(0.002)
+    let_go.set()
+    await asyncio.gather(*sending)
+
+    teller.expect(HOOK, Reply(after=After.CLOSE), Reply(after=After.CLOSE))
+    assert await send(post, teller.port) == Unanswered("the connection was closed without an answer")
+    assert connections(teller)[3] in (1, 2, 3), "first by one of the three lines"
+    assert connections(teller)[4:] == [4]
+
+
+@pytest.mark.parametrize("after", [After.CLOSE, After.RESET])
+@pytest.mark.parametrize("said", [HALF[:1], HALF[:25], HALF])
+async def test_after_one_byte_of_an_answer_there_is_no_second_try(
+    post: Post, teller: Teller, after: After, said: bytes
+) -> None:
+    # A reset may overtake what was said before it, so that is given time to arrive.
+    teller.expect(HOOK, http("200 OK"), Reply(said, after, pause_seconds=0.1))
+    assert await status(post, teller.port) == 200
+    assert isinstance(await send(post, teller.port), Unanswered)
+    assert connections(teller) == [1, 1]
+
+
+async def test_both_tries_share_one_time_limit(teller: Teller) -> None:
+    late = Reply(after=After.CLOSE, delay_seconds=0.4)
+    teller.expect(HOOK, http("200 OK"), late, Reply(http("200 OK").sent, delay_seconds=0.4))
+    async with posting(timeout_seconds=0.6) as post:
+        assert await status(post, teller.port) == 200
+        assert await send(post, teller.port) == Unanswered("no answer within 0.6 s")
+
+
+async def test_what_was_said_unasked_is_not_taken_for_an_answer(post: Post, teller: Teller) -> None:
+    refusal, lie = http("503 Oh no").sent, http("200 It is").sent
+    assert len(refusal) == len(lie)
+    teller.expect(HOOK, Reply(refusal + lie, piece=len(refusal), pause_seconds=0.1), http("500 Oh"))
+    assert await status(post, teller.port) == 503
+    await asyncio.sleep(0.3)
+    assert await status(post, teller.port) == 500
+    assert connections(teller) == [1, 2]
+
+
+# Many at once, and the end.
+
+
+async def test_receivers_that_hang_keep_no_other_waiting(post: Post, teller: Teller) -> None:
+    let_go = asyncio.Event()
+    teller.expect(HOOK, *[Reply(http("200 OK").sent, held_by=let_go)] * 120)
+    waiting = [asyncio.create_task(send(post, teller.port)) for _ in range(120)]
+    while len(teller.heard) < 120:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    async with Teller.opened() as other:
+        for each in (other, teller):
+            each.expect(HOOK, http("201 Created"))
+            assert await status(post, each.port) == 201
+    assert not any(each.done() for each in waiting)
+    let_go.set()
+    assert all(each.is_success for each in await asyncio.gather(*waiting))
+
+
+async def test_whoever_is_given_up_hangs_up(post: Post, teller: Teller) -> None:
+    teller.expect(HOOK, Reply(after=After.HANG), http("200 OK"))
+    sending = asyncio.create_task(send(post, teller.port))
+    await teller.was_called.wait()
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    assert await status(post, teller.port) == 200
+    assert connections(teller) == [1, 2]
+
+
+async def test_closing_answers_everyone_who_waits(names: NameServer, teller: Teller) -> None:
+    names.says("silent.example.com", None)
+    teller.expect(HOOK, Reply(after=After.HANG))
+    async with posting(nameservers=[names.address]) as post:
+        hosts = ["127.0.0.1", "silent.example.com", "silent.example.com"]
+        waiting = [asyncio.create_task(send(post, teller.port, host)) for host in hosts]
+        await teller.was_called.wait()
+        while not names.asked:  # noqa: ASYNC110
+            await asyncio.sleep(0.002)
+        await post.close()
+        stopped = Unanswered("malipo was stopped before an answer came")
+        assert await asyncio.gather(*waiting) == [stopped] * 3
+        assert await send(post, teller.port) == stopped
+
+
+def _belongings() -> tuple[int, int]:
+    return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
+
+
+async def test_nothing_is_left_behind(names: NameServer, teller: Teller) -> None:
+    names.says("shop.example.com", ["127.0.0.1"])
+    names.says("silent.example.com", None)
+    teller.always(HOOK, http("200 OK"))
+
+    async def once() -> None:
+        async with posting(nameservers=[names.address], timeout_seconds=0.1) as post:
+            hosts = ("127.0.0.1", "shop.example.com", "silent.example.com", "missing.example.com")
+            await asyncio.gather(*(send(post, teller.port, host) for host in hosts))
+
+    await once()  # pycares keeps one thread for good
+    await asyncio.sleep(0.2)
+    before = _belongings()
+    for _ in range(5):
+        await once()
+    for _ in range(100):
+        if _belongings() <= before:
+            break
+        await asyncio.sleep(0.05)
+    assert _belongings() <= before
+
+
+async def test_one_that_was_never_used_has_nothing_to_close() -> None:
+    post = Post(allow_private=False, ports=(443,), timeout_seconds=1)
+    await post.close()
+    await post.close()

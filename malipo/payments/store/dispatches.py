@@ -20,6 +20,11 @@ DISPATCH = """
     d.attention
 """
 
+_SUBJECTS = f"""
+    SELECT {COLUMNS}, {DISPATCH}
+    FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+"""
+
 
 class Subject(NamedTuple):
     """A transaction, and what is to be done about it, if anything."""
@@ -50,9 +55,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {DISPATCH}
-        FROM dispatches d
-        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        {_SUBJECTS}
         WHERE d.channel = $1 AND d.type = $2 AND d.route IS NULL AND d.due_at <= now()
           AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
@@ -68,9 +71,7 @@ async def claim_unsent(tx: Tx, route: str, *, most: int) -> list[Subject]:
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {DISPATCH}
-        FROM dispatches d
-        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        {_SUBJECTS}
         WHERE d.route = $1 AND d.next_act = 'send' AND d.due_at <= now()
           AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
         ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
@@ -85,9 +86,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {DISPATCH}
-        FROM dispatches d
-        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        {_SUBJECTS}
         WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.route IS NULL
           AND d.due_at <= now() - $2 * interval '1 second'
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
@@ -103,9 +102,7 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
     return await _subjects(
         tx,
         f"""
-        SELECT {COLUMNS}, {DISPATCH}
-        FROM dispatches d
-        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        {_SUBJECTS}
         WHERE d.route = $1 AND d.type = 'COLLECTION' AND d.next_act = 'send' AND d.sends = 0
           AND t.created_at <= now() - $2 * interval '1 second'
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
@@ -139,9 +136,7 @@ async def find_claimed(connection: Conn, claim: str) -> list[Subject]:
     return await _subjects(
         connection,
         f"""
-        SELECT {COLUMNS}, {DISPATCH}
-        FROM dispatches d
-        JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        {_SUBJECTS}
         WHERE d.claim = $1 AND d.next_act = 'sending'
         """,
         claim,
