@@ -53,6 +53,8 @@ EVENTS_TOPIC = "events"
 WEBHOOKS_TOPIC = "webhooks"
 
 _MOST_LAPSED = 500
+# Everything that a worker may have under way can be written down at once.
+_MOST_RECORDED = 4096
 # A key that is only looked up, or a page that is only read, is not worth ten seconds of anybody's time.
 _READING_PATIENCE_SECONDS = 3.0
 
@@ -92,8 +94,8 @@ class Service:
         metrics = Metrics()
         metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
 
-        def group(name: str, act: Act[Any, Any], patience_seconds: float = patience) -> Group[Any, Any]:
-            made = Group(database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name))
+        def group(name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any) -> Group[Any, Any]:
+            made = Group(database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options)
             metrics.watch_queue(name, lambda: made.depth)
             return made
 
@@ -130,7 +132,11 @@ class Service:
             _cancel=group("cancel", Cancel(clock=clock)),
             _submit=group("submit", Submit(clock=clock)),
             _settle=group("settle", Settle(clock=clock, rules=rules)),
-            _record_attempt=group("record_attempt", Record(clock=clock, retry_seconds=settings.webhook_retry_seconds)),
+            _record_attempt=group(
+                "record_attempt",
+                Record(clock=clock, retry_seconds=settings.webhook_retry_seconds),
+                most=_MOST_RECORDED,
+            ),
         )
 
     @property

@@ -23,9 +23,9 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
     limit = fields.limit()
     wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
     after = fields.text("after", most=64) or None
-    fields.check()
     if after is not None and after != _LATEST and not _CURSOR.fullmatch(after):
-        raise CursorUnknown
+        fields.wrong("after", CursorUnknown.code, CursorUnknown.sentence)
+    fields.check()
     place = await _place(service, caller.merchant_id, after)
     page = await _page(service, caller.merchant_id, place, limit)
     if wait_seconds and not page.entries:

@@ -135,7 +135,7 @@ class Fields:
         return value
 
     def choices(self, name: str, choices: type[Choice]) -> list[Choice]:
-        """A list of at least one, each once."""
+        """A list of at least one, each once, in the order that was sent."""
         value = self.required(name)
         if value is None:
             return []
@@ -143,7 +143,7 @@ class Fields:
         if not isinstance(value, list) or not value or any(each not in members for each in value):
             self.wrong(name, f"{name}_invalid", f"{name} must be a list of at least one of {', '.join(members)}.")
             return []
-        return [choice for choice in members if choice in value]
+        return [choices(each) for each in dict.fromkeys(value)]
 
     def networks(self, name: str) -> list[AddressRange]:
         """A list of IP addresses and networks."""

@@ -1,7 +1,6 @@
 """Runs the application: listens, answers, and stops gracefully."""
 
 import asyncio
-import gc
 import os
 import signal
 import socket
@@ -11,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from malipo import log
+from malipo import garbage, log
 from malipo.api.app import App
 from malipo.api.protocol import Protocol
 from malipo.db import Database
@@ -89,10 +88,6 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
-        # What is there now stays. Of what comes, nearly all goes by counting references: to look for cycles as often as
-        # Python does would cost a twelfth of the time.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 50)
+        garbage.collect_rarely()
         log.info("api.started", url=self._url)
         self._on_ready()

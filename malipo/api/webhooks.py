@@ -115,7 +115,7 @@ async def _url(service: Service, fields: Fields) -> str:
     url = fields.text("url", most=2000)
     if url and (problem := await service.post.problem_with(url)):
         fields.wrong("url", "url_invalid", problem)
-    elif not url and isinstance(fields.raw("url"), str):
+    elif fields.raw("url") == "":
         fields.wrong("url", "field_required", "url must not be empty.")
     return url
 

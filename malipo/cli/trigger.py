@@ -29,21 +29,21 @@ _CANCEL_TRIES = 20
 
 
 @dataclass(frozen=True)
-class _Scene:
+class Scene:
     type: Type
     digits: str  # how the phone's number ends, which says what it does (docs/simulator.md)
     ends: Status | None
     answer: str | None = None  # what is done at the phone, so that nobody has to wait for it
 
 
-_SCENES = {
-    Event.PAYMENT_PENDING: _Scene(Type.COLLECTION, "100", None),
-    Event.PAYMENT_COMPLETED: _Scene(Type.COLLECTION, "001", Status.COMPLETED, "approve"),
-    Event.PAYMENT_FAILED: _Scene(Type.COLLECTION, "101", Status.FAILED, "decline"),
-    Event.PAYMENT_CANCELLED: _Scene(Type.COLLECTION, "101", Status.CANCELLED),
-    Event.PAYOUT_COMPLETED: _Scene(Type.DISBURSEMENT, "001", Status.COMPLETED),
-    Event.PAYOUT_FAILED: _Scene(Type.DISBURSEMENT, "101", Status.FAILED),
-    Event.PAYOUT_CANCELLED: _Scene(Type.DISBURSEMENT, "101", Status.CANCELLED),
+SCENES = {
+    Event.PAYMENT_PENDING: Scene(Type.COLLECTION, "100", None),
+    Event.PAYMENT_COMPLETED: Scene(Type.COLLECTION, "001", Status.COMPLETED, "approve"),
+    Event.PAYMENT_FAILED: Scene(Type.COLLECTION, "101", Status.FAILED, "decline"),
+    Event.PAYMENT_CANCELLED: Scene(Type.COLLECTION, "101", Status.CANCELLED),
+    Event.PAYOUT_COMPLETED: Scene(Type.DISBURSEMENT, "001", Status.COMPLETED),
+    Event.PAYOUT_FAILED: Scene(Type.DISBURSEMENT, "101", Status.FAILED),
+    Event.PAYOUT_CANCELLED: Scene(Type.DISBURSEMENT, "101", Status.CANCELLED),
 }
 
 
@@ -77,13 +77,13 @@ def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
             stage = Stage(http, found, phones)
             await stage.check()
-            return await _play(stage, _SCENES[event], asked)
+            return await play(stage, SCENES[event], asked)
 
     payment = asyncio.run(act())
     return tell(arguments, {"event": event, "transaction": payment}, _in_words(event, payment, found, phones))
 
 
-async def _play(stage: Stage, scene: _Scene, asked: dict[str, Any]) -> Transaction:
+async def play(stage: Stage, scene: Scene, asked: dict[str, Any]) -> Transaction:
     """The payment, as it is when the event has happened."""
     if scene.ends is Status.CANCELLED:
         return await _cancelled(stage, scene, asked)
@@ -101,12 +101,15 @@ async def _play(stage: Stage, scene: _Scene, asked: dict[str, Any]) -> Transacti
     return ended
 
 
-async def _cancelled(stage: Stage, scene: _Scene, asked: dict[str, Any]) -> Transaction:
-    for _ in range(_CANCEL_TRIES):
+async def _cancelled(stage: Stage, scene: Scene, asked: dict[str, Any]) -> Transaction:
+    for attempt in range(_CANCEL_TRIES):
         # Where we are too late nothing is paid: this phone says no.
-        payment = await stage.take(scene.type, asked | _party(scene.type, _phone(asked["channel"], scene.digits)))
+        phone = _phone(asked["channel"], scene.digits)
+        payment = await stage.take(scene.type, asked | _party(scene.type, phone))
         if cancelled := await stage.cancel(payment):
             return cancelled
+        if attempt == 0:
+            await stage.until_seen(payment, phone)  # Not one more, if this went where money is real.
         print(f"{payment['reference']} was on its way before it could be cancelled. Once more.", file=sys.stderr)
     raise Impossible(f"{_CANCEL_TRIES} payments in a row were on their way before they could be cancelled. Try again.")
 

@@ -20,10 +20,10 @@ class CursorExpired(Invalid):
 
 class CursorUnknown(Invalid):
     code = "cursor_invalid"
+    sentence = "after must be a cursor that this feed has given as next, or latest."
 
     def __init__(self) -> None:
-        message = "after must be a cursor that this feed has given as next, or latest."
-        super().__init__("The cursor is not one of this feed.", details={"after": [message]})
+        super().__init__("The cursor is not one of this feed.", details={"after": [self.sentence]})
 
 
 class _Body(msgspec.Struct):

@@ -161,8 +161,21 @@ class Courier:
         task.add_done_callback(self._under_way.discard)
 
     async def _carry(self, trip: Trip, parcel: Parcel) -> None:
-        lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._pace.linger, trip)
+        """Its place is free when what came of it is written: so no more than there are places can be carried twice."""
         is_success = False
+        try:
+            attempt = await self._deliver(trip, parcel)
+            if attempt is not None:
+                is_success = attempt.is_success
+                await self._record(attempt)
+                self._mark("recorded")
+        finally:
+            self._pace.end(trip, is_success=is_success)
+            if parcel.endpoint.id in self._waiting:
+                self._due.set()
+
+    async def _deliver(self, trip: Trip, parcel: Parcel) -> Attempt | None:
+        lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._pace.linger, trip)
         try:
             self._mark("sending")
             attempt = await deliver(
@@ -172,22 +185,18 @@ class Courier:
                 word=self._service.settings.header_word,
                 clock=self._service.clock,
             )
-            is_success = attempt.is_success
             self._mark("answered")
         except CannotOpen as error:
             # An operator's mistake with a key. The delivery waits, and loses none of its tries.
             log.error("webhook.cannot_sign", endpoint=parcel.endpoint.id, reason=str(error))
-            return
+            return None
         except Exception as error:
             log.error("webhook.delivery_broke", error, endpoint=parcel.endpoint.id, delivery=parcel.event_id)
-            return
+            return None
+        else:
+            return attempt
         finally:
             lingering.cancel()
-            self._pace.end(trip, is_success=is_success)
-            if parcel.endpoint.id in self._waiting:
-                self._due.set()
-        await self._record(attempt)
-        self._mark("recorded")
 
     async def _record(self, attempt: Attempt) -> None:
         """Write down what came of it, however long the database is away."""

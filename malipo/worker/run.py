@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from typing import Protocol
 
-from malipo import log
+from malipo import garbage, log
 from malipo.db import Database
 from malipo.db.bell import listen
 from malipo.networks.contract import Channel, Type
@@ -41,6 +41,7 @@ async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> N
         service = Service.assemble(settings, database)
         if settings.worker_metrics_port is not None:
             service.metrics.expose_on(settings.host, settings.worker_metrics_port)
+        garbage.collect_rarely()
         try:
             await work(service, database_url, stop, finish_seconds=settings.worker_stop_seconds)
         finally:

@@ -68,7 +68,11 @@ def address(text: str, option: str) -> str:
     url = text if "://" in text else f"http://{text}"
     if problem := problem_with(url, allow_private=True, ports=()):
         raise Invalid(problem.replace("url", option, 1))
-    return url.rstrip("/") if option != "--forward-to" else url
+    if option == "--forward-to":
+        return url
+    if "?" in url:
+        raise Invalid(f"{option} must not have a query (?).")
+    return url.rstrip("/")
 
 
 def _demo(settings: Settings) -> _Demo | None:

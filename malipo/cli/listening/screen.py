@@ -77,11 +77,10 @@ class Screen:
     def end(self, *, forwarded: int, skipped: int, is_interrupted: bool) -> None:
         if is_interrupted and self._output.isatty():
             self._say()  # The terminal has written ^C on this line.
-        if self._introduction is not None:
-            return
         events = "1 event" if forwarded == 1 else f"{forwarded:,} events"
         more = f", and skipped {skipped:,}" if skipped else ""
-        self._say(f"Forwarded {events}{more}. The next start goes on from here.")
+        next_ = " The next start goes on from here." if self._introduction is None else ""
+        self._say(f"Forwarded {events}{more}.{next_}")
 
     def _time(self, now: datetime) -> str:
         return self._in(_DIM, now.astimezone().strftime("%H:%M:%S"))

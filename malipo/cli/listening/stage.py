@@ -43,8 +43,7 @@ class Stage:
             "only, where no money is real."
         )
         try:
-            _, control = await self._call("GET", f"{self._phones_url}/api/control")
-            _, told = await self._call("GET", f"{self._phones_url}/api/callbacks")
+            control, told = await self._phones("/api/control"), await self._phones("/api/callbacks")
         except Impossible:
             raise Forbidden(no_simulator) from None
         if not isinstance(control, dict) or not {"speed", "channels"} <= control.keys() or not isinstance(told, dict):
@@ -74,7 +73,7 @@ class Stage:
         key = payment["reference"].rpartition("-")[2]
 
         async def look() -> bool:
-            _, seen = await self._call("GET", f"{self._phones_url}/api/seen?limit=50&phone={quote(phone)}")
+            seen = await self._phones(f"/api/seen?limit=50&phone={quote(phone)}")
             return any(str(each["reference"]).endswith(key) for each in seen)
 
         if await _within(self._patience_seconds, look):
@@ -94,11 +93,11 @@ class Stage:
         """Do with the prompt what a person at the phone does. Whoever does not find one leaves it to the phone."""
 
         async def look() -> str | None:
-            _, prompts = await self._call("GET", f"{self._phones_url}/api/prompts?phone={quote(phone)}")
+            prompts = await self._phones(f"/api/prompts?phone={quote(phone)}")
             return next((each["id"] for each in prompts), None)
 
-        prompt = await _within(_PROMPT_SECONDS, look)
-        if prompt:
+        if prompt := await _within(_PROMPT_SECONDS, look):
+            # The phone may have answered by itself just now, as its number says; what then counts is how it ends.
             await self._call("POST", f"{self._phones_url}/api/prompts/{prompt}", {"action": action})
 
     async def until_ended(self, payment: Transaction) -> Transaction:
@@ -120,6 +119,13 @@ class Stage:
             code = answer.headers.get("X-Error-Code")
             raise Invalid(said["error"], code=code, details=said.get("details"))
         raise Impossible(f"{self._access.base_url} does not answer as malipo does (HTTP {answer.status}).")
+
+    async def _phones(self, path: str) -> Any:
+        """What the simulator says."""
+        answer, said = await self._call("GET", self._phones_url + path)
+        if answer.status != 200:
+            raise Impossible(f"{self._phones_url} does not answer as our simulator does (HTTP {answer.status}).")
+        return said
 
     async def _call(
         self, method: str, url: str, body: Any = None, *, key: str | None = None
