@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,12 +22,13 @@ from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admit, Admitted, Knock
 from malipo.merchants.login import Login
 from malipo.merchants.passwords import Passwords
-from malipo.merchants.tokens import Tokens
+from malipo.merchants.tokens import Cookies, Tokens
 from malipo.metrics import Metrics
 from malipo.networks.connect import Networks, connect
 from malipo.networks.contract import Channel
 from malipo.networks.wire import Wire
 from malipo.outbox import feed
+from malipo.payments.ask import Terms
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.effects import event_of
 from malipo.payments.initiate import Initiate, Initiated, Order
@@ -69,6 +70,8 @@ class Service:
     feeds: Watch[str, int]
     deliveries: Watch[tuple[str, str], tuple[str, int]]
     login: Login
+    cookies: Cookies
+    terms: Terms
     networks: Networks
     bell: Bell
     seal: Seal
@@ -118,6 +121,16 @@ class Service:
             feeds=Watch(database, feed.find_latest),
             deliveries=Watch(database, history.find_states),
             login=Login(database, Tokens(*keys), Passwords()),
+            cookies=Cookies(*keys),
+            terms=Terms(
+                settings.reference_prefix,
+                {
+                    Channel.MPESA: settings.max_amount_mpesa,
+                    Channel.TIGO_PESA: settings.max_amount_tigo_pesa,
+                    Channel.AIRTEL_MONEY: settings.max_amount_airtel_money,
+                    Channel.HALOPESA: settings.max_amount_halopesa,
+                },
+            ),
             networks=connect(settings, wire),
             bell=Bell(database),
             seal=Seal(*keys),
@@ -139,19 +152,6 @@ class Service:
             ),
         )
 
-    @property
-    def max_amounts(self) -> Mapping[Channel, int]:
-        return {
-            Channel.MPESA: self.settings.max_amount_mpesa,
-            Channel.TIGO_PESA: self.settings.max_amount_tigo_pesa,
-            Channel.AIRTEL_MONEY: self.settings.max_amount_airtel_money,
-            Channel.HALOPESA: self.settings.max_amount_halopesa,
-        }
-
-    def max_amount(self, channel: Channel | None) -> int:
-        """The largest amount of one payment; of a channel that is not known, the largest there is."""
-        return self.max_amounts[channel] if channel else max(self.max_amounts.values())
-
     async def admit(self, knock: Knock) -> Admitted:
         try:
             return _granted(await self._admit(knock))
@@ -168,7 +168,7 @@ class Service:
             # Two references met. Nothing was written, so another one may be drawn.
             assert order.draft is not None
             suffix = ids.suffix(order.draft.created_at)
-            draft = replace(order.draft, reference=self.reference_of(suffix), network_key=suffix)
+            draft = replace(order.draft, reference=self.terms.reference_of(suffix), network_key=suffix)
             initiated = _granted(await self._initiate(replace(order, draft=draft)))
         if not initiated.is_replay:
             self._note(initiated.transaction)
@@ -249,9 +249,6 @@ class Service:
                 if asyncio.get_running_loop().time() > deadline:
                     raise Unavailable from error
                 await asyncio.sleep(0.1)
-
-    def reference_of(self, suffix: str) -> str:
-        return f"{self.settings.reference_prefix}-{suffix}"
 
     def release_readers(self) -> None:
         """Let everybody who waits for news go with what there is."""

@@ -4,8 +4,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.caller import address_of
-from malipo.api.fields import Fields
 from malipo.api.shapes import object_of, success
+from malipo.fields import Fields
 from malipo.merchants.login import Granted
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service

@@ -25,7 +25,7 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
             "channel": channel,
             "name": profile.name,
             "minAmount": MIN_AMOUNT,
-            "maxAmount": service.max_amounts[channel],
+            "maxAmount": service.terms.max_amounts[channel],
             "prefixes": profile.prefixes,
             "isUp": is_up(channel),
         }

@@ -61,7 +61,7 @@ async def _served(service: Service) -> _Served:
         (RateClass.LIST, service.settings.rate_limit_list),
         (RateClass.OTHER, service.settings.rate_limit_other),
     )
-    return await asyncio.to_thread(_made, service.max_amount(None), limits)
+    return await asyncio.to_thread(_made, service.terms.max_amount(None), limits)
 
 
 async def for_programs(service: Service, request: Request) -> Response:

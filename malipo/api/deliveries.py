@@ -8,9 +8,9 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.caller import actor_of
-from malipo.api.fields import Fields
 from malipo.api.shapes import object_of, success
 from malipo.api.webhooks import get, id_in
+from malipo.fields import Fields
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.webhooks import resend

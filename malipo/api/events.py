@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.fields import Fields
 from malipo.api.shapes import success
+from malipo.fields import Fields
 from malipo.merchants.admit import Admitted
 from malipo.outbox import feed
 from malipo.outbox.feed import CursorUnknown, Page

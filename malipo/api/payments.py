@@ -5,16 +5,14 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo import ids
 from malipo.api.caller import header_of
-from malipo.api.fields import Fields
 from malipo.api.shapes import object_of, pagination, success
+from malipo.fields import Fields
 from malipo.merchants.admit import Admitted
 from malipo.networks.contract import Channel
 from malipo.payments import idempotency, shown
+from malipo.payments.ask import order_of
 from malipo.payments.cancel import Cancellation, NoSuchTransaction
-from malipo.payments.fees import MIN_AMOUNT
-from malipo.payments.initiate import Order
 from malipo.payments.store import listing, transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
@@ -32,54 +30,17 @@ async def disburse(service: Service, caller: Admitted, request: Request) -> Resp
 
 
 async def _initiate(service: Service, caller: Admitted, request: Request, type_: Type) -> Response:
-    order = _order(service, caller, type_, await object_of(request), header_of(request, idempotency.HEADER))
+    order = order_of(
+        Fields(await object_of(request)),
+        type_,
+        caller.merchant_id,
+        key=header_of(request, idempotency.HEADER),
+        terms=service.terms,
+        now=service.clock(),
+    )
     initiated = await service.initiate(order)
     headers = {"Idempotency-Replayed": "true"} if initiated.is_replay else None
     return success({"transaction": shown.created(initiated.transaction)}, status=201, headers=headers)
-
-
-def _order(service: Service, caller: Admitted, type_: Type, body: dict[str, object], key: str | None) -> Order:
-    """What the caller asks for, with its ids, right or wrong: a used key is answered before any field rule."""
-    party = "buyer" if type_ is Type.COLLECTION else "recipient"
-    fields = Fields(body)
-    channel = fields.choice("channel", Channel, is_required=True)
-    now = service.clock()
-    suffix = ids.suffix(now)
-    draft = Transaction(
-        merchant_id=caller.merchant_id,
-        id=ids.mint("txn_", now),
-        reference=service.reference_of(suffix),
-        network_key=suffix,
-        type=type_,
-        channel=channel or Channel.MPESA,
-        status=Status.PENDING,
-        amount=fields.amount("amount", least=MIN_AMOUNT, most=service.max_amount(channel)),
-        fee=0,
-        phone=fields.phone(f"{party}Phone"),
-        name=fields.text(f"{party}Name", most=100),
-        description=fields.text("description", most=255),
-        metadata=fields.metadata("metadata"),
-        created_at=now,
-    )
-    if key is not None and (problem := idempotency.problem_with(key)):
-        fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
-        key = None
-    known = {
-        "amount": fields.raw("amount"),
-        "channel": fields.raw("channel"),
-        "phone": fields.raw(f"{party}Phone"),
-        "name": fields.raw(f"{party}Name", ""),
-        "description": fields.raw("description", ""),
-        "metadata": fields.raw("metadata", {}),
-    }
-    return Order(
-        merchant_id=caller.merchant_id,
-        type=type_,
-        draft=draft if fields.problem is None else None,
-        problem=fields.problem,
-        key=key,
-        fingerprint=idempotency.fingerprint(known) if key is not None else b"",
-    )
 
 
 async def list_(service: Service, caller: Admitted, request: Request) -> Response:

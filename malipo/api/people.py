@@ -7,10 +7,10 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.caller import actor_of
-from malipo.api.fields import Fields
 from malipo.api.shapes import object_of, success
 from malipo.db import Tx
 from malipo.errors import Missing
+from malipo.fields import Fields
 from malipo.merchants import onboard
 from malipo.merchants.login import make_link
 from malipo.merchants.people import Person, Role

@@ -3,8 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.fields import Fields
 from malipo.api.shapes import object_of, success
+from malipo.fields import Fields
 from malipo.merchants.admit import Admitted
 from malipo.networks.contract import Channel
 from malipo.payments.fees import MIN_AMOUNT, fee_of
@@ -17,7 +17,7 @@ async def preview(service: Service, caller: Admitted, request: Request) -> Respo
     fields = Fields(await object_of(request))
     type_ = fields.choice("type", Type, is_required=True)
     channel = fields.choice("channel", Channel, is_required=True)
-    amount = fields.amount("amount", least=MIN_AMOUNT, most=service.max_amount(channel))
+    amount = fields.amount("amount", least=MIN_AMOUNT, most=service.terms.max_amount(channel))
     fields.check()
     assert type_ is not None
     assert channel is not None

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
-from malipo.api.fields import Fields
 from malipo.api.shapes import Form, pagination, success
+from malipo.fields import Fields
 from malipo.ledger.statement import Filter, Kind, Line
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.admit import Admitted

@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.caller import actor_of
-from malipo.api.fields import Fields
 from malipo.api.shapes import object_of, success
+from malipo.fields import Fields
 from malipo.merchants.store.sessions import Session
 from malipo.outbox.event import Event
 from malipo.service import Service

@@ -15,8 +15,6 @@ import msgspec
 import uvloop
 
 from malipo import clock, log, money
-from malipo.api.server import CannotListen
-from malipo.api.server import serve as serve_api
 from malipo.cli import simulated
 from malipo.cli.children import Children
 from malipo.cli.serving import DEMO_MERCHANT, migrate_at
@@ -31,6 +29,8 @@ from malipo.merchants.store import keys, merchants, people
 from malipo.settings import Settings, read, variable
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
+from malipo.web import CannotListen
+from malipo.web import serve as serve_web
 
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"
@@ -87,7 +87,7 @@ class _Demo:
                 access = await _access(tx, settings, _remembered(self._file), clock.now())
             await simulated.register_callbacks(self._phones_url, self._base_url, settings)
             await children.start("malipo", ["worker"], variables)
-            await serve_api(settings, self._url, on_ready=lambda: self._welcome(access))
+            await serve_web(settings, self._url, on_ready=lambda: self._welcome(access))
 
     def _simulator_arguments(self) -> list[str]:
         state = self._settings.data_dir / "simulator"

@@ -8,7 +8,6 @@ from typing import Any
 import uvloop
 
 from malipo import log
-from malipo.api.server import serve as serve_api
 from malipo.cli.children import Children
 from malipo.cli.work import database_url
 from malipo.db import Database
@@ -17,6 +16,7 @@ from malipo.merchants.store import merchants
 from malipo.networks.connect import connect
 from malipo.networks.wire import Wire
 from malipo.settings import Settings, require
+from malipo.web import serve as serve_web
 
 DEMO_MERCHANT = "Demo Shop"
 
@@ -44,7 +44,7 @@ async def _migrate_and_serve(settings: Settings, url: str) -> None:
             log.warning("serve.demo_data", message="The demo merchant, its key and its money are in this database.")
     async with Children(sys.stderr) as children:
         # Not before we have our port: a second service on one machine ends with a sentence, and without a trace.
-        await serve_api(settings, url, on_ready=lambda: children.start_soon("malipo", ["worker"], os.environ))
+        await serve_web(settings, url, on_ready=lambda: children.start_soon("malipo", ["worker"], os.environ))
 
 
 async def migrate_at(url: str) -> None:
@@ -56,5 +56,5 @@ def _api(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
     log.configure(level=settings.log_level, stream=sys.stderr)
     with database_url(settings) as url:
-        uvloop.run(serve_api(settings, url))
+        uvloop.run(serve_web(settings, url))
     return 0

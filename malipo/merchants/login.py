@@ -70,6 +70,13 @@ class Login:
         self._passwords = passwords
 
     async def log_in(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> Granted:
+        """For a program: a token for an hour, and one to get the next with."""
+        session_id = await self.begin(email, password, address=address, user_agent=user_agent, now=now)
+        async with self._database.begin() as tx:
+            return await self._grant(tx, session_id, now)
+
+    async def begin(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> str:
+        """A new session for whoever has the right password."""
         known = email_of(email) or ""
         await self._note_attempt(known, address, now)
         async with self._database.read() as connection:
@@ -91,7 +98,7 @@ class Login:
                 user_agent=user_agent[:200],
             )
             await trail.note(tx, Actor(person.email, address), "session.begun", now=now, merchant_id=person.merchant_id)
-            return await self._grant(tx, session_id, now)
+        return session_id
 
     async def refresh(self, refresh_token: str, *, now: datetime) -> Granted:
         async with self._database.begin() as tx:
@@ -107,13 +114,15 @@ class Login:
     async def session_of(self, token: str, *, now: datetime) -> Session:
         """The live session that a token names. Asked on every call, so that an ended one ends at once."""
         session_id = self._tokens.session_of(token, now=now)
-        if session_id is not None:
-            session = await self._database.ask(
-                lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
-            )
-            if session is not None:
-                return session
-        raise SessionOver
+        session = await self.live_session(session_id, now=now) if session_id is not None else None
+        if session is None:
+            raise SessionOver
+        return session
+
+    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
+        return await self._database.ask(
+            lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
+        )
 
     async def log_out(self, session: Session, *, now: datetime) -> None:
         async with self._database.begin() as tx:

@@ -1,4 +1,4 @@
-"""Numbers what was told, and makes a delivery of it for every endpoint that wants to hear it: one commit.
+"""Numbers what was told, adds it up, and makes a delivery of it for every endpoint that wants to hear it: one commit.
 
 Whoever fans out may take what it makes at once, as far as it has room, so that most deliveries are written once
 before they leave and once after.
@@ -11,6 +11,7 @@ from datetime import datetime
 
 from malipo.db import Tx
 from malipo.outbox import store as outbox
+from malipo.outbox import totals
 from malipo.outbox.store import Fact
 from malipo.webhooks.delivery import Parcel
 from malipo.webhooks.endpoint import Endpoint
@@ -32,6 +33,7 @@ async def fan_out(
     facts = await outbox.number(tx, most=most)
     if not facts:
         return FannedOut(0, (), frozenset())
+    await totals.add(tx, facts)
     wanted = pairs(facts, await endpoints.find_active(tx, {fact.merchant_id for fact in facts}))
     new: list[deliveries.New] = []
     taken: list[Parcel] = []

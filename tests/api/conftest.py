@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,20 @@ from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
-from tests.conftest import NO_LIMITS, Client, Merchant, Running, create_database, make_merchant, starting, until_ready
+from tests.conftest import (
+    NO_LIMITS,
+    Answer,
+    Client,
+    Merchant,
+    Running,
+    create_database,
+    make_merchant,
+    starting,
+    until_ready,
+)
 from tests.happen import happen
+from tests.journeys.market import SECRET_KEY, Door, door, market
+from tests.journeys.receivers import Receiver, a_receiver
 
 Make = Callable[..., Awaitable[Merchant]]
 
@@ -52,7 +65,7 @@ async def live(folder: Path, database_url: str, **settings: Any) -> AsyncIterato
 @pytest.fixture(scope="session")
 async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[Running]:
     """The service without rate limits."""
-    async with live(tmp_path_factory.mktemp("api"), database_url, **NO_LIMITS) as running:
+    async with live(tmp_path_factory.mktemp("api"), database_url, secret_key=SECRET_KEY, **NO_LIMITS) as running:
         yield running
 
 
@@ -130,7 +143,7 @@ async def place(
     draft = Transaction(
         merchant_id=merchant.id,
         id=ids.mint("txn_", at),
-        reference=service.reference_of(suffix),
+        reference=service.terms.reference_of(suffix),
         network_key=suffix,
         type=type_,
         channel=channel,
@@ -177,3 +190,67 @@ async def total(api: Client) -> int:
     assert answer.status == 200, answer
     count: int = answer.body["pagination"]["total"]
     return count
+
+
+def is_refused(answer: Answer, status: int, code: str, *fields: str) -> bool:
+    """In the shape of the contract, with these bad fields and no others."""
+    shape = {"error", "details"} if fields else {"error"}
+    return (
+        (answer.status, answer.code) == (status, code)
+        and set(answer.body) == shape
+        and set(answer.body.get("details", ())) == set(fields)
+    )
+
+
+# Webhooks
+
+
+@pytest.fixture(scope="session")
+async def gate(postgres: str, template: str) -> AsyncIterator[Door]:
+    """The API in this process, on a database of its own. Webhooks may go to this machine; workers are the test's."""
+    own = await create_database(postgres, template)
+    async with market(own) as here, door(here) as gate:
+        yield gate
+
+
+@pytest.fixture
+async def shop() -> AsyncIterator[Receiver]:
+    """A merchant's server."""
+    async with a_receiver() as receiver:
+        yield receiver
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Somebody of a merchant who works with its webhooks."""
+
+    gate: Door
+    merchant: Merchant
+
+    async def __call__(self, method: str, path: str = "", body: Any = None) -> Answer:
+        return await self.gate(self.merchant, method, f"/merchant/webhooks{path}", body)
+
+    async def register(self, url: str, *events: str) -> dict[str, Any]:
+        """A new endpoint, with its secret; it is told all that becomes of collections, unless events are named."""
+        wanted = events or ("payment.pending", "payment.completed", "payment.failed", "payment.cancelled")
+        answer = await self("POST", "", {"url": url, "events": list(wanted)})
+        assert answer.status == 201, answer
+        endpoint: dict[str, Any] = answer.body["endpoint"]
+        return endpoint
+
+    async def shown(self, id_: str) -> dict[str, Any]:
+        answer = await self("GET", f"/{id_}")
+        assert answer.status == 200, answer
+        endpoint: dict[str, Any] = answer.body["endpoint"]
+        return endpoint
+
+    async def deliveries(self, id_: str, query: str = "") -> list[dict[str, Any]]:
+        answer = await self("GET", f"/{id_}/deliveries{query}")
+        assert answer.status == 200, answer
+        found: list[dict[str, Any]] = answer.body["deliveries"]
+        return found
+
+
+@pytest.fixture
+async def desk(gate: Door) -> Desk:
+    return Desk(gate, await gate.market.merchant())

@@ -1,4 +1,4 @@
-"""Runs the application: listens, answers, and stops gracefully."""
+"""The site: the API, and the dashboard beside it. Listens, answers, and stops gracefully."""
 
 import asyncio
 import os
@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+from starlette.types import Receive, Scope, Send
 
 from malipo import garbage, log
 from malipo.api.app import App
 from malipo.api.protocol import Protocol
+from malipo.dashboard.app import Dashboard
 from malipo.db import Database
 from malipo.errors import Impossible
 from malipo.service import Service
@@ -21,6 +23,19 @@ from malipo.settings import Settings
 _STOP_SECONDS = 15
 # Longer than clients and proxies keep theirs, so that a payment is never sent on a line that we are just closing.
 _KEEP_ALIVE_SECONDS = 75
+
+
+class Site:
+    """Pages for people at /dashboard, the API everywhere else."""
+
+    def __init__(self, service: Service) -> None:
+        self._api = App(service)
+        self._dashboard = Dashboard(service)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"]
+        app = self._dashboard if path == "/dashboard" or path.startswith("/dashboard/") else self._api
+        await app(scope, receive, send)
 
 
 class CannotListen(Impossible):
@@ -34,7 +49,7 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
     await database.open()
     service = Service.assemble(settings, database)
     config = uvicorn.Config(
-        App(service),
+        Site(service),
         http=Protocol,
         ws="none",
         loop="uvloop",

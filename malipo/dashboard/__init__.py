@@ -1,0 +1,1 @@
+"""What a merchant's people see: pages, drawn on the server, that work without JavaScript."""

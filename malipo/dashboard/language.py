@@ -1,0 +1,60 @@
+"""English and Kiswahili. Words stand in the templates in English; `locale/sw.po` has them in Kiswahili.
+
+The catalogues are read as they are: there is no build step. A test holds them against every word in use.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from zoneinfo import ZoneInfo
+
+from babel import dates
+from babel.messages.pofile import read_po
+
+ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+
+
+class Language(StrEnum):
+    ENGLISH = "en"
+    KISWAHILI = "sw"
+
+
+NAMES = {Language.ENGLISH: "English", Language.KISWAHILI: "Kiswahili"}
+
+
+def preferred(accepted: str) -> Language:
+    """The language that a browser asks for first, of those that we speak."""
+    for part in accepted.split(","):
+        code = part.split(";")[0].strip().lower()[:2]
+        if code in Language.__members__.values():
+            return Language(code)
+    return Language.ENGLISH
+
+
+@cache
+def catalogue(language: Language) -> dict[str, str]:
+    with resources.files("malipo.dashboard").joinpath("locale", f"{language}.po").open("rb") as file:
+        return {str(each.id): str(each.string) for each in read_po(file, locale=language) if each.id and each.string}
+
+
+class Words:
+    """What everything is called in one language."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self._catalogue = catalogue(language)
+
+    def __call__(self, words: str, **values: object) -> str:
+        said = self._catalogue.get(words, words)
+        return said.format(**values) if values else said
+
+    def plural(self, one: str, many: str, count: int) -> str:
+        return self(one if count == 1 else many, count=f"{count:,}")
+
+    def moment(self, at: datetime) -> str:
+        """`15 Nov 2026, 12:26:30`, in Dar es Salaam."""
+        return f"{self.day(at)}, {at.astimezone(ZONE):%H:%M:%S}"
+
+    def day(self, at: datetime) -> str:
+        return str(dates.format_date(at.astimezone(ZONE), "d MMM y", locale=self.language))

@@ -1,0 +1,6 @@
+"""Sentences that stand at the top of the page after something was done, by the names that cookies carry."""
+
+NOTICES = {
+    "logged-out": "You are logged out.",
+    "language": "The language is changed.",
+}

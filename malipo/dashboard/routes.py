@@ -1,0 +1,29 @@
+"""Every page, with the right that a person needs for it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from malipo.dashboard import entrance, overview
+from malipo.dashboard.visit import Visit
+from malipo.merchants.people import Right
+
+Handler = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    method: str
+    path: str
+    handler: Handler
+    right: Right | None  # None: for everybody
+
+
+PAGES = [
+    Page("GET", "/dashboard/login", entrance.show, None),
+    Page("POST", "/dashboard/login", entrance.log_in, None),
+    Page("POST", "/dashboard/logout", entrance.log_out, Right.LOOK),
+    Page("POST", "/dashboard/language", entrance.choose_language, None),
+    Page("GET", "/dashboard", overview.show, Right.LOOK),
+]

@@ -1,0 +1,102 @@
+"""How payments ended, by day: added up as their events get their places in the feed."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from malipo import log
+from malipo.db import Conn, Tx
+from malipo.outbox.event import Event
+from malipo.outbox.store import Fact
+
+ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+
+
+class _Ended(msgspec.Struct, rename="camel"):
+    type: str
+    channel: str
+    amount: int
+    fee: int
+    created_at: datetime
+
+
+class _Body(msgspec.Struct):
+    transaction: _Ended
+
+
+@dataclass(slots=True)
+class Total:
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    amount: int = 0
+    fees: int = 0
+    seconds: float = 0.0
+
+
+Key = tuple[str, date, str, str]  # merchant, day, type, channel
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+def totals_of(facts: Sequence[Fact]) -> dict[Key, Total]:
+    """What these facts add. Pure."""
+    totals: dict[Key, Total] = defaultdict(Total)
+    for fact in facts:
+        if fact.event is Event.PAYMENT_PENDING:
+            continue
+        try:
+            ended = _decode(fact.body).transaction
+        except msgspec.MsgspecError as error:
+            # A total that is short by one is better than a feed that stands still.
+            log.error("totals.unreadable", error, delivery=fact.id)
+            continue
+        total = totals[fact.merchant_id, fact.created_at.astimezone(ZONE).date(), ended.type, ended.channel]
+        if fact.event in (Event.PAYMENT_COMPLETED, Event.PAYOUT_COMPLETED):
+            total.completed += 1
+            total.amount += ended.amount
+            total.fees += ended.fee
+            total.seconds += (fact.created_at - ended.created_at).total_seconds()
+        elif fact.event in (Event.PAYMENT_FAILED, Event.PAYOUT_FAILED):
+            total.failed += 1
+        else:
+            total.cancelled += 1
+    return totals
+
+
+async def add(tx: Tx, facts: Sequence[Fact]) -> None:
+    totals = sorted(totals_of(facts).items())
+    if not totals:
+        return
+    await tx.execute(
+        """
+        INSERT INTO daily_totals AS t
+               (merchant_id, day, type, channel, completed, failed, cancelled, amount, fees, seconds)
+        SELECT * FROM unnest($1::text[], $2::date[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+                             $8::bigint[], $9::bigint[], $10::float8[])
+        ON CONFLICT (merchant_id, day, type, channel) DO UPDATE
+        SET completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
+            cancelled = t.cancelled + excluded.cancelled, amount = t.amount + excluded.amount,
+            fees = t.fees + excluded.fees, seconds = t.seconds + excluded.seconds
+        """,
+        *(list(column) for column in zip(*(key for key, _ in totals), strict=True)),
+        *([getattr(total, name) for _, total in totals] for name in Total.__slots__),
+    )
+
+
+async def find(connection: Conn, merchant_id: str, *, first: date, last: date) -> dict[tuple[date, str, str], Total]:
+    """By day, type and channel."""
+    rows = await connection.fetch(
+        """
+        SELECT day, type, channel, completed, failed, cancelled, amount, fees, seconds FROM daily_totals
+        WHERE merchant_id = $1 AND day BETWEEN $2 AND $3
+        """,
+        merchant_id,
+        first,
+        last,
+    )
+    return {(row["day"], row["type"], row["channel"]): Total(*(row[name] for name in Total.__slots__)) for row in rows}
