@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -28,24 +29,32 @@ _METADATA_KEY_LENGTH = 40
 _METADATA_VALUE_LENGTH = 500
 
 
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    field: str
+    code: str
+    bounds: Mapping[str, int]
+
+
 class Fields:
     """Known fields by name. A field that is absent or null was not sent."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
         self._problems: dict[str, list[str]] = {}
-        self._codes: list[str] = []
+        self.mistakes: list[Mistake] = []
 
-    def wrong(self, name: str, code: str, message: str) -> None:
+    def wrong(self, name: str, code: str, message: str, **bounds: int) -> None:
+        """`message` is for developers; who speaks to others makes a sentence of the code and its bounds."""
         self._problems.setdefault(name, []).append(message)
-        self._codes.append(code)
+        self.mistakes.append(Mistake(name, code, bounds))
 
     @property
     def problem(self) -> Invalid | None:
         """Everything that is wrong, or None. A single mistake has a code of its own."""
         if not self._problems:
             return None
-        code = self._codes[0] if len(self._codes) == 1 else None
+        code = self.mistakes[0].code if len(self.mistakes) == 1 else None
         return Invalid("The request has invalid fields.", code=code, details=self._problems)
 
     def check(self) -> None:
@@ -69,9 +78,9 @@ class Fields:
         if type(value) is not int:
             self.wrong(name, "amount_invalid", f"{name} must be a whole number of shillings, sent as a JSON integer.")
         elif value < least:
-            self.wrong(name, "amount_too_small", f"{name} must be at least {least}.")
+            self.wrong(name, "amount_too_small", f"{name} must be at least {least}.", least=least)
         elif value > most:
-            self.wrong(name, "amount_too_large", f"{name} must be at most {most}.")
+            self.wrong(name, "amount_too_large", f"{name} must be at most {most}.", most=most)
         else:
             return value
         return 0
@@ -103,7 +112,8 @@ class Fields:
         if not isinstance(value, str):
             self.wrong(name, "field_invalid", f"{name} must be text.")
         elif len(value) > most:
-            self.wrong(name, "text_too_long", f"{name} must be at most {most} characters; it has {len(value)}.")
+            message = f"{name} must be at most {most} characters; it has {len(value)}."
+            self.wrong(name, "text_too_long", message, most=most)
         elif _CONTROL.search(value):
             self.wrong(name, "text_invalid", f"{name} must not contain control characters.")
         else:

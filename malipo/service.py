@@ -35,7 +35,7 @@ from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.pursuit import Rules
 from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
-from malipo.payments.store import transactions
+from malipo.payments.store import listing, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
@@ -68,6 +68,7 @@ class Service:
     database: Database
     statuses: Watch[TransactionKey, Status]
     feeds: Watch[str, int]
+    lists: Watch[str, str]
     deliveries: Watch[tuple[str, str], tuple[str, int]]
     login: Login
     cookies: Cookies
@@ -119,6 +120,7 @@ class Service:
             database=database,
             statuses=Watch(database, transactions.find_statuses),
             feeds=Watch(database, feed.find_latest),
+            lists=Watch(database, listing.find_versions),
             deliveries=Watch(database, history.find_states),
             login=Login(database, Tokens(*keys), Passwords()),
             cookies=Cookies(*keys),
@@ -254,6 +256,7 @@ class Service:
         """Let everybody who waits for news go with what there is."""
         self.statuses.release()
         self.feeds.release()
+        self.lists.release()
         self.deliveries.release()
 
     async def finish(self) -> None:

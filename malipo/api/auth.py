@@ -3,11 +3,11 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.caller import address_of
 from malipo.api.shapes import object_of, success
 from malipo.fields import Fields
 from malipo.merchants.login import Granted
 from malipo.merchants.store.sessions import Session
+from malipo.origin import address_of
 from malipo.service import Service
 
 

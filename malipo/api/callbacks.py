@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import ids, log
-from malipo.api.caller import address_of
 from malipo.api.shapes import body_of
 from malipo.errors import Forbidden, Missing
 from malipo.networks.connect import Gate
 from malipo.networks.contract import Callback, News, cannot_ask
+from malipo.origin import address_of
 from malipo.payments.pursuit import Act, Heard
 from malipo.payments.settle import Report
 from malipo.service import Service

@@ -25,7 +25,7 @@ from malipo.payments.transaction import Status
 from malipo.settings import Settings
 
 # A worker hears of a payment as soon as we do, and is mostly faster; of several in a row it does not hear at once.
-_CANCEL_TRIES = 20
+_CANCEL_TRIES = 40
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
     }
 
     async def act() -> Transaction:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
+        async with aiohttp.ClientSession() as http:
             stage = Stage(http, found, phones)
             await stage.check()
             return await play(stage, SCENES[event], asked)
@@ -102,16 +102,21 @@ async def play(stage: Stage, scene: Scene, asked: dict[str, Any]) -> Transaction
 
 
 async def _cancelled(stage: Stage, scene: Scene, asked: dict[str, Any]) -> Transaction:
-    for attempt in range(_CANCEL_TRIES):
+    late: list[str] = []
+    while len(late) < _CANCEL_TRIES:
         # Where we are too late nothing is paid: this phone says no.
         phone = _phone(asked["channel"], scene.digits)
         payment = await stage.take(scene.type, asked | _party(scene.type, phone))
         if cancelled := await stage.cancel(payment):
+            if late:
+                print(f"Too late to be cancelled, and refused by the phone: {', '.join(late)}.", file=sys.stderr)
             return cancelled
-        if attempt == 0:
+        if not late:
             await stage.until_seen(payment, phone)  # Not one more, if this went where money is real.
-        print(f"{payment['reference']} was on its way before it could be cancelled. Once more.", file=sys.stderr)
-    raise Impossible(f"{_CANCEL_TRIES} payments in a row were on their way before they could be cancelled. Try again.")
+        late.append(payment["reference"])
+    raise Impossible(
+        f"A worker was faster than {_CANCEL_TRIES} cancellations in a row. Try again when it is less busy."
+    )
 
 
 def _phone(channel: str, digits: str) -> str:

@@ -19,6 +19,7 @@ from malipo.dashboard import cookies, draw, problems
 from malipo.dashboard.language import Language, Words, preferred
 from malipo.dashboard.routes import PAGES, Page
 from malipo.dashboard.visit import ForgedForm, Visit
+from malipo.origin import address_of
 from malipo.service import Service
 
 
@@ -73,7 +74,7 @@ class Dashboard:
             service=self._service,
             request=request,
             words=Words(_language(request)),
-            address=request.client.host if request.client else "",
+            address=str(address_of(request, self._service.settings.trusted_proxies)),
             notice=notice,
         )
         session_id = self._service.cookies.session_of(request.cookies.get(cookies.SESSION, ""))

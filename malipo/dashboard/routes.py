@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.dashboard import entrance, overview
+from malipo.dashboard import entrance, live, overview
 from malipo.dashboard.visit import Visit
 from malipo.merchants.people import Right
 
@@ -25,5 +25,6 @@ PAGES = [
     Page("POST", "/dashboard/login", entrance.log_in, None),
     Page("POST", "/dashboard/logout", entrance.log_out, Right.LOOK),
     Page("POST", "/dashboard/language", entrance.choose_language, None),
+    Page("GET", "/dashboard/live", live.stream, Right.LOOK),
     Page("GET", "/dashboard", overview.show, Right.LOOK),
 ]

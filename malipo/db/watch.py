@@ -36,11 +36,11 @@ class Watch(Generic[Key, Value]):
         self._find = find
         self._watchers: set[_Watcher[Key, Value]] = set()
         self._looking: asyncio.Task[None] | None = None
-        self._is_released = False
+        self.is_released = False
 
     async def until_changed(self, key: Key, value: Value | None, *, seconds: float) -> None:
         """Return when the value is no longer this one, or when the time has passed. None stands for no value at all."""
-        if self._is_released:
+        if self.is_released:
             return
         watcher = _Watcher(key, value)
         self._watchers.add(watcher)
@@ -56,7 +56,7 @@ class Watch(Generic[Key, Value]):
 
     def release(self) -> None:
         """Let everybody go with what there is: the process is stopping."""
-        self._is_released = True
+        self.is_released = True
         for watcher in self._watchers:
             watcher.changed.set()
 

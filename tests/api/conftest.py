@@ -30,7 +30,8 @@ from tests.conftest import (
     until_ready,
 )
 from tests.happen import happen
-from tests.journeys.market import SECRET_KEY, Door, door, market
+from tests.journeys.door import Door, door
+from tests.journeys.market import SECRET_KEY, market
 from tests.journeys.receivers import Receiver, a_receiver
 
 Make = Callable[..., Awaitable[Merchant]]

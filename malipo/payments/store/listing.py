@@ -1,5 +1,6 @@
 """The list of transactions: filters, ranges, search, exact totals and pages."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,3 +62,20 @@ def _milliseconds_from(moment: datetime) -> int:
     """The first whole millisecond that is not before this moment."""
     whole = clock.milliseconds(moment)
     return whole + (moment.microsecond % 1000 != 0)
+
+
+async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict[str, str]:
+    """A word for each merchant that changes whenever a payment of theirs is made, is taken up, or ends."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, concat_ws('-', latest.id, f.last, open.count, open.taken) AS version
+        FROM unnest($1::text[]) AS merchant_id
+        LEFT JOIN feeds f USING (merchant_id)
+        LEFT JOIN LATERAL (SELECT id FROM transactions t WHERE t.merchant_id = merchant_id.merchant_id
+                           ORDER BY id DESC LIMIT 1) latest ON true
+        LEFT JOIN LATERAL (SELECT count(*) AS count, count(route) AS taken FROM dispatches d
+                           WHERE d.merchant_id = merchant_id.merchant_id) open ON true
+        """,
+        list(merchant_ids),
+    )
+    return {row["merchant_id"]: row["version"] for row in rows}
