@@ -25,7 +25,7 @@ from malipo.payments.transaction import Status
 from malipo.settings import Settings
 
 # A worker hears of a payment as soon as we do, and is mostly faster; of several in a row it does not hear at once.
-_CANCEL_TRIES = 40
+_CANCEL_TRIES = 20
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """The cookies: the session, the language, and a sentence for the next page. None is readable for a script."""
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 SESSION = "malipo_session"
@@ -12,8 +11,8 @@ _LANGUAGE_SECONDS = 365 * 86_400
 _NOTICE_SECONDS = 60
 
 
-def set_session(response: Response, request: Request, value: str) -> None:
-    _set(response, SESSION, value, _SESSION_SECONDS, is_secure=is_secure(request))
+def set_session(response: Response, value: str, *, is_secure: bool) -> None:
+    _set(response, SESSION, value, _SESSION_SECONDS, is_secure=is_secure)
 
 
 def end_session(response: Response) -> None:
@@ -31,10 +30,6 @@ def set_notice(response: Response, value: str) -> None:
 
 def clear_notice(response: Response) -> None:
     response.delete_cookie(NOTICE, path="/dashboard", httponly=True, samesite="lax")
-
-
-def is_secure(request: Request) -> bool:
-    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
 
 
 def _set(response: Response, name: str, value: str, seconds: int, *, is_secure: bool = False) -> None:

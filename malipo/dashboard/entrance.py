@@ -1,26 +1,33 @@
-"""In and out, and in which language."""
+"""In and out, a first password, and in which language."""
+
+from http import HTTPStatus
 
 from starlette.responses import Response
 
-from malipo.dashboard import cookies, draw
+from malipo.dashboard import cookies, draw, mistakes
 from malipo.dashboard.language import Language
-from malipo.dashboard.visit import Visit
-from malipo.errors import Refusal
+from malipo.dashboard.visit import Form, Visit
+from malipo.errors import Refusal, TooMany
+from malipo.merchants.login import LinkNotGood
+from malipo.merchants.people import Person
+from malipo.merchants.store import people
+from malipo.merchants.tokens import hash_of
+from malipo.origin import is_secure
 
 _HOME = "/dashboard"
 
 
 async def show(visit: Visit) -> Response:
+    inside = _inside(visit.request.query_params.get("next"))
     if visit.session is not None:
-        return visit.go(_HOME)
-    return draw.page(visit, "login.html", email="", problem=None, next=_inside(visit.request.query_params.get("next")))
+        return visit.go(inside)
+    return draw.page(visit, "login.html", email="", problem=None, next=inside)
 
 
 async def log_in(visit: Visit) -> Response:
-    """A session of its own for every log-in: whatever cookie the browser came with is forgotten."""
-    visit.session = None
+    """A session of its own for every log-in: the one that the browser came with ends."""
+    former, visit.session = visit.session, None
     form = await visit.form()
-    inside = _inside(form.text("next"))
     try:
         session_id = await visit.service.login.begin(
             form.text("email"),
@@ -30,10 +37,27 @@ async def log_in(visit: Visit) -> Response:
             now=visit.service.clock(),
         )
     except Refusal as refusal:
-        problem = visit.words(refusal.message)
-        return draw.page(visit, "login.html", status=400, email=form.text("email"), problem=problem, next=inside)
-    response = visit.go(inside)
-    cookies.set_session(response, visit.request, visit.service.cookies.make(session_id))
+        return _log_in_again(visit, form, refusal)
+    if former is not None:
+        await visit.service.login.log_out(former, now=visit.service.clock())
+    response = visit.go(_inside(form.text("next")))
+    is_over_tls = is_secure(visit.request, visit.service.settings.trusted_proxies)
+    cookies.set_session(response, visit.service.cookies.make(session_id), is_secure=is_over_tls)
+    return response
+
+
+def _log_in_again(visit: Visit, form: Form, refusal: Refusal) -> Response:
+    is_too_often = isinstance(refusal, TooMany)
+    response = draw.page(
+        visit,
+        "login.html",
+        status=HTTPStatus.TOO_MANY_REQUESTS if is_too_often else HTTPStatus.BAD_REQUEST,
+        email=form.text("email"),
+        problem=mistakes.of_refusal(visit.words, refusal),
+        next=_inside(form.text("next")),
+    )
+    if isinstance(refusal, TooMany):
+        response.headers["Retry-After"] = str(refusal.retry_after_seconds)
     return response
 
 
@@ -46,6 +70,47 @@ async def log_out(visit: Visit) -> Response:
     return response
 
 
+async def show_link(visit: Visit) -> Response:
+    """Where a one-time link leads. Looking at it does not use it up: programs that preview links do so."""
+    link = visit.request.query_params.get("token", "")
+    person = await _person_of(visit, link)
+    if person is None:
+        return _dead_link(visit, LinkNotGood())
+    return _choose(visit, link, person.email, {})
+
+
+async def use_link(visit: Visit) -> Response:
+    form = await visit.form()
+    link, password = form.text("link"), form.secret("password")
+    person = await _person_of(visit, link)
+    if person is None:
+        return _dead_link(visit, LinkNotGood())
+    if password != form.secret("again"):
+        return _choose(visit, link, person.email, {"again": visit.words("This is not the same password.")})
+    try:
+        await visit.service.login.use_link(link, password, address=visit.address, now=visit.service.clock())
+    except LinkNotGood as refusal:
+        return _dead_link(visit, refusal)
+    except Refusal as refusal:
+        return _choose(visit, link, person.email, {"password": mistakes.of_refusal(visit.words, refusal)})
+    return visit.go("/dashboard/login", "password-chosen")
+
+
+async def _person_of(visit: Visit, link: str) -> Person | None:
+    now = visit.service.clock()
+    return await visit.service.read(lambda connection: people.find_link(connection, hash_of(link), now=now))
+
+
+def _choose(visit: Visit, link: str, email: str, errors: dict[str, str]) -> Response:
+    status = HTTPStatus.BAD_REQUEST if errors else HTTPStatus.OK
+    return draw.page(visit, "password.html", status=status, link=link, email=email, errors=errors, problem=None)
+
+
+def _dead_link(visit: Visit, refusal: LinkNotGood) -> Response:
+    problem = mistakes.of_refusal(visit.words, refusal)
+    return draw.page(visit, "password.html", status=400, link=None, email="", errors={}, problem=problem)
+
+
 async def choose_language(visit: Visit) -> Response:
     form = await visit.form()
     response = visit.go(_inside(form.text("next")))
@@ -56,5 +121,7 @@ async def choose_language(visit: Visit) -> Response:
 
 def _inside(path: str | None) -> str:
     """Where to go next, if it is one of our own pages: nobody is sent elsewhere by a link to the log-in."""
-    is_ours = path is not None and path.startswith("/dashboard") and "//" not in path and "\\" not in path
-    return path if path is not None and is_ours else _HOME
+    if path is None or not path.isprintable() or "\\" in path:
+        return _HOME
+    is_ours = path == _HOME or path.startswith((f"{_HOME}/", f"{_HOME}?"))
+    return path if is_ours and "//" not in path.partition("?")[0] else _HOME

@@ -2,5 +2,5 @@
 
 NOTICES = {
     "logged-out": "You are logged out.",
-    "language": "The language is changed.",
+    "password-chosen": "Your password is saved. Log in with it.",
 }

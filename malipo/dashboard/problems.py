@@ -11,6 +11,16 @@ from malipo.dashboard.visit import Visit
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Forbidden, Missing, Refusal, TooMany, Unavailable
 
+_TITLES = {
+    HTTPStatus.BAD_REQUEST: "That did not work",
+    HTTPStatus.FORBIDDEN: "Not allowed",
+    HTTPStatus.NOT_FOUND: "Not found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "Not this way",
+    HTTPStatus.TOO_MANY_REQUESTS: "Too often",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Not at the moment",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong",
+}
+
 
 class NotAllowed(Forbidden):
     code = "role_insufficient"
@@ -21,9 +31,17 @@ class NotAllowed(Forbidden):
 
 def page_for(visit: Visit, error: Exception) -> Response:
     status, sentence = _meaning(error)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE:
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("dashboard.broke", error)
-    return draw.page(visit, "problem.html", status=status, code=int(status), sentence=visit.words(sentence))
+    words = visit.words
+    response = draw.page(
+        visit, "problem.html", status=status, code=int(status), title=words(_TITLES[status]), sentence=words(sentence)
+    )
+    if isinstance(error, TooMany | Unavailable):
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, HTTPException) and error.headers:
+        response.headers.update(error.headers)
+    return response
 
 
 def _meaning(error: Exception) -> tuple[HTTPStatus, str]:

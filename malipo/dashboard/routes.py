@@ -24,6 +24,8 @@ PAGES = [
     Page("GET", "/dashboard/login", entrance.show, None),
     Page("POST", "/dashboard/login", entrance.log_in, None),
     Page("POST", "/dashboard/logout", entrance.log_out, Right.LOOK),
+    Page("GET", "/dashboard/password", entrance.show_link, None),
+    Page("POST", "/dashboard/password", entrance.use_link, None),
     Page("POST", "/dashboard/language", entrance.choose_language, None),
     Page("GET", "/dashboard/live", live.stream, Right.LOOK),
     Page("GET", "/dashboard", overview.show, Right.LOOK),

@@ -10,6 +10,8 @@ from malipo.payments import record
 from malipo.payments.record import Change, Outcome
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
 
 
 class NotCancellable(Conflict):
@@ -30,6 +32,7 @@ class NoSuchTransaction(Missing):
 class Cancellation:
     merchant_id: str
     id_or_reference: str
+    actor: Actor | None = None  # a person; what programs ask for is not in the audit trail
 
 
 class Cancel:
@@ -44,7 +47,20 @@ class Cancel:
             Change(merchant_id=each.merchant_id, transaction_id=id_ or "", cause=Cause.WITHDRAWN)
             for each, id_ in zip(cancellations, ids, strict=True)
         ]
-        return [_answer(outcome) for outcome in await record.advance(tx, changes, now=self._clock())]
+        now = self._clock()
+        outcomes = await record.advance(tx, changes, now=now)
+        for each, outcome in zip(cancellations, outcomes, strict=True):
+            if each.actor is not None and outcome is not None and outcome.has_moved:
+                transaction = outcome.transaction
+                await trail.note(
+                    tx,
+                    each.actor,
+                    "payment.cancelled",
+                    now=now,
+                    merchant_id=each.merchant_id,
+                    transaction=transaction.id,
+                )
+        return [_answer(outcome) for outcome in outcomes]
 
 
 def _answer(outcome: Outcome | None) -> Outcome | Refusal:

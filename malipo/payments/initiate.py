@@ -5,6 +5,7 @@ finds its own traces instead of paying twice.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ from malipo.payments.idempotency import KeyReused
 from malipo.payments.store import claims, tariffs, transactions
 from malipo.payments.store.claims import Claim, ClaimKey
 from malipo.payments.transaction import Transaction, Type
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
 
 
 class InsufficientBalance(Invalid):
@@ -41,6 +44,7 @@ class Order(msgspec.Struct, frozen=True):
     problem: Invalid | None
     key: str | None
     fingerprint: bytes
+    actor: Actor | None = None  # a person; what programs ask for is not in the audit trail
 
     @property
     def claim_key(self) -> ClaimKey | None:
@@ -69,8 +73,26 @@ class Initiate:
         decision = _Decision(dict(wallets), used, bands, written)
         answers = [decision.on(order) for order in orders]
         await self._keep_claims(tx, claimed, decision.claims)
-        await record.open_all(tx, decision.created, wallets, now=self._clock())
+        now = self._clock()
+        await record.open_all(tx, decision.created, wallets, now=now)
+        await self._note(tx, orders, decision.created, now)
         return answers
+
+    @staticmethod
+    async def _note(tx: Tx, orders: Sequence[Order], created: Sequence[Transaction], now: datetime) -> None:
+        by_id = {each.id: each for each in created}
+        for order in orders:
+            if order.actor is not None and order.draft is not None and (made := by_id.get(order.draft.id)):
+                await trail.note(
+                    tx,
+                    order.actor,
+                    "payment.initiated",
+                    now=now,
+                    merchant_id=made.merchant_id,
+                    transaction=made.id,
+                    type=made.type,
+                    amount=made.amount,
+                )
 
     @staticmethod
     async def _claim(

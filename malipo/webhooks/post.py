@@ -142,7 +142,7 @@ class Post:
             return Unanswered(target)
         began = time.perf_counter()
         trip = _Trip()
-        token = _trip.set(trip)
+        _trip.set(trip)
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 response, beginning = await self._exchange(trip, target, headers, body)
@@ -150,8 +150,6 @@ class Post:
             if _is_given_up(error):
                 raise
             return Unanswered(self._why(error, trip))
-        finally:
-            _trip.reset(token)
         return Answered(response.status, _kept(response.raw_headers), beginning, time.perf_counter() - began)
 
     async def problem_with(self, url: str) -> str | None:
@@ -231,8 +229,7 @@ class Post:
             async for chunk in response.content.iter_any():
                 beginning += chunk
                 if len(beginning) > _MOST_BYTES:
-                    response.close()  # The status counts; the rest is not wanted, and the line no longer either.
-                    break
+                    break  # The status counts. The rest is not wanted, so aiohttp does not keep the line.
             return response, bytes(beginning[:_KEPT_BYTES])
 
     def _why(self, error: BaseException, trip: _Trip) -> str:

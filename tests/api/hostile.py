@@ -3,14 +3,14 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from tests.api.wire import request
 from tests.conftest import COLLECTION, PAYOUT
 
-KEY = "<the victim's key>"
+KEY, TOKEN, ENDPOINT = "<the victim's key>", "<the victim's token>", "<the victim's endpoint>"
 CREATE, DISBURSE, LIST = "/v1/payments", "/v1/payments/disburse", "/v1/payments"
 
 
@@ -51,6 +51,14 @@ def short(value: object) -> str:
 # Addresses and methods
 
 
+NAMES = [
+    "%00", "txn_%00", "MLP-%00", "%zz", "%", "%2", "%ff", "%c0%af", "..", "%2e%2e", "%0Atxn_0", "%20",
+    "+", "*", "a" * 65, "a" * 20_000, "%F0%9F%92%A9", "%ED%A0%80", "'%20OR%20'1'='1",
+    "txn_';DROP%20TABLE%20transactions;--",
+    "MLP-%25", "MLP-_", "{id}", "${jndi:ldap}", "%3Cscript%3E", "-1", "0", "null", "disburse", "txn_", "MLP-",
+]  # fmt: skip
+
+
 def addresses() -> Iterator[tuple[str, Case]]:
     nowhere = [
         "/", "/v1", "/v1/", "/v1/payments/", "/v1/wallet/", "/v1//payments", "//v1/payments", "/v1/Payments",
@@ -66,13 +74,7 @@ def addresses() -> Iterator[tuple[str, Case]]:
     ]  # fmt: skip
     for target in nowhere:
         yield f"GET {short(target)}", get(target, 404, "not_found")
-    names = [
-        "%00", "txn_%00", "MLP-%00", "%zz", "%", "%2", "%ff", "%c0%af", "..", "%2e%2e", "%0Atxn_0", "%20",
-        "+", "*", "a" * 65, "a" * 20_000, "%F0%9F%92%A9", "%ED%A0%80", "'%20OR%20'1'='1",
-        "txn_';DROP%20TABLE%20transactions;--",
-        "MLP-%25", "MLP-_", "{id}", "${jndi:ldap}", "%3Cscript%3E", "-1", "0", "null", "disburse", "txn_", "MLP-",
-    ]  # fmt: skip
-    for name in names:
+    for name in NAMES:
         yield f"GET payment {short(name)}", get(f"/v1/payments/{name}", 404, "transaction_not_found")
         cancel = request("POST", f"/v1/payments/{name}/cancel", b"", key=KEY)
         yield f"cancel payment {short(name)}", Case(cancel, 404, "transaction_not_found")
@@ -499,11 +501,17 @@ def garbage() -> Iterator[tuple[str, Case]]:
         yield f"raw: {name}", Case(sent, 400, "json_invalid" if name in broken_bodies else "bad_request")
 
 
-GRID: dict[str, Case] = {}
-for family in (addresses, methods, broken_bodies, large_bodies, wrong_fields, odd_headers, odd_queries, garbage):
-    for name, case in family():
-        assert name not in GRID, f"two cases are called {name!r}"
-        GRID[name] = case
+def grid(*families: Callable[[], Iterator[tuple[str, Case]]]) -> dict[str, Case]:
+    """Every case by its name."""
+    cases: dict[str, Case] = {}
+    for family in families:
+        for name, case in family():
+            assert name not in cases, f"two cases are called {name!r}"
+            cases[name] = case
+    return cases
+
+
+GRID = grid(addresses, methods, broken_bodies, large_bodies, wrong_fields, odd_headers, odd_queries, garbage)
 
 
 # Odd, and still right

@@ -17,7 +17,7 @@ from malipo.db import Database
 from malipo.limits.window import RateClass
 from malipo.merchants import issue, onboard
 from malipo.merchants.keys import Environment, NewKey, Permission
-from tests.api.conftest import FLEET_LIMITS, created, total
+from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
 from tests.api.wire import exchange, request
 from tests.conftest import COLLECTION, NO_LIMITS, NOBODY, PAYOUT, Answer, Client, Merchant, Running, until_ready
 
@@ -43,10 +43,6 @@ async def call(api: Client, method: str, path: str, id_: str = "MLP-NOBODY", **m
     bodies = {"/v1/payments": COLLECTION, "/v1/payments/disburse": PAYOUT, "/v1/payments/quote": quote}
     body = bodies.get(path) if method == "POST" else None
     return await api(method, path.format(id=id_), body, **more)
-
-
-def is_refused(answer: Answer, status: int, code: str) -> bool:
-    return answer.status == status and answer.code == code and set(answer.body) == {"error"}
 
 
 async def make_key(database: Database, merchant: Merchant, **changes: Any) -> NewKey:

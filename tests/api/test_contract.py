@@ -7,7 +7,7 @@ import ipaddress
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,10 +16,10 @@ from typing import Any
 
 import aiohttp
 import jsonschema_rs
-import msgspec
 import pytest
 import requests
 import schemathesis
+from anyio.from_thread import start_blocking_portal
 from schemathesis import Case, CheckFunction
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from schemathesis.specs.openapi.definitions import OPENAPI_31
@@ -35,10 +35,15 @@ from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import RIGHTS, Role
 from malipo.merchants.store import people
 from malipo.networks.contract import Channel
+from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.transaction import FailureCode, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
+from malipo.webhooks import register
+from malipo.webhooks.delivery import State
+from malipo.webhooks.store import history
 from tests.api.conftest import bring, created
+from tests.api.published import CONTRACT, OPERATIONS, Schema, examples_of, faults, loose, operations, resolved
 from tests.conftest import (
     COLLECTION,
     NO_LIMITS,
@@ -51,10 +56,11 @@ from tests.conftest import (
     starting,
     until_ready,
 )
+from tests.journeys.receivers import a_receiver, hangs_up, says
+from tests.journeys.town import Elsewhere, a_worker, until
 from tests.networks.keys import MPESA_PUBLIC_KEY
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
-CONTRACT: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(contracts.load()))
 # A network that is connected, and that nobody calls.
 CONNECTED = {
     "mpesa_base_url": "http://127.0.0.1:9/mpesa",
@@ -67,26 +73,6 @@ PASSWORD = "maji ya kunde 7"
 
 # Wide enough for everything here; without limits there would be no headers that tell them.
 WIDE_LIMITS = dict.fromkeys(NO_LIMITS, 1_000_000)
-
-Schema = Mapping[str, Any]
-
-
-def operations() -> Iterator[tuple[str, Schema]]:
-    for path, methods in CONTRACT["paths"].items():
-        for method, operation in methods.items():
-            yield f"{method.upper()} {path}", operation
-
-
-OPERATIONS = dict(operations())
-
-
-def resolved(value: Any) -> Any:
-    while "$ref" in value:
-        target: Any = CONTRACT
-        for step in value["$ref"].removeprefix("#/").split("/"):
-            target = target[step]
-        value = target
-    return value
 
 
 def responses() -> Iterator[tuple[str, str, Schema]]:
@@ -142,6 +128,8 @@ def test_it_is_openapi() -> None:
         ("EntryKind", Kind),
         ("Permission", Permission),
         ("Role", Role),
+        ("Event", Event),
+        ("DeliveryState", State),
     ],
 )
 def test_its_words_are_the_codes_words(schema: str, words: type[StrEnum]) -> None:
@@ -152,6 +140,7 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
     schemas = CONTRACT["components"]["schemas"]
     assert set(schemas["Transaction"]["properties"]["failureCode"]["enum"]) == set(FailureCode)
     assert schemas["NewApiKey"]["properties"]["environment"]["enum"] == [*Environment, None]
+    assert schemas["ToldEvent"]["enum"] == [*Event, TEST_EVENT]
 
 
 def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> None:
@@ -169,48 +158,27 @@ def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> Non
 def examples() -> Iterator[tuple[str, Any, Schema]]:
     """Every example, with the schema that it must fit."""
 
-    def of(place: str, media: Schema) -> Iterator[tuple[str, Any, Schema]]:
-        assert "example" in media or media.get("examples"), f"{place} has no example"
-        for name, each in media.get("examples", {"": {"value": media.get("example")}}).items():
-            yield f"{place} {name}".strip(), each["value"], media["schema"]
-
     for label, operation in operations():
         for parameter in map(resolved, operation.get("parameters", [])):
-            yield from of(f"{label} {parameter['name']}", parameter)
+            yield from examples_of(f"{label} {parameter['name']}", parameter)
         for media in operation.get("requestBody", {}).get("content", {}).values():
-            yield from of(label, media)
+            yield from examples_of(label, media)
     for place, _, response in responses():
         for type_, media in response["content"].items():
-            yield from of(f"{place} {type_}", media)
+            yield from examples_of(f"{place} {type_}", media)
         for name, header in response["headers"].items():
             if name != "X-Error-Code":
-                yield from of(f"{place} {name}", resolved(header))
+                yield from examples_of(f"{place} {name}", resolved(header))
     for name, schema in CONTRACT["components"]["schemas"].items():
         for index, value in enumerate(schema.get("examples", ())):
             yield f"{name} {index}", value, schema
 
 
 def test_every_example_fits_its_schema() -> None:
-    wrong = [
-        f"{place}: {error.message}"
-        for place, value, schema in examples()
-        for error in jsonschema_rs.Draft202012Validator(
-            {**schema, "components": CONTRACT["components"]}, validate_formats=True
-        ).iter_errors(value)
-    ]
-    assert wrong == []
+    assert [f"{place}: {fault}" for place, value, schema in examples() for fault in faults(value, schema)] == []
 
 
 def test_no_answer_may_carry_a_field_that_the_contract_does_not_name() -> None:
-    def loose(schema: Any, place: str) -> Iterator[str]:
-        schema = resolved(schema)
-        if "properties" in schema and schema.get("additionalProperties") is not False:
-            yield place
-        for name, each in schema.get("properties", {}).items():
-            yield from loose(each, f"{place}.{name}")
-        if "items" in schema:
-            yield from loose(schema["items"], f"{place}[]")
-
     found = [
         each
         for place, _, response in responses()
@@ -223,9 +191,24 @@ def test_no_answer_may_carry_a_field_that_the_contract_does_not_name() -> None:
 # What a running service does.
 
 
+# What random requests do to an endpoint that there is. Without a worker a test would be waited for in vain.
+ABOUT_AN_ENDPOINT = (
+    "getWebhook",
+    "changeWebhook",
+    "rotateSecret",
+    "finishRotation",
+    "listDeliveries",
+    "getDelivery",
+    "redeliver",
+    "recover",
+)
+HOOKS = {"webhook_allow_private": True, "secret_key": "a-secret-of-the-contract-that-nobody-knows"}
+
+
 @dataclass
 class World:
-    """A running service with a merchant who has money, people who are logged in, and payments in every status."""
+    """A running service with a merchant who has money, people who are logged in, payments in every status, and a
+    webhook endpoint that was told of them."""
 
     url: str
     merchant: Merchant
@@ -233,6 +216,10 @@ class World:
     token: str
     payments: dict[Status, str]
     people: list[str]
+    endpoints: list[str]
+    deliveries: list[str]
+    log: Path
+    database_url: str
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def make_real(self, operation: str, case: Case[Any]) -> None:
@@ -241,8 +228,14 @@ class World:
         # What has ended is answered at once, also to somebody who would wait.
         ended = [self.payments[status] for status in Status if status.is_final]
         names = {"retrieve": ended, "cancel": list(self.payments.values()), "changeRole": self.people}.get(operation)
+        if operation in ABOUT_AN_ENDPOINT:
+            names = self.endpoints
         if names is not None:
             case.path_parameters["id"] = [*names, "unknown"][number % (len(names) + 1)]
+        if "delivery" in case.path_parameters and number % 4:
+            case.path_parameters["delivery"] = self.deliveries[number % len(self.deliveries)]
+        if operation == "listEvents":
+            case.query["wait"] = number % 2
         if "Idempotency-Key" in case.headers and number % 3:
             case.headers["Idempotency-Key"] = f"contract-{number}"
 
@@ -277,7 +270,8 @@ def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory
     database_url = asyncio.run(create_database(postgres, template))
     with starting(tmp_path_factory.mktemp("contract")) as start:
         # Attempts to log in are counted for each address; a proxy that we trust tells as many as we like.
-        running = start("api", database_url=database_url, trusted_proxies="127.0.0.1/32", **WIDE_LIMITS, **CONNECTED)
+        proxied = {"trusted_proxies": "127.0.0.1/32"}
+        running = start("api", database_url=database_url, **proxied, **WIDE_LIMITS, **CONNECTED, **HOOKS)
         yield asyncio.run(_furnish(running, database_url))
 
 
@@ -294,13 +288,41 @@ async def _furnish(running: Any, database_url: str) -> World:
                 )
                 await people.set_password(tx, person.id, password_hash)
                 ids[name] = person.id
-        service = Service.assemble(Settings(**NO_LIMITS), database)
+        service = Service.assemble(Settings(**NO_LIMITS, **HOOKS), database)
         payments = await _payments(running.url, service, merchant)
+        endpoint, deliveries = await _tell(service, merchant, database_url)
         await service.finish()
         reader = await make_merchant(database, wallet=1_000_000)
-    world = World(running.url, merchant, reader, "", payments, [ids["leaver"], ids["juma"]])
+    present = [ids["leaver"], ids["juma"]]
+    world = World(
+        running.url, merchant, reader, "", payments, present, [endpoint], deliveries, running.log, database_url
+    )
     world.token = world.log_in("owner@duka.example")
     return world
+
+
+async def _tell(service: Service, merchant: Merchant, database_url: str) -> tuple[str, list[str]]:
+    """An endpoint that was told of all that became of the payments; and the deliveries."""
+    async with a_receiver() as shop:
+        async with service.database.begin() as tx:
+            endpoint, _ = await register.register(
+                tx,
+                merchant.id,
+                url=shop.url("/"),
+                events=list(Event),
+                seal=service.seal,
+                actor=NOBODY,
+                now=clock.now(),
+            )
+
+        async def find_all() -> list[str] | None:
+            async with service.database.read() as connection:
+                found = await history.page(connection, endpoint.id, state=State.DELIVERED, before=None, limit=100)
+                number = await connection.fetchval("SELECT count(*) FROM events WHERE merchant_id = $1", merchant.id)
+            return [each.event_id for each in found] if len(found) == number else None
+
+        async with a_worker(Elsewhere(database_url, service.settings)):
+            return endpoint.id, await until(find_all, pause=0.05)
 
 
 async def _payments(url: str, service: Service, merchant: Merchant) -> dict[Status, str]:
@@ -326,6 +348,10 @@ BEYOND_SHAPE = {
     "list": RANGE,
     "listWalletEntries": RANGE,
     "createApiKey": "must be in the future|expiresAt must be a date|at most 50 IP addresses or networks",  # host bits
+    "listEvents": "after must be a cursor",
+    "createWebhook": "^url must",
+    "changeWebhook": "^url must",
+    "recover": "since must be a date",
     "resetPassword": "too old",
     "changePassword": "is not right",
 }
@@ -394,6 +420,7 @@ def test_every_good_answer_fits_the_contract(world: World) -> None:
     do = Story(world)
     _pay(do, world)
     _meet(do, world)
+    _listen(do, world)
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/docs.css"):
         do("GET", path)
     said = {"input_ResultCode": "INS-0", "input_ThirdPartyConversationID": "1M7EXJ8ZQ4T7K2WB"}
@@ -438,6 +465,46 @@ def _meet(do: Story, world: World) -> None:
         key = do("POST", "/merchant/api-keys", body, token=world.token)["apiKey"]
     do("GET", "/merchant/api-keys", token=world.token)
     do("DELETE", "/merchant/api-keys/{id}", token=world.token, at=f"/merchant/api-keys/{key['id']}")
+
+
+def _listen(do: Story, world: World) -> None:
+    hooks, one = "/merchant/webhooks", "/merchant/webhooks/{id}"
+
+    def ask(method: str, path: str = "", body: Any = None, *, delivery: str = "", **query: Any) -> Any:
+        at = f"{hooks}/{id_}{path.replace('{delivery}', delivery)}"
+        return do(method, one + path, body, token=world.token, at=at, **query)
+
+    # What random requests have registered could lead anywhere.
+    for known in do("GET", hooks, token=world.token)["endpoints"]:
+        id_ = known["id"]
+        ask("DELETE")
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(a_receiver()) as shop:
+        made = do("POST", hooks, {"url": shop.url("/"), "events": list(Event)}, token=world.token)["endpoint"]
+        id_ = made["id"]
+        assert "switchedOffAt" in ask("PATCH", "", {"isActive": False})["endpoint"]
+        ask("PATCH", "", {"isActive": True})
+        settings = Settings(**NO_LIMITS, **HOOKS)
+        with portal.wrap_async_context_manager(a_worker(Elsewhere(world.database_url, settings))):
+            shop.behave("/", hangs_up)
+            failed = ask("POST", "/test")["delivery"]
+            assert "error" in failed["attempts"][0]
+            assert "failingSince" in do("GET", hooks, token=world.token)["endpoints"][0]
+            shop.behave("/", says(200, b"ok"))
+            assert ask("POST", "/test")["delivery"]["attempts"][0]["answer"] == "ok"
+            ask("POST", "/deliveries/{delivery}/redeliver", delivery=failed["id"])
+            assert "next" in ask("GET", "/deliveries", limit=1)
+            ask("GET", "/deliveries/{delivery}", delivery=failed["id"])
+            new = ask("POST", "/rotate-secret")["endpoint"]["secret"]
+            assert "rotationEndsAt" in ask("GET")["endpoint"]
+            ask("POST", "/rotate-secret/finish")
+            assert ask("POST", "/recover", {"since": "2026-01-01"})["recovered"] >= len(world.deliveries)
+            assert do("GET", "/v1/events", limit=100)["events"]
+            assert do("GET", "/v1/events", after="latest", wait=0)["events"] == []
+            shop.behave("/", says(410))
+            ask("POST", "/test")
+            assert "switchedOffReason" in ask("GET")["endpoint"]
+    for secret in (made["secret"], new):
+        assert secret.removeprefix("whsec_") not in world.log.read_text()
 
 
 # What is served to read.
@@ -488,7 +555,7 @@ def test_every_command_on_the_page_can_be_pasted(world: World) -> None:
         method = asked.method or ("POST" if asked.body else "GET")
         answer = requests.request(method, asked.url, headers=headers, data=asked.body, timeout=10)
         # The ids, tokens and passwords of examples are nobody's; the leaver is no owner, and logs out on the way.
-        expected = {200, 201} if "/v1/" in command and "MLP-" not in command else {200, 400, 401, 403, 404}
+        expected = {200, 201} if "/v1/" in command and "MLP-" not in command else {200, 201, 400, 401, 403, 404}
         assert answer.status_code in expected, f"{command}\n{answer.text}"
 
 

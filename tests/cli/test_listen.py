@@ -13,6 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ import pytest
 from aiohttp import web
 from standardwebhooks import Webhook
 
+from malipo.cli.listening.access import Access
+from malipo.cli.listening.bookmark import Bookmark, Place
 from tests.conftest import Running, free_port, until_ready
 from tests.journeys.terminal import malipo
 from tests.journeys.town import a_worker, founded, until
@@ -101,6 +104,7 @@ class Receiver:
 
     answers: Callable[[Arrival], web.Response | None] = lambda _: web.Response(text="ok")
     arrivals: list[Arrival] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
     url: str = ""
 
     async def take(self, request: web.Request) -> web.StreamResponse:
@@ -110,23 +114,21 @@ class Receiver:
         if answer is None:
             await asyncio.sleep(20)
             return web.Response()
+        if answer.status < 300:
+            self.taken.append(self.arrivals[-1].id)
         return answer
 
     @property
     def ids(self) -> list[str]:
         return [each.id for each in self.arrivals]
 
-    @property
-    def first_ids(self) -> list[str]:
-        return list(dict.fromkeys(self.ids))
+    async def until(self, is_so: Callable[[], bool] | int) -> None:
+        """Until so many have come, or until something is so."""
 
-    async def until(self, count: int) -> None:
-        """Until so many events have been here at least once."""
+        async def look() -> bool:
+            return len(self.arrivals) >= is_so if isinstance(is_so, int) else is_so()
 
-        async def have() -> bool:
-            return len(self.first_ids) >= count
-
-        await until(have, pause=0.01, what=f"{count} events")
+        await until(look, seconds=60, pause=0.01)
 
 
 @pytest.fixture
@@ -196,14 +198,16 @@ async def test_an_event_arrives_as_the_webhook_that_it_will_be_and_again_until_i
         assert line in text.splitlines()
     assert KEY not in text
     assert "\x1b" not in text, "no colours, and nothing that a receiver can do to a terminal"
+    assert all(later - earlier > 0.5 for earlier, later in pairwise(feed.asked_at)), "the key's limit is for others too"
 
 
 async def test_fifty_events_all_arrive_in_order_although_everybody_dies_in_between(
     tmp_path: Path, database_url: str
 ) -> None:
-    """The real service, with a worker; a receiver that fails at random; a listener that is killed again and again."""
-    chance, receiver = random.Random(50), Receiver()
-    receiver.answers = lambda _: web.Response(status=500 if chance.random() < 0.06 else 200)
+    """The real service, with a worker. The receiver fails at random, and that is when the listener is killed."""
+    failing = random.Random(50).sample(range(2, 50), 6)
+    receiver = Receiver()
+    receiver.answers = lambda _: web.Response(status=500 if len(receiver.arrivals) in failing else 200)
     async with founded(tmp_path, database_url) as town, a_worker(town), serving(receiver.take) as receiver.url:
         api = await until_ready(town.start("api"))
         arguments = ("listen", "--api-key", town.merchant.key, "--base-url", api.url, "--forward-to", receiver.url)
@@ -212,18 +216,18 @@ async def test_fifty_events_all_arrive_in_order_although_everybody_dies_in_betwe
             await town.take("AIRTEL_MONEY", "COLLECTION", f"+2556840{number:02}001")
             await town.take("AIRTEL_MONEY", "DISBURSEMENT", f"+2556841{number:02}001")
         listening = town.start(*arguments, "--from-start")
-        for count in (1, 12, 30):
-            await receiver.until(count)
+        for moment in (1, *sorted(failing)[::2]):
+            await receiver.until(moment)
             listening.kill()
-            api.kill()
             listening = town.start(*arguments)
-            api = town.start("api", port=int(api.url.rpartition(":")[2]))
-        await receiver.until(50)
+        api.kill()
+        town.start("api", port=int(api.url.rpartition(":")[2]))
+        await receiver.until(lambda: len(set(receiver.taken)) == 50)
         async with town.database.read() as connection:
             told = await connection.fetch("SELECT id, body FROM events ORDER BY number")
         text = await until_said(listening, "→")
 
-    assert receiver.first_ids == [row["id"] for row in told]
+    assert list(dict.fromkeys(receiver.taken)) == [row["id"] for row in told]
     bodies = {row["id"]: row["body"].encode() for row in told}
     secret = secret_in(text)
     for arrival in receiver.arrivals:
@@ -279,6 +283,20 @@ async def test_it_goes_on_where_it_stopped_and_two_receivers_do_not_mix(
     for each in kept:
         assert each.stat().st_mode & 0o777 == 0o600
         assert KEY[-8:] not in each.name + each.read_text()
+
+
+def test_each_service_key_and_receiver_has_a_place_of_its_own_which_is_replaced_whole(tmp_path: Path) -> None:
+    paths = set()
+    for base_url, key, receiver in product(("http://a", "http://b"), ("key1", "key2"), ("http://c", "http://d")):
+        with Bookmark.opened(tmp_path, Access(base_url, key), receiver) as bookmark:
+            assert bookmark.read() is None
+            bookmark.keep(Place("1"))
+            with bookmark.path.open() as before:
+                bookmark.keep(Place("1", "evt_2"))
+                assert json.load(before) == {"after": "1", "done": None}
+            assert bookmark.read() == Place("1", "evt_2")
+            paths.add(bookmark.path)
+    assert len(paths) == 8
 
 
 async def test_a_place_that_is_lost_is_said_and_nothing_is_missed(

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,13 @@ from aiohttp import web
 
 from malipo.cli.listening.access import Access
 from malipo.cli.listening.stage import Stage
+from malipo.cli.trigger import SCENES, play
 from malipo.errors import Impossible
-from malipo.networks.contract import Type
 from malipo.outbox.event import Event
 from tests.cli.test_listen import serving
 from tests.journeys.terminal import Said, malipo
 from tests.journeys.town import Town, a_worker, founded, until
 from tests.simulator.processes import start as start_simulator
-
-PHONE = "+255754000001"
-COLLECTION = {"amount": 1000, "channel": "MPESA", "buyerPhone": PHONE}
 
 
 @pytest.fixture
@@ -91,21 +88,15 @@ async def test_a_person_reads_what_happened_and_how_to_see_it(town: Town, tmp_pa
 
 
 async def test_a_worker_that_was_faster_is_said_and_costs_nothing(town: Town, tmp_path: Path) -> None:
-    """The first cancellation is held up until a worker has sent the payment, and no later one is."""
-    late: list[str] = []
-
-    async def hold_up(path: str) -> None:
-        if path.endswith("/cancel") and not late:
-            late.append(path.split("/")[-2])
-            async with a_worker(town):
-                await until(lambda: has_ended(town, late[0]))
-
-    async with a_road(town, tmp_path, hold_up):
+    async with a_slow_road(town) as (url, late):
+        told = await town.sim("GET", "/api/callbacks")
+        await town.sim("PUT", "/api/callbacks", {name: each.replace(town.api.url, url) for name, each in told.items()})
+        (tmp_path / "demo.json").write_text(demo_of(town, url))
         said = await trigger("payout.cancelled", "--json", data_dir=tmp_path)
 
     assert said.code == 0, said.err
     first = await town.shown(late[0])
-    assert said.err == f"{first['reference']} was on its way before it could be cancelled. Once more.\n"
+    assert said.err == f"Too late to be cancelled, and refused by the phone: {first['reference']}.\n"
     assert first["status"] == "FAILED"
     assert said.json["transaction"]["id"] != late[0]
     assert said.json["transaction"]["status"] == "CANCELLED"
@@ -114,26 +105,26 @@ async def test_a_worker_that_was_faster_is_said_and_costs_nothing(town: Town, tm
     assert (wallet["available"], wallet["reserved"]) == (50_000_000, 0)
 
 
-async def has_ended(town: Town, id_: str) -> bool:
-    return (await town.shown(id_))["status"] in ("COMPLETED", "FAILED", "CANCELLED")
-
-
 @asynccontextmanager
-async def a_road(town: Town, folder: Path, hold_up: Callable[[str], Awaitable[None]]) -> AsyncIterator[None]:
-    """Between the command and the service, for as long: whoever travels on it may be held up."""
+async def a_slow_road(town: Town) -> AsyncIterator[tuple[str, list[str]]]:
+    """To the service. The first cancellation is held up on it until a worker has sent the payment; no later one is."""
+    late: list[str] = []
+
+    async def has_ended() -> bool:
+        return (await town.shown(late[0]))["status"] in ("COMPLETED", "FAILED")
 
     async def travel(request: web.Request) -> web.Response:
-        await hold_up(request.path)
-        sent = {"headers": {"x-api-key": town.merchant.key}, "data": await request.read()}
-        async with aiohttp.request(request.method, town.api.url + request.path_qs, **sent) as answer:
+        if request.path.endswith("/cancel") and not late:
+            late.append(request.path.split("/")[-2])
+            async with a_worker(town):
+                await until(has_ended)
+        url, who = town.api.url + request.path_qs, {"x-api-key": town.merchant.key}
+        async with aiohttp.request(request.method, url, headers=who, data=await request.read()) as answer:
             code = {"X-Error-Code": answer.headers.get("X-Error-Code", "")}
             return web.Response(status=answer.status, body=await answer.read(), headers=code)
 
     async with serving(travel) as url:
-        told = await town.sim("GET", "/api/callbacks")
-        await town.sim("PUT", "/api/callbacks", {name: each.replace(town.api.url, url) for name, each in told.items()})
-        (folder / "demo.json").write_text(demo_of(town, url))
-        yield
+        yield url, late
 
 
 async def test_where_money_could_be_real_nothing_is_asked_for(town: Town, tmp_path: Path) -> None:
@@ -174,21 +165,25 @@ async def test_a_payment_that_the_simulator_never_sees_is_taken_back_or_said_lou
     """A simulator that says it works for this service, and does not."""
     stranger = await asyncio.to_thread(start_simulator)
     try:
-        async with aiohttp.ClientSession() as http:
-            told = {"MPESA": f"{town.api.url}/callbacks/mpesa/x"}
+        async with aiohttp.ClientSession() as http, a_slow_road(town) as (road, _):
+            told = {"MPESA": f"{town.api.url}/callbacks", "AIRTEL_MONEY": f"{road}/callbacks"}
             async with http.put(f"{stranger.url}/api/callbacks", json=told) as answer:
                 assert answer.status == 200
-            stage = Stage(http, Access(town.api.url, town.merchant.key), stranger.url, patience_seconds=0.5)
-            await stage.check()
 
-            waiting = await stage.take(Type.COLLECTION, COLLECTION)
+            async def play_at(url: str, event: Event) -> None:
+                stage = Stage(http, Access(url, town.merchant.key), stranger.url, patience_seconds=0.5)
+                await stage.check()
+                await play(stage, SCENES[event], {"amount": 1000, "channel": "MPESA"})
+
             with pytest.raises(Impossible, match=r"did not leave the service within 0\.5 s, and is cancelled"):
-                await stage.until_seen(waiting, PHONE)
+                await play_at(town.api.url, Event.PAYMENT_COMPLETED)
+            with pytest.raises(Impossible, match="may move real money"):
+                await play_at(road, Event.PAYOUT_CANCELLED)
             async with a_worker(town):
-                sent = await stage.take(Type.COLLECTION, COLLECTION)
-                await until(lambda: has_ended(town, sent["id"]))
                 with pytest.raises(Impossible, match="may move real money"):
-                    await stage.until_seen(sent, PHONE)
+                    await play_at(town.api.url, Event.PAYMENT_COMPLETED)
     finally:
         stranger.stop()
-    assert (await town.shown(waiting["id"]))["status"] == "CANCELLED"
+    asked = (await town.api("GET", "/v1/payments")).body["transactions"]
+    assert [each["status"] for each in asked][1:] == ["FAILED", "CANCELLED"]
+    assert len(asked) == 3, "not one more"

@@ -5,34 +5,27 @@ Events come about as they always do: collections are opened and taken back, thro
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import aiohttp
-import uvicorn
 from msgspec.structs import replace as replace_struct
 
 from malipo import clock as clocks
-from malipo import ids
-from malipo.api.app import App
-from malipo.api.protocol import Protocol
 from malipo.clock import Clock
 from malipo.db import Database
-from malipo.merchants import onboard
-from malipo.merchants.people import Role
-from malipo.merchants.store import sessions
-from malipo.merchants.tokens import Tokens
 from malipo.outbox.event import Event
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings, read
 from malipo.webhooks import register
+from malipo.webhooks.post import Post
 from malipo.worker.run import work
-from tests.conftest import NO_LIMITS, NOBODY, Answer, Client, Merchant, free_port, make_merchant
+from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
 from tests.journeys.crowd import order
 from tests.journeys.town import until
 
@@ -117,12 +110,18 @@ class Market:
 
     @asynccontextmanager
     async def a_worker(
-        self, *, lease_seconds: float | None = None, mark: Callable[[str], None] = lambda _: None, **settings: Any
+        self,
+        *,
+        lease_seconds: float | None = None,
+        mark: Callable[[str], None] = lambda _: None,
+        post: Post | None = None,
+        **settings: Any,
     ) -> AsyncIterator[Service]:
         """A worker in this process, with a pool of its own and the market's clock."""
         stop = asyncio.Event()
         async with Database.opened(self.database_url, size=10) as database:
             service = Service.assemble(replace(self.settings, **settings), database, clock=self.clock)
+            service = replace(service, post=post or service.post)
             running = asyncio.ensure_future(
                 work(service, self.database_url, stop, finish_seconds=0, lease_seconds=lease_seconds, mark=mark)
             )
@@ -133,6 +132,25 @@ class Market:
                 with contextlib.suppress(asyncio.CancelledError):
                     await running
                 await service.finish()
+
+    async def make_commits_slow(self, sql: str) -> None:
+        """Let the server work for a while inside each COMMIT of whoever does this to a table."""
+        act, table = re.findall(r"(INSERT|UPDATE)(?: INTO)? ([a-z]+)", sql)[0]
+        async with self.database.begin() as tx:
+            await tx.execute(
+                f"""
+                CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS '
+                    BEGIN
+                        IF current_setting(''market.slow'', true) IS DISTINCT FROM pg_current_xact_id()::text THEN
+                            PERFORM set_config(''market.slow'', pg_current_xact_id()::text, true);
+                            PERFORM pg_sleep(0.3);
+                        END IF;
+                        RETURN NULL;
+                    END';
+                CREATE CONSTRAINT TRIGGER slow AFTER {act} ON {table} DEFERRABLE INITIALLY DEFERRED
+                    FOR EACH ROW EXECUTE FUNCTION dawdle();
+                """
+            )
 
     async def rows(self, sql: str, *arguments: object) -> list[dict[str, Any]]:
         async with self.database.read() as connection:
@@ -168,58 +186,3 @@ async def market(
         service = Service.assemble(read_settings, database, clock=clock)
         yield Market(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()
-
-
-@dataclass
-class Door:
-    """malipo's API in this process, over real HTTP, so that the market's clock is its clock too."""
-
-    market: Market
-    client: Client
-    people: dict[str, str]  # a session for each merchant
-
-    async def __call__(self, merchant: Merchant, method: str, path: str, body: Any = None) -> Answer:
-        """Somebody of this merchant asks, logged in."""
-        session_id = self.people.get(merchant.id) or await self._log_in(merchant)
-        token = Tokens(SECRET_KEY).make(session_id, now=self.market.clock())
-        return await self.client.as_(None)(method, path, body, headers={"Authorization": f"Bearer {token}"})
-
-    async def events(self, merchant: Merchant, query: str = "") -> Answer:
-        return await self.client.as_(merchant.key)("GET", f"/v1/events{query}")
-
-    async def _log_in(self, merchant: Merchant) -> str:
-        now = self.market.clock()
-        session_id = ids.mint("ses_", now)
-        async with self.market.database.begin() as tx:
-            email = f"{merchant.id}@example.com"
-            person = await onboard.add_person(
-                tx, merchant.id, email=email, name="", role=Role.OWNER, actor=NOBODY, now=now
-            )
-            for_long = now + timedelta(days=1000)
-            await sessions.insert(
-                tx, session_id, person.id, now=now, expires_at=for_long, address="", user_agent="test"
-            )
-        self.people[merchant.id] = session_id
-        return session_id
-
-
-@asynccontextmanager
-async def door(market: Market) -> AsyncIterator[Door]:
-    port = free_port()
-    config = uvicorn.Config(
-        App(market.service), port=port, http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False
-    )
-    server = uvicorn.Server(config)
-    serving = asyncio.ensure_future(server.serve())
-    try:
-        await until(lambda: _has_started(server), pause=0.01, what="the door's opening")
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
-            yield Door(market, Client(http, f"http://127.0.0.1:{port}", None), {})
-    finally:
-        market.service.release_readers()
-        server.should_exit = True
-        await serving
-
-
-async def _has_started(server: uvicorn.Server) -> bool:
-    return server.started

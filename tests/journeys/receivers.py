@@ -110,6 +110,7 @@ class Receiver:
     def __init__(self) -> None:
         self.got: list[Got] = []
         self.under_way: Counter[str] = Counter()
+        self.most_under_way: Counter[str] = Counter()
         self._behaviours: dict[str, Behaviour] = defaultdict(lambda: good)
         self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
@@ -144,6 +145,7 @@ class Receiver:
     async def _answer(self, got: Got, line: Line) -> None:
         self.got.append(got)
         self.under_way[got.path] += 1
+        self.most_under_way[got.path] = max(self.most_under_way[got.path], self.under_way[got.path])
         try:
             await self._behaviours[got.path](got, line)
             await line.writer.drain()

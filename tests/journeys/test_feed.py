@@ -23,7 +23,8 @@ from malipo.worker.housekeeping import forget
 from tests.conftest import Merchant
 from tests.journeys import witness
 from tests.journeys.crowd import order
-from tests.journeys.market import Door, Hand, Market, door, market
+from tests.journeys.door import Door, door
+from tests.journeys.market import Hand, Market, market
 from tests.journeys.town import until
 
 WRITERS = 20

@@ -38,6 +38,8 @@ FAILING = 0.1
 # Often enough that nothing is ever given up.
 AT_ONCE = ",".join(["0"] * 40)
 
+pytestmark = pytest.mark.timeout(300)  # The whole story is told in the setup of the first test.
+
 
 @pytest.fixture(scope="module")
 async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Market, Path]]:
@@ -99,9 +101,6 @@ class Story:
                     await asyncio.sleep(self._chance.uniform(0, 0.5))
                     worker.process.kill()
                 await self._until_dead(worker)
-                import time
-
-                print(f"{time.monotonic():.2f} dead", point, number, len(self._receiver.got))
 
     async def _begun(self, worker: Mortal) -> None:
         async def has_begun() -> bool:
@@ -119,9 +118,6 @@ class Story:
         for number in range(1, times + 1):
             while len(self.deaths) < 2 * number:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
-            import time
-
-            print(f"{time.monotonic():.2f} kill pg")
             postmaster = (self._data_dir / "postgres" / "data" / "postmaster.pid").read_text().splitlines()[0]
             os.kill(int(postmaster), signal.SIGKILL)
 
@@ -139,14 +135,11 @@ async def story(
         for name in ("one", "other"):
             (folder / name).mkdir()
         with (
-            a_mortal(here, folder / "one", lease_seconds=LEASE_SECONDS),
-            a_mortal(here, folder / "other", lease_seconds=LEASE_SECONDS),
+            a_mortal(here, folder / "one", lease_seconds=LEASE_SECONDS) as one,
+            a_mortal(here, folder / "other", lease_seconds=LEASE_SECONDS) as other,
         ):
-            import time
-
-            print(f"{time.monotonic():.2f} last")
+            story.logs += [one.log, other.log]
             await here.until_told(seconds=40)
-            print(f"{time.monotonic():.2f} told")
         yield here, receiver, story
 
 

@@ -1,0 +1,117 @@
+"""The merchants' servers of `bench webhooks`: one nginx, which costs so little that the worker is what is measured.
+
+Who asks for /healthy/… gets a 200 and for /failing/… a 500, at once. What asks for /hanging/… is handed on to a socket
+that takes every connection and never says a word. When each request came is read from nginx's log, afterwards.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.audience import Kind
+from benchmarks.load import CannotMeasure
+from benchmarks.systems import Running, answers, free_port, started
+
+_PROGRAM = "nginx"
+_MOST_CONNECTIONS = 8192
+_LOG = "arrivals.log"
+# Everything that nginx would keep elsewhere lies in the benchmark's folder, so it needs no rights and leaves nothing.
+_CONFIGURATION = """
+daemon off;
+master_process off;
+pid nginx.pid;
+error_log nginx.log error;
+events {{ worker_connections {connections}; }}
+http {{
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    log_format arrival "$msec $uri $http_webhook_id $status";
+    access_log {log} arrival buffer=64k flush=100ms;
+    keepalive_requests 1000000;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location = /ready {{ access_log off; return 200; }}
+        location /healthy/ {{ return 200; }}
+        location /failing/ {{ return 500; }}
+        location /hanging/ {{ proxy_pass http://127.0.0.1:{hole}; proxy_read_timeout 600s; }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    at: float  # in seconds since 1970, by nginx's own clock, to the millisecond
+    kind: Kind
+    place: int
+    event: int
+    status: int  # what it was answered
+
+
+class Receiver:
+    """`running` is nginx."""
+
+    def __init__(self, running: Running, log: Path) -> None:
+        self.running = running
+        self._log = log
+        self._read = 0
+
+    def hear(self) -> list[Arrival]:
+        """What has been logged since the last time. Who hangs is logged when we have given up."""
+        with self._log.open("rb") as log:
+            log.seek(self._read)
+            whole, _, _ = log.read().rpartition(b"\n")
+        if not whole:
+            return []
+        self._read += len(whole) + 1
+        return [_arrival(line) for line in whole.decode().split("\n")]
+
+
+@contextmanager
+def receiver(folder: Path) -> Iterator[Receiver]:
+    program = _program()
+    assert program is not None, "need_nginx comes first"
+    port = free_port()
+    with socket.create_server(("127.0.0.1", 0), backlog=4096) as hole:
+        (folder / "nginx.conf").write_text(
+            _CONFIGURATION.format(connections=_MOST_CONNECTIONS, log=_LOG, port=port, hole=hole.getsockname()[1])
+        )
+        (folder / _LOG).unlink(missing_ok=True)
+        command = [program, "-p", str(folder), "-c", "nginx.conf", "-e", "nginx.log"]
+        with started(command, {}, folder / "nginx.out", answers(port, "/ready"), port) as running:
+            yield Receiver(running, folder / _LOG)
+
+
+def need_nginx() -> None:
+    """nginx is no Python package. Root in a container gets it installed; everybody else is told what to do.
+
+    Where there is an init, the package would also start an nginx of its own, so there a person has to decide.
+    """
+    if _program():
+        return
+    if os.geteuid() == 0 and shutil.which("apt-get") and not Path("/run/systemd/system").exists():
+        for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "nginx-light"]):
+            subprocess.run(command, capture_output=True, timeout=600, check=False)
+    if not _program():
+        raise CannotMeasure(
+            "nginx receives the webhooks and is not installed: apt-get install nginx-light, or brew install nginx."
+        )
+
+
+def _program() -> str | None:
+    """Debian keeps it where only root looks."""
+    return shutil.which(_PROGRAM) or shutil.which(_PROGRAM, path="/usr/sbin:/usr/local/sbin")
+
+
+def _arrival(line: str) -> Arrival:
+    at, path, event, status = line.split(" ")
+    _, kind, place = path.split("/")
+    return Arrival(float(at), Kind(kind), int(place), int(event.removeprefix("evt_")), int(status))

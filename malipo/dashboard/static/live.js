@@ -1,0 +1,60 @@
+// Keeps a page up to date while somebody looks at it. A page that nobody looks at asks for nothing.
+import { refresh } from "./swap.js";
+
+const LEAST_PAUSE = 2_000; // However much happens, a page is fetched no oftener.
+const LONGEST_PAUSE = 300_000;
+let source = null;
+let pause = 5_000;
+let due = null;
+let last = 0;
+
+function listen() {
+  if (source || document.hidden) return;
+  source = new EventSource("/dashboard/live");
+  source.addEventListener("open", () => {
+    pause = 5_000;
+    sign(true);
+    // What happened while nobody listened was told to nobody.
+    if (last) soon();
+    last ||= Date.now();
+  });
+  source.addEventListener("changed", soon);
+  source.addEventListener("error", () => {
+    sign(false);
+    if (source?.readyState !== EventSource.CLOSED) return; // The browser tries again by itself.
+    stop();
+    setTimeout(listen, pause);
+    pause = Math.min(pause * 2, LONGEST_PAUSE);
+  });
+}
+
+function stop() {
+  source?.close();
+  source = null;
+  sign(false);
+}
+
+function soon() {
+  due ??= setTimeout(fetchAnew, Math.max(0, last + LEAST_PAUSE - Date.now()));
+}
+
+async function fetchAnew() {
+  last = Date.now();
+  try {
+    if (!document.hidden) await refresh(location.href);
+  } catch {
+    stop(); // The page as it is stays; reloading it says what is the matter.
+  }
+  due = null;
+}
+
+function sign(isOn) {
+  for (const each of document.querySelectorAll("[data-live-sign]")) each.classList.toggle("is-on", isOn);
+}
+
+if (document.querySelector("[data-live]") && "EventSource" in window) {
+  document.addEventListener("visibilitychange", () => (document.hidden ? stop() : listen()));
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", listen);
+  listen();
+}

@@ -1,0 +1,44 @@
+// Fetches a page and takes over those parts of it that are marked data-live, by their names.
+// Focus, open details and scrolled tables stay as they are; what somebody types into is left alone.
+
+export async function refresh(url, signal) {
+  const response = await fetch(url, { credentials: "same-origin", cache: "no-store", signal });
+  if (!response.ok || response.redirected) throw new Error("not this page any more");
+  swap(new DOMParser().parseFromString(await response.text(), "text/html"));
+}
+
+function swap(fresh) {
+  for (const old of document.querySelectorAll("[data-live]")) {
+    const part = fresh.querySelector(`[data-live="${CSS.escape(old.dataset.live)}"]`);
+    if (!part || part.innerHTML === old.dataset.was || isTypedInto(old)) continue;
+    replace(old, part);
+  }
+}
+
+function replace(old, part) {
+  const focused = old.contains(document.activeElement) ? keyOf(document.activeElement) : null;
+  const isOpen = [...old.querySelectorAll("details")].map((each) => each.open);
+  const scrolled = [...old.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+  const known = new Set([...old.querySelectorAll("tr[id]")].map((each) => each.id));
+  old.dataset.was = part.innerHTML;
+  old.className = part.className;
+  // The element itself stays, so that those who listen hear what is new in it.
+  old.replaceChildren(...part.childNodes);
+  old.querySelectorAll("details").forEach((each, at) => (each.open = isOpen[at] ?? each.open));
+  old.querySelectorAll(".scroll").forEach((each, at) => (each.scrollLeft = scrolled[at] ?? 0));
+  if (known.size) old.querySelectorAll("tr[id]").forEach((each) => each.classList.toggle("is-new", !known.has(each.id)));
+  if (focused) old.querySelector(focused)?.focus({ preventScroll: true });
+}
+
+function isTypedInto(part) {
+  return part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
+}
+
+function keyOf(element) {
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  for (const name of ["href", "data-copy", "name", "aria-label"]) {
+    const value = element.getAttribute(name);
+    if (value) return `${element.localName}[${name}="${CSS.escape(value)}"]`;
+  }
+  return null;
+}

@@ -1,0 +1,145 @@
+"""One slow or dead endpoint delays no other, of its own merchant or of any; and what waits for it waits on disk.
+
+Nothing is timed. Receivers may keep us waiting for a minute, longer than any test lasts: so whoever got everything got it
+while the others were still being waited for.
+"""
+
+import random
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from malipo.service import Service
+from malipo.webhooks.post import Post
+from tests.journeys import witness
+from tests.journeys.market import Market, Stand, market
+from tests.journeys.receivers import Behaviour, Got, Line, Receiver, a_receiver, drips, hangs, nobody, says
+from tests.journeys.town import until
+from tests.webhooks.names import NameServer
+
+EVENTS = 200
+# How many leave at once for an endpoint of which nothing is known, and for the best of all.
+FIRST_WINDOW = 4
+LARGEST_WINDOW = 64
+A_MINUTE = 60
+
+
+@pytest.fixture
+async def place(database_url: str) -> AsyncIterator[Market]:
+    async with market(database_url, webhook_timeout_seconds=A_MINUTE) as place:
+        yield place
+        await witness.assert_clean(place.database)
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with a_receiver() as receiver:
+        yield receiver
+
+
+async def _until_told(place: Market, stand: Stand, number: int) -> None:
+    async def is_told() -> bool:
+        return await place.states(stand) == {"DELIVERED": number}
+
+    await until(is_told, seconds=45, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
+
+
+def _under_way(worker: Service) -> int:
+    """What the worker says of itself."""
+    found = re.search(rb"^malipo_webhooks_under_way (\S+)$", worker.metrics.exposition(), re.MULTILINE)
+    assert found is not None
+    return int(float(found[1]))
+
+
+@pytest.mark.parametrize("behaviour", [hangs, drips], ids=["hangs", "drips a byte a second"])
+@pytest.mark.parametrize("of", ["the same merchant", "another"])
+async def test_an_endpoint_that_is_being_waited_for_delays_no_other(
+    place: Market, receiver: Receiver, behaviour: Behaviour, of: str
+) -> None:
+    merchant = await place.merchant()
+    neighbour = merchant if of == "the same merchant" else await place.merchant()
+    bad = await place.register(merchant, receiver.behave("/bad", behaviour))
+    healthy = await place.register(neighbour, receiver.url("/healthy"))
+    # Everything of the bad one waits first.
+    await place.tell(merchant, EVENTS)
+    if neighbour is not merchant:
+        await place.tell(neighbour, EVENTS)
+
+    async with place.a_worker() as worker:
+        await _until_told(place, healthy, EVENTS)
+        assert len(receiver.at("/bad")) == FIRST_WINDOW == receiver.under_way["/bad"]
+        assert await place.states(bad) == {"PENDING": EVENTS}
+        assert _under_way(worker) == FIRST_WINDOW, "what waits does not wait in memory"
+
+
+async def test_an_endpoint_that_refuses_connections_delays_no_other(place: Market, receiver: Receiver) -> None:
+    merchant = await place.merchant()
+    with nobody() as url:
+        bad = await place.register(merchant, url)
+        healthy = await place.register(merchant, receiver.url("/healthy"))
+        await place.tell(merchant, EVENTS)
+
+        async with place.a_worker() as worker:
+            await _until_told(place, healthy, EVENTS)
+            assert await place.states(bad) == {"PENDING": EVENTS}
+            assert _under_way(worker) <= FIRST_WINDOW
+
+
+async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(place: Market, receiver: Receiver) -> None:
+    merchant = await place.merchant()
+    async with NameServer.opened() as names:
+        names.says("silent.example", None)
+        bad = await place.register(merchant, "https://silent.example/")
+        healthy = await place.register(merchant, receiver.url("/healthy"))
+        await place.tell(merchant, EVENTS)
+        post = Post(allow_private=True, ports=(), timeout_seconds=A_MINUTE, nameservers=[names.address])
+
+        async with place.a_worker(post=post) as worker:
+            await _until_told(place, healthy, EVENTS)
+            assert names.asked["silent.example"] >= 1
+            assert await place.states(bad) == {"PENDING": EVENTS}
+            assert _under_way(worker) <= FIRST_WINDOW
+
+
+async def test_however_many_endpoints_hang_those_that_answer_are_told(place: Market, receiver: Receiver) -> None:
+    """More than there are places for those who answer: whoever lets us wait gives its place back."""
+    merchants = [await place.merchant() for _ in range(7)]
+    for number, merchant in enumerate(merchants):
+        for each in range(20):
+            await place.register(merchant, receiver.behave(f"/bad/{number}/{each}", hangs))
+        await place.tell(merchant, 6)
+    neighbour = await place.merchant()
+    healthy = await place.register(neighbour, receiver.url("/healthy"))
+
+    async with place.a_worker() as worker:
+        await until(lambda: _all_hang(receiver, 140), seconds=45, what="hanging everywhere")
+        await place.tell(neighbour, EVENTS)
+        await _until_told(place, healthy, EVENTS)
+
+        assert max(receiver.most_under_way[f"/bad/{n}/{each}"] for n in range(7) for each in range(20)) == FIRST_WINDOW
+        assert _under_way(worker) <= 140 * FIRST_WINDOW
+
+
+async def _all_hang(receiver: Receiver, number: int) -> bool:
+    return sum(receiver.under_way[path] > 0 for path in receiver.under_way if path.startswith("/bad")) == number
+
+
+async def test_an_endpoint_that_answers_is_sent_more_at_once_and_never_more_than_it_can_bear(
+    place: Market, receiver: Receiver
+) -> None:
+    chance = random.Random(64)
+    merchant = await place.merchant()
+    behaviours = [says(200, after_seconds=chance.uniform(0.02, 0.1)) for _ in range(10)]
+
+    async def slowly(got: Got, line: Line) -> None:
+        await chance.choice(behaviours)(got, line)
+
+    healthy = await place.register(merchant, receiver.behave("/healthy", slowly))
+    await place.tell(merchant, 5 * EVENTS)
+
+    async with place.a_worker():
+        await _until_told(place, healthy, 5 * EVENTS)
+
+    assert FIRST_WINDOW < receiver.most_under_way["/healthy"] <= LARGEST_WINDOW
+    assert len(receiver.at("/healthy")) == 5 * EVENTS

@@ -1,0 +1,185 @@
+"""A delivery is in one worker's hands at a time, for as long as its lease; and whoever sleeps through it does no harm.
+
+The sleeper is a real process, stopped by the kernel with an answer in its hand. Another one carries the delivery again,
+and then the sleeper wakes and tells what it had heard.
+"""
+
+import asyncio
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malipo.outbox.event import Event
+from tests.conftest import create_database
+from tests.journeys.hamlet import Mortal, a_mortal
+from tests.journeys.market import Market, Stand, market
+from tests.journeys.receivers import Behaviour, a_receiver, gone, good, in_turn, says
+from tests.journeys.town import until
+from tests.journeys.wire import wire_to
+
+pytestmark = pytest.mark.timeout(300)  # Everybody sleeps in the setup of the first test.
+
+fails = says(500)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the sleeper was answered, what the other one is, and what stands then and after the sleeper's report."""
+
+    asleep: Behaviour
+    awake: tuple[Behaviour, ...]
+    meanwhile: tuple[str, int]
+    after: tuple[str, int]
+    retries: str = "3600"
+    is_failing: bool = False
+
+
+CASES = {
+    "a success, as the other": Case(good, (good,), ("DELIVERED", 1), ("DELIVERED", 1)),
+    "a success, while the other fails": Case(good, (fails,), ("PENDING", 1), ("DELIVERED", 2)),
+    "a success, when the other has given up": Case(
+        good, (fails, fails), ("EXHAUSTED", 2), ("DELIVERED", 3), retries="0"
+    ),
+    "a failure, while the other succeeds": Case(fails, (good,), ("DELIVERED", 1), ("DELIVERED", 1)),
+    "a failure, as the other": Case(fails, (fails,), ("PENDING", 1), ("PENDING", 1), is_failing=True),
+    "a 410, while the other succeeds": Case(gone, (good,), ("DELIVERED", 1), ("DELIVERED", 1)),
+}
+
+
+@dataclass(frozen=True)
+class After:
+    meanwhile: dict[str, Any]
+    delivery: dict[str, Any]
+    endpoint: dict[str, Any]
+    attempts: int
+    requests: int
+    distinct: int  # of bodies and ids
+
+
+Aftermath = dict[str, After]
+
+
+@pytest.fixture(scope="module")
+async def aftermath(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
+    async def one(case: Case) -> After:
+        return await _sleep(await create_database(postgres, template), tmp_path_factory.mktemp("asleep"), case)
+
+    slept = await asyncio.gather(*(one(case) for case in CASES.values()))
+    return dict(zip(CASES, slept, strict=True))
+
+
+async def _sleep(url: str, folder: Path, case: Case) -> After:
+    async with market(url, webhook_retry_seconds=case.retries) as place, a_receiver() as receiver:
+        merchant = await place.merchant()
+        behaviour = in_turn(case.asleep, *case.awake)
+        stand = await place.register(merchant, receiver.behave("/shop", behaviour), [Event.PAYMENT_PENDING])
+        await place.open(merchant)
+        with a_mortal(place, folder, point="answered", signal="STOP", lease_seconds=1) as sleeper:
+            await _until_asleep(place, sleeper)
+            async with place.a_worker():
+                await _until_attempts(place, stand, len(case.awake))
+                [meanwhile] = await place.rows("SELECT * FROM deliveries")
+                sleeper.process.send_signal(signal.SIGCONT)
+                await _until_attempts(place, stand, len(case.awake) + 1)
+        [delivery] = await place.rows("SELECT * FROM deliveries")
+        [endpoint] = await place.rows("SELECT * FROM endpoints")
+        attempts = len(await place.rows("SELECT FROM attempts"))
+        came = receiver.at("/shop")
+        return After(meanwhile, delivery, endpoint, attempts, len(came), len({(got.id, got.body) for got in came}))
+
+
+async def _until_asleep(place: Market, sleeper: Mortal) -> None:
+    async def is_stopped() -> bool:
+        return sleeper.is_stopped
+
+    await until(is_stopped, pause=0.02, what="sleep")
+    # What it has open, the server ends after ten seconds by itself. We have no time to lose.
+    await place.rows(
+        """
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+        """
+    )
+
+
+async def _until_attempts(place: Market, stand: Stand, number: int) -> None:
+    async def are_written() -> bool:
+        return len(await place.rows("SELECT FROM attempts WHERE endpoint_id = $1", stand.id)) >= number
+
+    await until(are_written, pause=0.02, what=f"attempt {number}")
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_a_late_report_of_success_counts_and_one_of_failure_changes_nothing(
+    aftermath: Aftermath, name: str
+) -> None:
+    case, after = CASES[name], aftermath[name]
+
+    assert (after.meanwhile["state"], after.meanwhile["tries"]) == case.meanwhile
+    assert (after.delivery["state"], after.delivery["tries"]) == case.after
+    if case.after == case.meanwhile:
+        assert after.delivery == after.meanwhile
+    assert (after.endpoint["failing_since"] is not None) is case.is_failing
+    assert after.endpoint["is_active"]
+    assert after.attempts == after.requests == len(case.awake) + 1, "all of it was written down"
+    assert after.distinct == 1
+
+
+async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> None:
+    """The receiver takes longer than a worker's rest between two looks, and shorter than the lease."""
+    async with market(database_url) as place, a_receiver() as receiver:
+        merchant = await place.merchant()
+        await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=2)), [Event.PAYMENT_PENDING])
+        await place.open(merchant, 12)
+        async with place.a_worker(), place.a_worker(), place.a_worker():
+            await place.until_told()
+
+        assert len(receiver.at("/shop")) == len(receiver.ids("/shop")) == 12
+
+
+async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(database_url: str, tmp_path: Path) -> None:
+    async with market(database_url) as place, a_receiver() as receiver:
+        merchant = await place.merchant()
+        await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+        await place.open(merchant, 3)
+        with a_mortal(place, tmp_path, point="sending", lease_seconds=2) as worker:
+            await until(lambda: _has_ended(worker), pause=0.02, what="its death")
+        [row] = await place.rows("SELECT count(*) FROM deliveries WHERE claim IS NOT NULL")
+        async with place.a_worker():
+            await place.until_told()
+
+        assert row["count"] == 3
+        assert len(receiver.at("/shop")) == 3
+
+
+async def _has_ended(worker: Mortal) -> bool:
+    return worker.has_ended()
+
+
+async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, template: str) -> None:
+    """The lease is longer than the test: nobody else would write it down, and nothing is sent twice."""
+    url = await create_database(postgres, template)
+    async with (
+        wire_to(url) as (wire, via),
+        market(url, via=via, database_patience_seconds=1) as place,
+        a_receiver() as receiver,
+    ):
+        merchant = await place.merchant()
+        stand = await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1)))
+        await place.open(merchant, 3)
+        async with place.a_worker(lease_seconds=300):
+            await until(lambda: _has_come(receiver.got, 3), pause=0.02, what="three requests")
+            wire.go_away()
+            await asyncio.sleep(3)  # Longer than the receiver takes, and than anybody's patience.
+            assert await place.states(stand) == {"PENDING": 3}
+            wire.come_back()
+            await place.until_told(seconds=15)
+
+        assert len(receiver.got) == len(await place.rows("SELECT FROM attempts")) == 3
+
+
+async def _has_come(got: list[Any], number: int) -> bool:
+    return len(got) >= number
