@@ -26,7 +26,7 @@ from malipo.merchants.keys import Environment, Permission, hash_of
 from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import keys, merchants, people
-from malipo.settings import Settings, read, variable
+from malipo.settings import BadSettings, Settings, read, variable
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
 from malipo.web import CannotListen
@@ -105,7 +105,13 @@ class _Demo:
             variable("webhook_allow_private"): "true",
             variable("worker_stop_seconds"): "1",
         }
-        # Whatever is set by hand wins.
+        real = [name for name in made if name.endswith("_URL") and name in os.environ]
+        if real:
+            # A newcomer who tries things out must not move real money.
+            raise BadSettings(
+                [f"{name} is set, and the demo is for simulated networks: use malipo serve." for name in real]
+            )
+        # Whatever else is set by hand wins.
         return {name: value for name, value in made.items() if f"{name}_FILE" not in os.environ} | dict(os.environ)
 
     def _welcome(self, access: _Access) -> None:
@@ -229,6 +235,11 @@ Then answer the customer's phone, and see what became of it:
   {phones_url}/phones/+255754000100
 
   curl -s '{base_url}/v1/payments?limit=1' -H 'x-api-key: {access.api_key}'
+
+Be told instead of asking: every event, posted to a program of yours, and one that happens by itself
+
+  ./run listen --forward-to http://127.0.0.1:3000/
+  ./run trigger payment.completed
 
 Log: {log_file}. Ctrl-C stops everything.
 """

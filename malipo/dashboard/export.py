@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from starlette.responses import Response, StreamingResponse
 
@@ -50,7 +50,7 @@ async def _csv(pieces: AsyncIterator[list[Transaction]]) -> AsyncIterator[str]:
         yield _lines([row_of(each) for each in piece])
 
 
-def _lines(rows: list[tuple[str | int, ...]] | list[tuple[str, ...]]) -> str:
+def _lines(rows: Sequence[Sequence[str | int]]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.dashboard import entrance, live, overview
+from malipo.dashboard import entrance, export, live, overview, pay, transaction, transactions
 from malipo.dashboard.visit import Visit
 from malipo.merchants.people import Right
 
@@ -29,4 +29,13 @@ PAGES = [
     Page("POST", "/dashboard/language", entrance.choose_language, None),
     Page("GET", "/dashboard/live", live.stream, Right.LOOK),
     Page("GET", "/dashboard", overview.show, Right.LOOK),
+    Page("GET", "/dashboard/transactions", transactions.show, Right.LOOK),
+    Page("GET", "/dashboard/transactions.csv", export.send, Right.LOOK),
+    Page("GET", "/dashboard/transactions/{id}", transaction.show, Right.LOOK),
+    Page("GET", "/dashboard/transactions/{id}/cancel", transaction.ask_to_cancel, Right.WORK),
+    Page("POST", "/dashboard/transactions/{id}/cancel", transaction.cancel, Right.WORK),
+    Page("GET", "/dashboard/collect", pay.show_collection, Right.WORK),
+    Page("POST", "/dashboard/collect", pay.take_collection, Right.WORK),
+    Page("GET", "/dashboard/payout", pay.show_payout, Right.WORK),
+    Page("POST", "/dashboard/payout", pay.take_payout, Right.WORK),
 ]

@@ -1,7 +1,7 @@
 """Everything that happened to a payment, in order and in plain words. Pure.
 
-Rows become entries by tables. An entry holds its sentence in English with its values beside it: whoever draws it says it
-in the reader's language. What a network or a receiver said in its own words is small print, and never translated.
+Rows become entries by tables. An entry holds its sentence in English with its values beside it; whoever draws it says
+it in the reader's language. What a network or a receiver said in its own words is small print, and never translated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

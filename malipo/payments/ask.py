@@ -11,6 +11,7 @@ from malipo.payments import idempotency
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.trail.store import Actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,16 @@ class Terms:
         return f"{self.reference_prefix}-{suffix}"
 
 
-def order_of(fields: Fields, type_: Type, merchant_id: str, *, key: str | None, terms: Terms, now: datetime) -> Order:
+def order_of(
+    fields: Fields,
+    type_: Type,
+    merchant_id: str,
+    *,
+    key: str | None,
+    terms: Terms,
+    now: datetime,
+    actor: Actor | None = None,
+) -> Order:
     """With its ids, and with what is wrong with it: a used key is answered before any field rule."""
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
     channel = fields.choice("channel", Channel, is_required=True)
@@ -67,4 +77,5 @@ def order_of(fields: Fields, type_: Type, merchant_id: str, *, key: str | None, 
         problem=fields.problem,
         key=key,
         fingerprint=idempotency.fingerprint(known) if key is not None else b"",
+        actor=actor,
     )

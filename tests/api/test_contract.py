@@ -8,6 +8,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -202,7 +203,7 @@ ABOUT_AN_ENDPOINT = (
     "redeliver",
     "recover",
 )
-HOOKS = {"webhook_allow_private": True, "secret_key": "a-secret-of-the-contract-that-nobody-knows"}
+HOOKS: dict[str, Any] = {"webhook_allow_private": True, "secret_key": "a-secret-of-the-contract-that-nobody-knows"}
 
 
 @dataclass
@@ -234,8 +235,6 @@ class World:
             case.path_parameters["id"] = [*names, "unknown"][number % (len(names) + 1)]
         if "delivery" in case.path_parameters and number % 4:
             case.path_parameters["delivery"] = self.deliveries[number % len(self.deliveries)]
-        if operation == "listEvents":
-            case.query["wait"] = number % 2
         if "Idempotency-Key" in case.headers and number % 3:
             case.headers["Idempotency-Key"] = f"contract-{number}"
 
@@ -250,6 +249,9 @@ class World:
                 is_leaving = case.path == "/merchant/auth/logout"
                 headers["Authorization"] = f"Bearer {self.log_in('leaver@duka.example') if is_leaving else self.token}"
         return headers
+
+    def a_worker(self) -> AbstractAsyncContextManager[Service]:
+        return a_worker(Elsewhere(self.database_url, Settings(**NO_LIMITS, **HOOKS)))
 
     def address(self) -> str:
         return str(ipaddress.IPv4Address("10.0.0.0") + next(self.numbers))
@@ -385,6 +387,8 @@ def test_the_service_keeps_to_the_contract(case: Case[Any], world: World) -> Non
     is_right = case.meta is not None and case.meta.generation.mode.is_positive
     if is_right:
         world.make_real(operation, case)
+    if operation == "listEvents" and str(case.query.get("wait")).isdecimal() and int(case.query["wait"]) <= 30:
+        case.query["wait"] = 0  # Nothing happens while random requests are sent: who waits, waits in vain.
     excused: list[CheckFunction] = [positive_data_acceptance] if operation in BEYOND_SHAPE else []
     answer = case.call_and_validate(world.url, headers=world.headers_for(case), excluded_checks=excused)
     if is_right and excused and answer.status_code == 400:
@@ -479,30 +483,31 @@ def _listen(do: Story, world: World) -> None:
         id_ = known["id"]
         ask("DELETE")
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(a_receiver()) as shop:
-        made = do("POST", hooks, {"url": shop.url("/"), "events": list(Event)}, token=world.token)["endpoint"]
+        # Of the payments that there are, one has told this.
+        made = do("POST", hooks, {"url": shop.url("/"), "events": ["payout.failed"]}, token=world.token)["endpoint"]
         id_ = made["id"]
         assert "switchedOffAt" in ask("PATCH", "", {"isActive": False})["endpoint"]
         ask("PATCH", "", {"isActive": True})
-        settings = Settings(**NO_LIMITS, **HOOKS)
-        with portal.wrap_async_context_manager(a_worker(Elsewhere(world.database_url, settings))):
+        new = ask("POST", "/rotate-secret")["endpoint"]["secret"]
+        assert "rotationEndsAt" in ask("GET")["endpoint"]
+        ask("POST", "/rotate-secret/finish")
+        with portal.wrap_async_context_manager(world.a_worker()):
             shop.behave("/", hangs_up)
             failed = ask("POST", "/test")["delivery"]
             assert "error" in failed["attempts"][0]
             assert "failingSince" in do("GET", hooks, token=world.token)["endpoints"][0]
+            shop.behave("/", says(410))
+            assert ask("POST", "/test")["delivery"]["attempts"][0]["status"] == 410
+            assert "switchedOffReason" in ask("GET")["endpoint"]
+            ask("PATCH", "", {"isActive": True})
             shop.behave("/", says(200, b"ok"))
             assert ask("POST", "/test")["delivery"]["attempts"][0]["answer"] == "ok"
             ask("POST", "/deliveries/{delivery}/redeliver", delivery=failed["id"])
-            assert "next" in ask("GET", "/deliveries", limit=1)
+            assert ask("POST", "/recover", {"since": "2026-01-01"})["recovered"] == 1
             ask("GET", "/deliveries/{delivery}", delivery=failed["id"])
-            new = ask("POST", "/rotate-secret")["endpoint"]["secret"]
-            assert "rotationEndsAt" in ask("GET")["endpoint"]
-            ask("POST", "/rotate-secret/finish")
-            assert ask("POST", "/recover", {"since": "2026-01-01"})["recovered"] >= len(world.deliveries)
+            assert "next" in ask("GET", "/deliveries", limit=1)
             assert do("GET", "/v1/events", limit=100)["events"]
-            assert do("GET", "/v1/events", after="latest", wait=0)["events"] == []
-            shop.behave("/", says(410))
-            ask("POST", "/test")
-            assert "switchedOffReason" in ask("GET")["endpoint"]
+            assert do("GET", "/v1/events", after="latest")["events"] == []
     for secret in (made["secret"], new):
         assert secret.removeprefix("whsec_") not in world.log.read_text()
 
@@ -542,21 +547,25 @@ def test_every_command_on_the_page_can_be_pasted(world: World) -> None:
     set_up, *commands = re.findall(r'<figure class="code command">.*?<code>(.*?)</code>', page, re.DOTALL)
     assert set(re.findall(r"export (\w+)=", set_up)) == {"BASE_URL", "API_KEY", "TOKEN"}
     filled = {"BASE_URL": world.url, "API_KEY": world.reader.key, "TOKEN": world.log_in("leaver@duka.example")}
-    for text in commands:
-        command = Template(html.unescape(text)).substitute(filled)
-        words = shlex.split(command.replace("\\\n", " "))
-        options = argparse.ArgumentParser()
-        options.add_argument("url")
-        options.add_argument("-X", dest="method")
-        options.add_argument("-H", dest="headers", action="append", default=[])
-        options.add_argument("-d", dest="body")
-        asked = options.parse_args(words[1:])
-        headers = dict(line.split(": ", 1) for line in asked.headers)
-        method = asked.method or ("POST" if asked.body else "GET")
-        answer = requests.request(method, asked.url, headers=headers, data=asked.body, timeout=10)
-        # The ids, tokens and passwords of examples are nobody's; the leaver is no owner, and logs out on the way.
-        expected = {200, 201} if "/v1/" in command and "MLP-" not in command else {200, 201, 400, 401, 403, 404}
-        assert answer.status_code in expected, f"{command}\n{answer.text}"
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(world.a_worker()):
+        for text in commands:
+            _paste(Template(html.unescape(text)).substitute(filled))
+
+
+def _paste(command: str) -> None:
+    words = shlex.split(command.replace("\\\n", " "))
+    options = argparse.ArgumentParser()
+    options.add_argument("url")
+    options.add_argument("-X", dest="method")
+    options.add_argument("-H", dest="headers", action="append", default=[])
+    options.add_argument("-d", dest="body")
+    asked = options.parse_args(words[1:])
+    headers = dict(line.split(": ", 1) for line in asked.headers)
+    method = asked.method or ("POST" if asked.body else "GET")
+    answer = requests.request(method, asked.url, headers=headers, data=asked.body, timeout=10)
+    # The ids, tokens and passwords of examples are nobody's; the leaver is no owner, and logs out on the way.
+    expected = {200, 201} if "/v1/" in command and "MLP-" not in command else {200, 201, 400, 401, 403, 404}
+    assert answer.status_code in expected, f"{command}\n{answer.text}"
 
 
 def test_the_page_speaks_of_the_address_that_the_reader_came_to(world: World) -> None:

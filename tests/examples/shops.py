@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,12 +28,20 @@ LANGUAGES = {"python": sys.executable, "node": "node", "php": "php"}
 
 
 def interpreter(language: str) -> str:
-    """Where it is; the test is skipped if it is not here."""
+    """Where it is; the test is skipped if it, or the SQLite that it needs, is not here."""
     found = shutil.which(LANGUAGES[language])
-    if not found:
+    if not found or (language == "php" and not _has_sqlite(found)):
         assert not os.environ.get("CI"), "in CI nothing is skipped"
         pytest.skip(f"there is no {language} here")
     return found
+
+
+@cache
+def _has_sqlite(php: str) -> bool:
+    asked = subprocess.run(
+        [php, "-r", "exit((int) !extension_loaded('pdo_sqlite'));"], capture_output=True, check=False
+    )
+    return asked.returncode == 0
 
 
 @dataclass

@@ -30,7 +30,7 @@ CREATE TABLE endpoints (
     deleted_at       timestamptz,
     CONSTRAINT endpoints_rotate_whole CHECK ((next_secret IS NULL) = (rotation_ends_at IS NULL))
 );
-CREATE INDEX endpoints_of_merchant ON endpoints (merchant_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX endpoints_of_merchant ON endpoints (merchant_id, id);
 
 -- One event to one endpoint. Receivers know it by the event's id.
 CREATE TABLE deliveries (

@@ -1,0 +1,389 @@
+"""/dashboard: who comes in, who stays out, and what every page says to the browser before anything else."""
+
+import itertools
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from malipo import clock
+from malipo.db import Database
+from malipo.merchants import onboard
+from malipo.merchants.login import make_link
+from malipo.merchants.people import Person, Role
+from tests.conftest import NOBODY, Running, make_merchant
+from tests.dashboard.surf import PASSWORD, Surfer, add_person, surfing
+
+_numbers = itertools.count(1)
+
+
+@dataclass
+class House:
+    """A merchant, the owner, and a browser in which nobody is logged in."""
+
+    database: Database
+    merchant_id: str
+    owner: Person
+    surfer: Surfer
+    address: str
+
+    async def sessions(self) -> list[str]:
+        """The addresses from which people are logged in now."""
+        rows = await self._fetch("SELECT address FROM sessions WHERE person_id = $1 AND ended_at IS NULL ORDER BY id")
+        return [row[0] for row in rows]
+
+    async def _fetch(self, query: str) -> list[tuple[str]]:
+        async with self.database.read() as connection:
+            return [tuple(row) for row in await connection.fetch(query, self.owner.id)]
+
+    async def is_in(self) -> bool:
+        return (await self.surfer.get("/dashboard")).status == 200
+
+
+@pytest.fixture
+async def house(running: Running, database: Database) -> AsyncIterator[House]:
+    merchant = await make_merchant(database)
+    owner = await add_person(database, merchant.id, f"asha+{secrets.token_hex(6)}@example.com")
+    # Guesses are counted by address: each test has one, so that none locks another out.
+    address = f"10.20.0.{next(_numbers)}"
+    async with surfing(running.url, seen_from=address) as surfer:
+        yield House(database, merchant.id, owner, surfer, address)
+
+
+async def test_a_person_logs_in_and_out_and_the_cookie_is_dead_afterwards(house: House) -> None:
+    entered = await house.surfer.log_in(house.owner.email)
+    assert (entered.status, entered.to) == (303, "/dashboard")
+    assert await house.is_in()
+    cookie = entered.cookies["malipo_session"].partition(";")[0]
+
+    left = await house.surfer.post("/dashboard/logout")
+    assert (left.status, left.to) == (303, "/dashboard/login")
+    assert 'malipo_session=""' in left.cookies["malipo_session"]
+    assert not await house.is_in()
+    async with surfing(house.surfer.url) as thief:
+        assert (await thief.get("/dashboard", headers={"Cookie": cookie})).status == 303
+
+
+async def test_the_cookie_is_for_the_dashboard_alone_and_no_script_reads_it(house: House) -> None:
+    seen = await house.surfer.log_in(house.owner.email)
+    flags = {each.strip().lower() for each in seen.cookies["malipo_session"].split(";")[1:]}
+    assert flags == {"httponly", "max-age=2592000", "path=/dashboard", "samesite=lax"}
+
+
+async def test_behind_tls_the_cookie_is_secure_if_a_proxy_of_ours_says_so(house: House) -> None:
+    house.surfer.headers["X-Forwarded-Proto"] = "https"
+    seen = await house.surfer.log_in(house.owner.email)
+    assert "; secure" in seen.cookies["malipo_session"].lower()
+    assert await house.sessions() == [house.address]
+
+
+async def test_a_proxy_that_is_not_ours_is_not_believed(house: House) -> None:
+    async with surfing(house.surfer.url, seen_from="10.9.9.9", peer="127.0.0.2") as far:
+        far.headers["X-Forwarded-Proto"] = "https"
+        seen = await far.log_in(house.owner.email)
+        assert "; secure" not in seen.cookies["malipo_session"].lower()
+        assert await house.sessions() == ["127.0.0.2"]
+
+
+async def test_each_log_in_is_a_new_session_and_ends_the_one_the_browser_came_with(house: House) -> None:
+    first = (await house.surfer.log_in(house.owner.email)).cookies["malipo_session"]
+    second = (await house.surfer.log_in(house.owner.email)).cookies["malipo_session"]
+    assert first.partition(";")[0] != second.partition(";")[0]
+    assert len(await house.sessions()) == 1
+
+
+async def test_a_session_that_somebody_planted_is_not_the_one_that_a_person_gets(house: House) -> None:
+    """Fixation: the attacker gives the victim a session of the attacker's, and waits."""
+    attacker = await add_person(house.database, house.merchant_id, f"juma+{secrets.token_hex(6)}@example.com")
+    async with surfing(house.surfer.url, seen_from=house.address) as other:
+        planted = (await other.log_in(attacker.email)).cookies["malipo_session"].partition(";")[0]
+        entered = await house.surfer.post(
+            "/dashboard/login", {"email": house.owner.email, "password": PASSWORD}, headers={"Cookie": planted}
+        )
+        assert entered.cookies["malipo_session"].partition(";")[0] != planted
+        assert (await other.get("/dashboard")).status == 303, "what was planted opens nothing any more"
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda value: value[:-1] + ("0" if value[-1] != "0" else "1"),
+        lambda value: value.partition(".")[0],
+        lambda value: value.partition(".")[0] + ".",
+    ],
+)
+async def test_a_cookie_that_we_did_not_make_is_nobodys(house: House, bend: object) -> None:
+    value = (await house.surfer.log_in(house.owner.email)).cookies["malipo_session"].partition(";")[0].partition("=")[2]
+    assert callable(bend)
+    async with surfing(house.surfer.url) as thief:
+        assert (await thief.get("/dashboard", headers={"Cookie": f"malipo_session={value}"})).status == 200
+        assert (await thief.get("/dashboard", headers={"Cookie": f"malipo_session={bend(value)}"})).status == 303
+
+
+FORGED = {
+    "no token": ("", {}),
+    "a token of nobody's": ("0" * 64, {}),
+    "a token that is no token": ("ÿ\x00", {}),
+    "from another site": (None, {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}),
+    "from another port": (None, {"Origin": "http://127.0.0.1:1"}),
+    "from a frame without a name": (None, {"Origin": "null", "Sec-Fetch-Site": "cross-site"}),
+}
+
+
+@pytest.mark.parametrize(("token", "headers"), FORGED.values(), ids=FORGED)
+async def test_a_forged_form_is_refused_and_changes_nothing(
+    house: House, token: str | None, headers: dict[str, str]
+) -> None:
+    await house.surfer.log_in(house.owner.email)
+    out = await house.surfer.post("/dashboard/logout", token=token, headers=headers)
+    assert out.status == 403
+    assert "malipo_session" not in out.cookies
+    language = await house.surfer.post("/dashboard/language", {"language": "sw"}, token=token, headers=headers)
+    assert language.status == 403
+    assert "malipo_language" not in language.cookies
+    assert await house.is_in()
+
+
+async def test_a_token_of_another_session_is_worth_nothing(house: House) -> None:
+    await house.surfer.log_in(house.owner.email)
+    async with surfing(house.surfer.url, seen_from=house.address) as other:
+        await other.log_in(house.owner.email)
+        assert other.token != house.surfer.token
+        assert (await house.surfer.post("/dashboard/logout", token=other.token)).status == 403
+    assert await house.is_in()
+
+
+@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Origin": "null", "Sec-Fetch-Site": ""}])
+async def test_nobody_is_logged_in_by_another_site(house: House, headers: dict[str, str]) -> None:
+    sent = {key: value for key, value in headers.items() if value}
+    fields = {"email": house.owner.email, "password": PASSWORD}
+    seen = await house.surfer.post("/dashboard/login", fields, headers={"Sec-Fetch-Site": "cross-site"} | sent)
+    assert seen.status == 403
+    assert await house.sessions() == []
+
+
+PAGES = {
+    "the log-in": ("GET", "/dashboard/login", 200),
+    "a dead link": ("GET", "/dashboard/password?token=mpl_x", 400),
+    "a page for people, seen by nobody": ("GET", "/dashboard", 303),
+    "nothing": ("GET", "/dashboard/nothing", 404),
+    "not this way": ("DELETE", "/dashboard/login", 405),
+    "a form from elsewhere": ("POST", "/dashboard/login", 403),
+    "the style": ("GET", "/dashboard/static/style.css", 200),
+    "a script": ("GET", "/dashboard/static/live.js", 200),
+    "a picture": ("GET", "/dashboard/static/icon.svg", 200),
+    "no such file": ("GET", "/dashboard/static/nothing.css", 404),
+    "a file of another kind": ("GET", "/dashboard/static/..%2Fapp.py", 404),
+}
+
+
+@pytest.mark.parametrize(("method", "path", "status"), PAGES.values(), ids=PAGES)
+async def test_every_answer_tells_the_browser_to_let_nothing_in(
+    house: House, method: str, path: str, status: int
+) -> None:
+    sent = {"Origin": "https://evil.example"} if method == "POST" else {}
+    seen = await house.surfer.get(path, method=method, headers=sent)
+    assert seen.status == status
+    policy = seen.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "form-action 'self'" in policy
+    assert seen.headers["X-Content-Type-Options"] == "nosniff"
+    assert seen.headers["X-Frame-Options"] == "DENY"
+    assert seen.headers["Referrer-Policy"] == "same-origin"
+    assert seen.headers["Cache-Control"] == ("max-age=300" if "static" in path and status == 200 else "no-store")
+
+
+async def test_pages_of_somebody_logged_in_are_never_kept_by_the_browser(house: House) -> None:
+    entered = await house.surfer.log_in(house.owner.email)
+    assert entered.headers["Cache-Control"] == "no-store"
+    assert (await house.surfer.get("/dashboard")).headers["Cache-Control"] == "no-store"
+
+
+OUTSIDE = [
+    "https://evil.example/", "//evil.example", "/\\evil.example", "/dashboard\\..\\evil", "/dashboard//evil.example",
+    "/dashboard/..//evil.example", "javascript:alert(1)", "/dashboardevil", "/v1/payments", "/dashboard/\nx: y", "",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", OUTSIDE)
+async def test_a_log_in_never_leads_outside(house: House, place: str) -> None:
+    assert (await house.surfer.log_in(house.owner.email, next=place)).to == "/dashboard"
+
+
+@pytest.mark.parametrize(
+    "place", ["/dashboard", "/dashboard/wallet", "/dashboard/transactions?search=a//b&status=FAILED"]
+)
+async def test_after_the_log_in_one_is_where_one_wanted_to_be(house: House, place: str) -> None:
+    assert (await house.surfer.log_in(house.owner.email, next=place)).to == place
+
+
+async def test_who_is_sent_to_the_log_in_comes_back_to_the_same_page(house: House) -> None:
+    sent = await house.surfer.get("/dashboard?days=30")
+    assert (sent.status, sent.to) == (303, "/dashboard/login?next=/dashboard%3Fdays%3D30")
+    assert 'name="next" value="/dashboard?days=30"' in (await house.surfer.get(sent.to)).text
+
+
+async def test_a_form_that_came_too_late_does_not_lead_back_to_a_page_that_is_none(house: House) -> None:
+    late = await house.surfer.post("/dashboard/logout")
+    assert (late.status, late.to) == (303, "/dashboard/login")
+
+
+async def test_a_wrong_password_and_an_unknown_email_look_the_same(house: House) -> None:
+    wrong = await house.surfer.log_in(house.owner.email, "not it")
+    unknown = await house.surfer.log_in("nobody@example.com", "not it")
+    assert wrong.status == unknown.status == 400
+    assert wrong.text.replace(house.owner.email, "?") == unknown.text.replace("nobody@example.com", "?")
+    assert "The email or the password is not right." in wrong.words
+    assert "not it" not in wrong.text, "a password is never sent back"
+
+
+async def test_after_five_guesses_even_the_right_password_waits(house: House) -> None:
+    for n in range(5):
+        assert (await house.surfer.log_in(house.owner.email, f"guess {n}")).status == 400
+    seen = await house.surfer.log_in(house.owner.email)
+    assert seen.status == 429
+    assert 0 < int(seen.headers["Retry-After"]) <= 900
+    assert "Too many attempts." in seen.words
+    assert await house.sessions() == []
+    async with surfing(house.surfer.url, seen_from=f"10.21.0.{next(_numbers)}") as elsewhere:
+        assert (await elsewhere.log_in(house.owner.email)).status == 303, "a stranger's guesses lock nobody out"
+
+
+async def test_a_merchant_who_is_deactivated_is_out_at_once(house: House) -> None:
+    await house.surfer.log_in(house.owner.email)
+    async with house.database.begin() as tx:
+        await onboard.set_active(tx, house.merchant_id, is_active=False, actor=NOBODY, now=clock.now())
+    assert not await house.is_in()
+    seen = await house.surfer.log_in(house.owner.email)
+    assert seen.status == 400
+    assert "This business is not active." in seen.words
+
+
+@pytest.mark.parametrize("path", ["/dashboard/login", "/dashboard/static/style.css", "/dashboard/nothing"])
+async def test_head_is_get_without_the_page(house: House, path: str) -> None:
+    full, head = await house.surfer.get(path), await house.surfer.get(path, method="HEAD")
+    assert (head.status, head.text) == (full.status, "")
+    assert head.headers["Content-Length"] == full.headers["Content-Length"]
+
+
+async def test_what_is_not_there_is_said_in_our_frame_with_a_way_back(house: House) -> None:
+    stranger = await house.surfer.get("/dashboard/nothing")
+    assert stranger.status == 404
+    assert 'href="/dashboard/login"' in stranger.text
+    await house.surfer.log_in(house.owner.email)
+    known = await house.surfer.get("/dashboard/nothing")
+    assert known.status == 404
+    assert 'href="/dashboard/transactions"' in known.text
+    assert (await house.surfer.post("/dashboard/language", {"language": "sw"})).status == 303, "its forms work too"
+
+
+async def test_names_are_words_and_never_markup(running: Running, database: Database) -> None:
+    merchant = await make_merchant(database, name="<script>alert('duka')</script>")
+    email = f"asha+{secrets.token_hex(6)}@example.com"
+    await add_person(database, merchant.id, email, Role.OWNER, name='"><img src=x onerror=alert(1)>')
+    async with surfing(running.url, seen_from=f"10.22.0.{next(_numbers)}") as surfer:
+        await surfer.log_in(email)
+        seen = await surfer.get("/dashboard")
+        assert "<script>alert" not in seen.text
+        assert "&lt;script&gt;alert(&#39;duka&#39;)&lt;/script&gt;" in seen.text
+        assert "<img" not in seen.text
+        assert "&lt;img src=x onerror=alert(1)&gt;" in seen.text
+
+
+async def test_what_was_typed_into_the_log_in_comes_back_as_words(house: House) -> None:
+    seen = await house.surfer.log_in('"><script>alert(1)</script>', "x", next='/dashboard/"><script>')
+    assert seen.status == 400
+    assert "<script>" not in seen.text
+    assert "&lt;script&gt;alert(1)" in seen.text
+
+
+async def test_a_notice_is_one_of_ours_and_is_shown_once(house: House) -> None:
+    await house.surfer.log_in(house.owner.email)
+    await house.surfer.post("/dashboard/logout")
+    assert "You are logged out." in (await house.surfer.get("/dashboard/login")).words
+    assert "You are logged out." not in (await house.surfer.get("/dashboard/login")).words
+    foreign = await house.surfer.get("/dashboard/login", headers={"Cookie": "malipo_notice=Send money to 0754"})
+    assert "Send money" not in foreign.text
+
+
+async def test_a_language_is_asked_for_by_the_browser_or_chosen_by_the_person(house: House) -> None:
+    assert '<html lang="en">' in (await house.surfer.get("/dashboard/login")).text
+    asked = await house.surfer.get("/dashboard/login", headers={"Accept-Language": "sw-TZ,sw;q=0.9,en;q=0.8"})
+    assert '<html lang="sw">' in asked.text
+    chosen = await house.surfer.post(
+        "/dashboard/language", {"language": "sw", "next": "/dashboard/login?next=/dashboard"}
+    )
+    assert (chosen.status, chosen.to) == (303, "/dashboard/login?next=/dashboard")
+    assert '<html lang="sw">' in (await house.surfer.get("/dashboard/login", headers={"Accept-Language": "en"})).text
+
+
+async def test_a_language_that_we_do_not_speak_is_not_chosen(house: House) -> None:
+    seen = await house.surfer.post("/dashboard/language", {"language": "../../etc", "next": "//evil.example"})
+    assert (seen.status, seen.to) == (303, "/dashboard")
+    assert "malipo_language" not in seen.cookies
+    odd = await house.surfer.get("/dashboard/login", headers={"Cookie": "malipo_language=../sw"})
+    assert '<html lang="en">' in odd.text
+
+
+async def _link(house: House) -> str:
+    async with house.database.begin() as tx:
+        return await make_link(tx, house.owner, now=clock.now())
+
+
+async def test_a_one_time_link_lets_a_person_choose_a_password_once(house: House) -> None:
+    await house.surfer.log_in(house.owner.email)
+    link, new = await _link(house), "nyumba ya mbali 9"
+    async with surfing(house.surfer.url, seen_from=house.address) as fresh:
+        for _ in range(2):  # Looking does not use it up.
+            page = await fresh.get(f"/dashboard/password?token={link}")
+            assert page.status == 200
+            assert house.owner.email in page.text
+        fields = {"link": link, "password": new, "again": new}
+        saved = await fresh.post("/dashboard/password", fields)
+        assert (saved.status, saved.to) == (303, "/dashboard/login")
+        assert "Your password is saved." in (await fresh.get("/dashboard/login")).words
+        again = await fresh.post("/dashboard/password", fields)
+        assert again.status == 400
+        assert "This link was used already, or is too old." in again.words
+        assert not await house.is_in(), "whoever was logged in with the old one is out"
+        assert (await fresh.log_in(house.owner.email)).status == 400
+        assert (await fresh.log_in(house.owner.email, new)).status == 303
+
+
+WEAK = [
+    ("short", "short", "At least 10 characters"),
+    ("aaaaaaaaaaaa", "aaaaaaaaaaaa", "not easy to guess"),
+    ("nyumba ya mbali 9", "nyumba ya mbali", "This is not the same password."),
+]
+
+
+@pytest.mark.parametrize(("password", "again", "sentence"), WEAK)
+async def test_a_password_that_will_not_do_leaves_the_link_as_it_was(
+    house: House, password: str, again: str, sentence: str
+) -> None:
+    link = await _link(house)
+    seen = await house.surfer.post("/dashboard/password", {"link": link, "password": password, "again": again})
+    assert seen.status == 400
+    assert sentence in seen.words
+    assert 'aria-invalid="true"' in seen.text
+    assert f'value="{password}"' not in seen.text
+    assert (await house.surfer.get(f"/dashboard/password?token={link}")).status == 200
+    assert (await house.surfer.log_in(house.owner.email)).status == 303, "the old one still works"
+
+
+@pytest.mark.parametrize("link", ["", "mpl_never", "%00", "%FF%FE", "x" * 4000])
+async def test_a_link_that_is_none_says_so_and_shows_no_form(house: House, link: str) -> None:
+    seen = await house.surfer.get(f"/dashboard/password?token={link}")
+    assert seen.status == 400
+    assert "This link was used already, or is too old." in seen.words
+    assert 'type="password"' not in seen.text
+
+
+@pytest.mark.parametrize("body", [b"email=" + b"x" * 70_000, b"\xff\xfe", b"&".join([b"a=1"] * 300)])
+async def test_a_form_that_cannot_be_read_is_answered_with_a_page(house: House, body: bytes) -> None:
+    async with house.surfer.http.post(f"{house.surfer.url}/dashboard/login", data=body) as answer:
+        assert answer.status == 400
+        assert "<h1>" in await answer.text()

@@ -1,0 +1,240 @@
+"""Secrets at rest: sealed under the operator's key, changed without a pause, and never in the clear but once.
+
+The old key's process, the new one's and the one between are the three that stand beside each other in a fleet while
+its key is changed.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from malipo.outbox.event import Event
+from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
+from tests.journeys.door import Door, door
+from tests.journeys.hamlet import a_mortal
+from tests.journeys.market import SECRET_KEY, Market, Stand, market
+from tests.journeys.receivers import Receiver, a_receiver
+from tests.journeys.terminal import malipo
+from tests.journeys.town import until
+
+OLD, NEW, WRONG = SECRET_KEY, "the-key-that-is-to-follow-it-in-this-market", "a-key-that-has-nothing-to-do-with-it"
+
+
+@pytest.fixture
+async def place(database_url: str) -> AsyncIterator[Market]:
+    async with market(database_url) as place:
+        yield place
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    async with a_receiver() as receiver:
+        yield receiver
+
+
+def _is_signed(receiver: Receiver, stand: Stand) -> bool:
+    return all(
+        got.headers["x-service-signature"] == hmac.new(stand.secret.encode(), got.body, hashlib.sha256).hexdigest()
+        for got in receiver.got
+    )
+
+
+async def _rotate(place: Market, **keys: str) -> Any:
+    return await malipo("secrets", "rotate", "--json", database_url=place.database_url, **keys)
+
+
+async def test_the_key_is_changed_while_deliveries_go_on(place: Market, receiver: Receiver) -> None:
+    merchant = await place.merchant()
+    stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+    other = await place.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
+    async with door(place) as opened:
+        rotated = await opened(merchant, "POST", f"/merchant/webhooks/{other.id}/rotate-secret")
+        assert rotated.status == 200
+    sealed = {row["id"]: row for row in await place.rows("SELECT id, secret, next_secret FROM endpoints")}
+
+    async with place.a_worker(secret_key=OLD):
+        await place.open(merchant, 5)
+        await place.until_told()
+    async with place.a_worker(secret_key=NEW, secret_key_previous=OLD):
+        await place.open(merchant, 5)
+        await place.until_told()
+        rotating = asyncio.create_task(_rotate(place, secret_key=NEW, secret_key_previous=OLD))
+        while not rotating.done():
+            await place.open(merchant, 5)
+            await asyncio.sleep(0.1)
+        said = rotating.result()
+        await place.open(merchant, 5)
+        await place.until_told()
+    assert (said.code, said.json) == (0, {"resealed": 2, "secrets": 2}), said.err
+    async with place.a_worker(secret_key=NEW):
+        told = await place.open(merchant, 5)
+        await place.until_told()
+
+    assert len(told) == 5
+    assert _is_signed(receiver, stand), "with the same secret, whatever it is sealed under"
+    assert await place.rows("SELECT FROM attempts WHERE status IS DISTINCT FROM 200") == []
+    for row in await place.rows("SELECT id, secret, next_secret FROM endpoints"):
+        assert row["secret"] != sealed[row["id"]]["secret"]
+        assert (row["next_secret"] is None) == (sealed[row["id"]]["next_secret"] is None)
+    again = await _rotate(place, secret_key=NEW)
+    assert (again.code, again.json) == (0, {"resealed": 0, "secrets": 2})
+    trail = await place.rows("SELECT details FROM audit WHERE what = 'secrets.rotated' ORDER BY id")
+    assert len(trail) == 2
+
+
+async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_is_missing(place: Market) -> None:
+    merchant = await place.merchant()
+    stand = await place.register(merchant, "http://127.0.0.1:9/")
+    before = await place.rows("SELECT * FROM endpoints")
+
+    said = await _rotate(place, secret_key=NEW)
+
+    assert said.code != 0
+    assert stand.id in said.err
+    assert "Traceback" not in said.err
+    assert await place.rows("SELECT * FROM endpoints") == before
+    assert await place.rows("SELECT FROM audit WHERE what = 'secrets.rotated'") == []
+
+
+async def _until_said(log: Path, words: str) -> str:
+    async def is_said() -> bool:
+        return words in log.read_text()
+
+    await until(is_said, pause=0.05, what=words)
+    return log.read_text()
+
+
+async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
+    place: Market, receiver: Receiver, tmp_path: Path
+) -> None:
+    merchant = await place.merchant()
+    stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+    await place.open(merchant, 3)
+    mistaken = replace(place, environment=place.environment | {"MALIPO_SECRET_KEY": WRONG})
+    with a_mortal(mistaken, tmp_path, lease_seconds=1) as worker:
+        log = await _until_said(worker.log, "webhook.cannot_sign")
+        await asyncio.sleep(1.5)  # Longer than its lease: it comes to it again.
+
+    assert stand.id in log
+    assert receiver.got == []
+    rows = await place.rows("SELECT state, tries FROM deliveries")
+    assert rows == [{"state": "PENDING", "tries": 0}] * 3
+    assert await place.rows("SELECT FROM attempts") == []
+    assert await place.rows("SELECT FROM endpoints WHERE failing_since IS NOT NULL") == [], (
+        "the merchant is not to blame"
+    )
+    async with place.a_worker():
+        await place.until_told()
+    assert len(receiver.got) == 3
+
+
+async def test_a_secret_in_another_endpoints_row_signs_nothing(
+    place: Market, receiver: Receiver, tmp_path: Path
+) -> None:
+    """Whoever can write to the database cannot make us sign with a secret that is not the endpoint's own."""
+    merchant = await place.merchant()
+    stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+    other = await place.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
+    swap = "UPDATE endpoints e SET secret = o.secret FROM endpoints o WHERE e.id = $1 AND o.id = $2"
+    [kept] = await place.rows("SELECT secret FROM endpoints WHERE id = $1", stand.id)
+    await place.rows(swap, stand.id, other.id)
+    await place.open(merchant)
+    with a_mortal(place, tmp_path, lease_seconds=1) as worker:
+        log = await _until_said(worker.log, "webhook.cannot_sign")
+
+    assert receiver.got == []
+    assert "changed since it was sealed" in log
+    await place.rows("UPDATE endpoints SET secret = $2 WHERE id = $1", stand.id, kept["secret"])
+    async with place.a_worker():
+        await place.until_told()
+    assert _is_signed(receiver, stand)
+
+
+def _forms(secret: str) -> list[str]:
+    """A secret as it might be found: itself, what it encodes, and both as PostgreSQL shows bytes."""
+    encoded = secret.removeprefix("whsec_")
+    return [secret, encoded, secret.encode().hex(), base64.b64decode(encoded).hex()]
+
+
+async def _everything(place: Market) -> str:
+    """Every row of every table, as text."""
+    tables = await place.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    parts = [await place.rows(f'SELECT t::text FROM "{each["tablename"]}" t') for each in tables]
+    return "\n".join(row["t"] for part in parts for row in part)
+
+
+async def test_a_secret_is_in_the_clear_only_in_the_answer_that_gives_it(
+    place: Market, receiver: Receiver, tmp_path: Path, start: Callable[..., Running]
+) -> None:
+    merchant = await place.merchant()
+    named = {
+        "database_url": place.database_url,
+        "secret_key": OLD,
+        "webhook_allow_private": "true",
+        "log_level": "debug",
+    }
+    running = await until_ready(start("api", **NO_LIMITS, **named))
+    talkative = replace(place, environment=place.environment | {"MALIPO_LOG_LEVEL": "debug"})
+    async with aiohttp.ClientSession() as http:
+        opened = Door(place, Client(http, running.url, None), {})
+        given, id_ = await _live(opened, merchant, receiver)
+        with a_mortal(talkative, tmp_path, lease_seconds=1) as worker:
+            await place.open(merchant, 2)
+            await place.until_told()
+        for path in ("", f"/{id_}", f"/{id_}/deliveries"):
+            answer = await opened(merchant, "GET", f"/merchant/webhooks{path}")
+            assert answer.status == 200
+            assert not any(form in str(answer.body) for secret in given for form in _forms(secret)), path
+    said = await _rotate(place, secret_key=NEW, secret_key_previous=OLD)
+
+    assert len(given) == 2
+    assert len(receiver.got) == 2
+    logs = running.log.read_text() + worker.log.read_text() + said.out + said.err
+    everything = await _everything(place)
+    assert merchant.id in everything
+    assert "request" in logs
+    for secret in given:
+        for form in _forms(secret):
+            assert form not in everything
+            assert form not in logs
+    for key in (OLD, NEW):
+        assert key not in everything
+        assert key not in logs
+
+
+async def _live(opened: Door, merchant: Merchant, receiver: Receiver) -> tuple[list[str], str]:
+    """An endpoint's first day: the secrets it was given, and its id."""
+    body = {"url": receiver.url("/shop"), "events": ["payment.pending"]}
+    made = await opened(merchant, "POST", "/merchant/webhooks", body)
+    assert made.status == 201, made.body
+    id_ = made.body["endpoint"]["id"]
+    rotated = await opened(merchant, "POST", f"/merchant/webhooks/{id_}/rotate-secret")
+    await opened(merchant, "PATCH", f"/merchant/webhooks/{id_}", {"events": ["payment.pending", "payment.failed"]})
+    return [made.body["endpoint"]["secret"], rotated.body["endpoint"]["secret"]], id_
+
+
+async def test_whoever_is_logged_in_stays_so_while_the_key_is_changed(database_url: str, place: Market) -> None:
+    merchant = await place.merchant()
+    # The door makes its tokens with the old key, whatever the service behind it has.
+    async with (
+        market(database_url, secret_key=NEW, secret_key_previous=OLD) as between,
+        market(database_url, secret_key=NEW) as after,
+        door(place) as before_door,
+        door(between) as between_door,
+        door(after) as after_door,
+    ):
+        between_door.people = after_door.people = before_door.people
+        statuses = [
+            (await each(merchant, "GET", "/merchant/webhooks")).status
+            for each in (before_door, between_door, after_door)
+        ]
+
+    assert statuses == [200, 200, 401]
