@@ -38,14 +38,19 @@ def main(arguments: Sequence[str]) -> int:
     log.configure(level="error", stream=sys.stderr)
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
+    told: list[Told] = []
     try:
-        told = [BENCHMARKS[name].run(parsed, _say) for name in dict.fromkeys(parsed.benchmarks)]
+        for name in dict.fromkeys(parsed.benchmarks):
+            told.append(BENCHMARKS[name].run(parsed, _say))
+            if not parsed.json:
+                print("\n" * (len(told) > 1) + told[-1].text, flush=True)
     except (CannotMeasure, EmbeddedError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    print(_json(told) if parsed.json else "\n\n".join(each.text for each in told))
+    if parsed.json:
+        print(_json(told))
     return 0
 
 

@@ -1,12 +1,14 @@
-"""What has arrived in `bench webhooks`, held against what had to arrive."""
+"""What has arrived in `bench webhooks`, by the receiver's log, held against what had to arrive."""
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import quantiles
 
 from benchmarks.audience import Audience, Kind
 from benchmarks.load import CannotMeasure
-from benchmarks.receiver import Arrival, Receiver
 
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0
@@ -16,10 +18,20 @@ _IN_VAIN = {Kind.FAILING: 500, Kind.HANGING: 499}
 Key = tuple[int, int]  # place, event
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    at: float  # in seconds since 1970, to the millisecond
+    kind: Kind
+    place: int
+    event: int
+    status: int  # what it was answered
+
+
 class Arrivals:
-    def __init__(self, audience: Audience, receiver: Receiver) -> None:
+    def __init__(self, audience: Audience, log: Path) -> None:
         self._audience = audience
-        self._receiver = receiver
+        self._log = log
+        self._read = 0  # bytes of it
         self._first: dict[Key, float] = {}  # when each delivery first came to a healthy endpoint
         self._others: dict[Kind, dict[int, list[Arrival]]] = {kind: defaultdict(list) for kind in _IN_VAIN}
         self.duplicates = 0  # of a delivery that a healthy endpoint had answered already
@@ -40,7 +52,8 @@ class Arrivals:
         return {key: self._first[key] for key in expected}
 
     def hear(self) -> None:
-        for arrival in self._receiver.hear():
+        """Take note of what has been logged since the last time."""
+        for arrival in self._new():
             if arrival.kind is not Kind.HEALTHY:
                 self._others[arrival.kind][arrival.place].append(arrival)
                 continue
@@ -58,6 +71,21 @@ class Arrivals:
                 raise CannotMeasure(f"Not every {kind} endpoint was tried: this is no measurement.")
             if {each.status for place in tried.values() for each in place} - {_IN_VAIN[kind]}:
                 raise CannotMeasure(f"A {kind} endpoint has given another answer: this is no measurement.")
+
+    def _new(self) -> Iterator[Arrival]:
+        with self._log.open("rb") as log:
+            log.seek(self._read)
+            lines = log.read().split(b"\n")
+        lines.pop()  # What follows the last line's end is half a line: the rest of it comes later.
+        self._read += sum(len(line) + 1 for line in lines)
+        return map(_arrival, lines)
+
+
+def _arrival(line: bytes) -> Arrival:
+    """One line of the log, as `receiver.py` has it written."""
+    at, path, event, status = line.decode().split(" ")
+    _, kind, place = path.split("/")
+    return Arrival(float(at), Kind(kind), int(place), int(event.removeprefix("evt_")), int(status))
 
 
 def percentiles_ms(delays: list[float]) -> tuple[float, float]:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.audience import Kind
 from benchmarks.load import CannotMeasure
 from benchmarks.systems import Running, answers, free_port, started
 
@@ -47,32 +46,10 @@ http {{
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    at: float  # in seconds since 1970, by nginx's own clock, to the millisecond
-    kind: Kind
-    place: int
-    event: int
-    status: int  # what it was answered
-
-
+@dataclass(frozen=True)
 class Receiver:
-    """`running` is nginx."""
-
-    def __init__(self, running: Running, log: Path) -> None:
-        self.running = running
-        self._log = log
-        self._read = 0
-
-    def hear(self) -> list[Arrival]:
-        """What has been logged since the last time. Who hangs is logged when we have given up."""
-        with self._log.open("rb") as log:
-            log.seek(self._read)
-            whole, _, _ = log.read().rpartition(b"\n")
-        if not whole:
-            return []
-        self._read += len(whole) + 1
-        return [_arrival(line) for line in whole.decode().split("\n")]
+    nginx: Running
+    log: Path  # a line for each request, once it is over; who hangs is over when we hang up
 
 
 @contextmanager
@@ -109,9 +86,3 @@ def need_nginx() -> None:
 def _program() -> str | None:
     """Debian keeps it where only root looks."""
     return shutil.which(_PROGRAM) or shutil.which(_PROGRAM, path="/usr/sbin:/usr/local/sbin")
-
-
-def _arrival(line: str) -> Arrival:
-    at, path, event, status = line.split(" ")
-    _, kind, place = path.split("/")
-    return Arrival(float(at), Kind(kind), int(place), int(event.removeprefix("evt_")), int(status))

@@ -16,7 +16,7 @@ from benchmarks import database, systems
 from benchmarks.arrivals import Arrivals, percentiles_ms
 from benchmarks.audience import ENDPOINTS, Audience, Kind
 from benchmarks.news import News
-from benchmarks.receiver import Receiver, need_nginx, receiver
+from benchmarks.receiver import need_nginx, receiver
 from benchmarks.systems import Running, Spending
 
 Say = Callable[[str], None]
@@ -110,14 +110,14 @@ def measure(plan: Plan, say: Say) -> Report:
 def _measure(plan: Plan, audience: Audience, half: float | None, server_url: str, folder: Path) -> Run:
     url = asyncio.run(database.create(server_url, "bench", merchants=plan.merchants))
     try:
-        with receiver(folder) as nginx:
-            asyncio.run(audience.register(url, port=nginx.running.port, secret_key=systems.SECRET_KEY))
-            arrivals = Arrivals(audience, nginx)
+        with receiver(folder) as received:
+            asyncio.run(audience.register(url, port=received.nginx.port, secret_key=systems.SECRET_KEY))
+            arrivals = Arrivals(audience, received.log)
             with systems.worker(url, folder) as worker:
-                load = _Load(plan, audience, arrivals, worker, nginx)
+                load = _Load(plan, audience, arrivals, worker, received.nginx)
                 pile, stream, events = asyncio.run(load(url, half))
                 memory_mb = worker.memory_mb
-        # Now that the worker has hung up, nginx has logged those who never got an answer too.
+        # The worker has hung up, and nginx has ended: now those are logged too who never got an answer.
         arrivals.verify(events)
     finally:
         asyncio.run(database.drop(server_url, "bench"))
@@ -130,7 +130,7 @@ class _Load:
     audience: Audience
     arrivals: Arrivals
     worker: Running
-    nginx: Receiver
+    nginx: Running
 
     async def __call__(self, url: str, half: float | None) -> tuple[Pile, Stream, range]:
         async with News.opened(url, self.plan.merchants) as news:
@@ -142,7 +142,7 @@ class _Load:
 
     async def _pile(self, news: News, events_each: int) -> Pile:
         events = await news.write(events_each * self.plan.merchants)
-        processes: tuple[Spending, ...] = (self.worker, news.postmaster(), self.nginx.running)
+        processes: tuple[Spending, ...] = (self.worker, news.postmaster(), self.nginx)
         before, attempts = [each.cpu_seconds for each in processes], await news.attempts()
         await news.ring()
         arrived = await self.arrivals.wait_for(events)

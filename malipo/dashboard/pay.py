@@ -78,7 +78,7 @@ async def _take(visit: Visit, type_: Type) -> Response:
     if step == "change":
         return await _form(visit, type_, typed, key)
     fields = _fields(typed, type_)
-    order = order_of(fields, type_, visit.merchant_id, key=key, terms=visit.service.terms, now=visit.service.clock())
+    order = _order(visit, fields, type_, key)
     if order.draft is None:
         return await _form(visit, type_, typed, key, problems=_problems(visit, fields, type_))
     return await _decide(visit, order, order.draft, typed, is_meant=step == "pay")
@@ -202,6 +202,13 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
         "description": typed["description"],
     }
     return Fields({name: value for name, value in values.items() if value != ""})
+
+
+def _order(visit: Visit, fields: Fields, type_: Type, key: str) -> Order:
+    service = visit.service
+    return order_of(
+        fields, type_, visit.merchant_id, key=key, terms=service.terms, now=service.clock(), actor=visit.actor
+    )
 
 
 def _problems(visit: Visit, fields: Fields, type_: Type) -> dict[str, str]:

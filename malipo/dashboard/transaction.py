@@ -39,7 +39,7 @@ async def ask_to_cancel(visit: Visit) -> Response:
 async def cancel(visit: Visit) -> Response:
     await visit.form()
     try:
-        transaction = await visit.service.cancel(Cancellation(visit.merchant_id, _name_in(visit)))
+        transaction = await visit.service.cancel(Cancellation(visit.merchant_id, _name_in(visit), actor=visit.actor))
     except NotCancellable:
         return await _page(visit, is_too_late=True)
     return visit.go(f"{PATH}/{transaction.id}", "payment-cancelled")

@@ -42,6 +42,12 @@ class House:
 
 
 @pytest.fixture
+async def nobody(running: Running) -> AsyncIterator[Surfer]:
+    async with surfing(running.url) as surfer:
+        yield surfer
+
+
+@pytest.fixture
 async def house(running: Running, database: Database) -> AsyncIterator[House]:
     merchant = await make_merchant(database)
     owner = await add_person(database, merchant.id, f"asha+{secrets.token_hex(6)}@example.com")
@@ -180,10 +186,10 @@ PAGES = {
 
 @pytest.mark.parametrize(("method", "path", "status"), PAGES.values(), ids=PAGES)
 async def test_every_answer_tells_the_browser_to_let_nothing_in(
-    house: House, method: str, path: str, status: int
+    nobody: Surfer, method: str, path: str, status: int
 ) -> None:
     sent = {"Origin": "https://evil.example"} if method == "POST" else {}
-    seen = await house.surfer.get(path, method=method, headers=sent)
+    seen = await nobody.get(path, method=method, headers=sent)
     assert seen.status == status
     policy = seen.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ")
@@ -208,9 +214,10 @@ OUTSIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("place", OUTSIDE)
-async def test_a_log_in_never_leads_outside(house: House, place: str) -> None:
-    assert (await house.surfer.log_in(house.owner.email, next=place)).to == "/dashboard"
+async def test_neither_a_log_in_nor_a_language_leads_outside(house: House) -> None:
+    for place in OUTSIDE:
+        assert (await house.surfer.log_in(house.owner.email, next=place)).to == "/dashboard", place
+        assert (await house.surfer.post("/dashboard/language", {"next": place})).to == "/dashboard", place
 
 
 @pytest.mark.parametrize(
@@ -220,14 +227,14 @@ async def test_after_the_log_in_one_is_where_one_wanted_to_be(house: House, plac
     assert (await house.surfer.log_in(house.owner.email, next=place)).to == place
 
 
-async def test_who_is_sent_to_the_log_in_comes_back_to_the_same_page(house: House) -> None:
-    sent = await house.surfer.get("/dashboard?days=30")
+async def test_who_is_sent_to_the_log_in_comes_back_to_the_same_page(nobody: Surfer) -> None:
+    sent = await nobody.get("/dashboard?days=30")
     assert (sent.status, sent.to) == (303, "/dashboard/login?next=/dashboard%3Fdays%3D30")
-    assert 'name="next" value="/dashboard?days=30"' in (await house.surfer.get(sent.to)).text
+    assert 'name="next" value="/dashboard?days=30"' in (await nobody.get(sent.to)).text
 
 
-async def test_a_form_that_came_too_late_does_not_lead_back_to_a_page_that_is_none(house: House) -> None:
-    late = await house.surfer.post("/dashboard/logout")
+async def test_a_form_that_came_too_late_does_not_lead_back_to_a_page_that_is_none(nobody: Surfer) -> None:
+    late = await nobody.post("/dashboard/logout")
     assert (late.status, late.to) == (303, "/dashboard/login")
 
 
@@ -263,8 +270,8 @@ async def test_a_merchant_who_is_deactivated_is_out_at_once(house: House) -> Non
 
 
 @pytest.mark.parametrize("path", ["/dashboard/login", "/dashboard/static/style.css", "/dashboard/nothing"])
-async def test_head_is_get_without_the_page(house: House, path: str) -> None:
-    full, head = await house.surfer.get(path), await house.surfer.get(path, method="HEAD")
+async def test_head_is_get_without_the_page(nobody: Surfer, path: str) -> None:
+    full, head = await nobody.get(path), await nobody.get(path, method="HEAD")
     assert (head.status, head.text) == (full.status, "")
     assert head.headers["Content-Length"] == full.headers["Content-Length"]
 
@@ -293,8 +300,8 @@ async def test_names_are_words_and_never_markup(running: Running, database: Data
         assert "&lt;img src=x onerror=alert(1)&gt;" in seen.text
 
 
-async def test_what_was_typed_into_the_log_in_comes_back_as_words(house: House) -> None:
-    seen = await house.surfer.log_in('"><script>alert(1)</script>', "x", next='/dashboard/"><script>')
+async def test_what_was_typed_into_the_log_in_comes_back_as_words(nobody: Surfer) -> None:
+    seen = await nobody.log_in('"><script>alert(1)</script>', "x", next='/dashboard/"><script>')
     assert seen.status == 400
     assert "<script>" not in seen.text
     assert "&lt;script&gt;alert(1)" in seen.text
@@ -309,22 +316,20 @@ async def test_a_notice_is_one_of_ours_and_is_shown_once(house: House) -> None:
     assert "Send money" not in foreign.text
 
 
-async def test_a_language_is_asked_for_by_the_browser_or_chosen_by_the_person(house: House) -> None:
-    assert '<html lang="en">' in (await house.surfer.get("/dashboard/login")).text
-    asked = await house.surfer.get("/dashboard/login", headers={"Accept-Language": "sw-TZ,sw;q=0.9,en;q=0.8"})
+async def test_a_language_is_asked_for_by_the_browser_or_chosen_by_the_person(nobody: Surfer) -> None:
+    assert '<html lang="en">' in (await nobody.get("/dashboard/login")).text
+    asked = await nobody.get("/dashboard/login", headers={"Accept-Language": "sw-TZ,sw;q=0.9,en;q=0.8"})
     assert '<html lang="sw">' in asked.text
-    chosen = await house.surfer.post(
-        "/dashboard/language", {"language": "sw", "next": "/dashboard/login?next=/dashboard"}
-    )
+    chosen = await nobody.post("/dashboard/language", {"language": "sw", "next": "/dashboard/login?next=/dashboard"})
     assert (chosen.status, chosen.to) == (303, "/dashboard/login?next=/dashboard")
-    assert '<html lang="sw">' in (await house.surfer.get("/dashboard/login", headers={"Accept-Language": "en"})).text
+    assert '<html lang="sw">' in (await nobody.get("/dashboard/login", headers={"Accept-Language": "en"})).text
 
 
-async def test_a_language_that_we_do_not_speak_is_not_chosen(house: House) -> None:
-    seen = await house.surfer.post("/dashboard/language", {"language": "../../etc", "next": "//evil.example"})
+async def test_a_language_that_we_do_not_speak_is_not_chosen(nobody: Surfer) -> None:
+    seen = await nobody.post("/dashboard/language", {"language": "../../etc", "next": "//evil.example"})
     assert (seen.status, seen.to) == (303, "/dashboard")
     assert "malipo_language" not in seen.cookies
-    odd = await house.surfer.get("/dashboard/login", headers={"Cookie": "malipo_language=../sw"})
+    odd = await nobody.get("/dashboard/login", headers={"Cookie": "malipo_language=../sw"})
     assert '<html lang="en">' in odd.text
 
 
@@ -375,15 +380,15 @@ async def test_a_password_that_will_not_do_leaves_the_link_as_it_was(
 
 
 @pytest.mark.parametrize("link", ["", "mpl_never", "%00", "%FF%FE", "x" * 4000])
-async def test_a_link_that_is_none_says_so_and_shows_no_form(house: House, link: str) -> None:
-    seen = await house.surfer.get(f"/dashboard/password?token={link}")
+async def test_a_link_that_is_none_says_so_and_shows_no_form(nobody: Surfer, link: str) -> None:
+    seen = await nobody.get(f"/dashboard/password?token={link}")
     assert seen.status == 400
     assert "This link was used already, or is too old." in seen.words
     assert 'type="password"' not in seen.text
 
 
 @pytest.mark.parametrize("body", [b"email=" + b"x" * 70_000, b"\xff\xfe", b"&".join([b"a=1"] * 300)])
-async def test_a_form_that_cannot_be_read_is_answered_with_a_page(house: House, body: bytes) -> None:
-    async with house.surfer.http.post(f"{house.surfer.url}/dashboard/login", data=body) as answer:
+async def test_a_form_that_cannot_be_read_is_answered_with_a_page(nobody: Surfer, body: bytes) -> None:
+    async with nobody.http.post(f"{nobody.url}/dashboard/login", data=body) as answer:
         assert answer.status == 400
         assert "<h1>" in await answer.text()

@@ -13,9 +13,10 @@ from tests.examples.shops import LANGUAGES, Shop
 def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """It knows two secrets, as during a rotation, and has orders that nobody has paid."""
     shop = Shop(request.param, tmp_path_factory.mktemp("shop"), secrets=(OLD, NEW), workers=4)
-    shop.sell().start()
-    yield shop
-    shop.kill()
+    try:
+        yield shop.sell().start()
+    finally:
+        shop.kill()
 
 
 @pytest.fixture
@@ -26,11 +27,11 @@ def order(shop: Shop) -> int:
 
 @pytest.fixture(params=LANGUAGES)
 def open_shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Shop]]:
-    """Opens a shop for one test alone."""
+    """Opens a shop for one test alone, and closes it however the test ends."""
     opened: list[Shop] = []
 
     def open_one(*secrets: str) -> Shop:
-        opened.append(Shop(request.param, tmp_path, secrets=secrets or (OLD,)))
+        opened.append(Shop(request.param, tmp_path, secrets=secrets))
         return opened[-1].sell().start()
 
     yield open_one

@@ -5,18 +5,17 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from tests.examples.parcels import event, signed
+from tests.examples.parcels import OLD, event, signed
 from tests.examples.shops import Shop
 
 Open = Callable[..., Shop]
 
 
 def test_who_was_killed_remembers_what_was_answered(open_shop: Open) -> None:
-    shop = open_shop()
+    shop = open_shop(OLD)
     body = event(1)
     headers = signed(body)
     assert shop.take(body, headers)[1].endswith("marked paid")
@@ -29,7 +28,7 @@ def test_who_was_killed_remembers_what_was_answered(open_shop: Open) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the files of a running process")
 def test_what_could_not_be_stored_is_done_by_the_retry(open_shop: Open) -> None:
-    shop = open_shop()
+    shop = open_shop(OLD)
     first, body = event(1), event(2)
     assert shop.take(first, signed(first))[0] == 200
     headers = signed(body)
@@ -45,9 +44,9 @@ def test_what_could_not_be_stored_is_done_by_the_retry(open_shop: Open) -> None:
     assert len(shop.paid_by(2)) == 1
 
 
-@pytest.mark.parametrize("language", ["python", "php"])
-def test_the_id_and_the_work_are_one_transaction(language: str, tmp_path: Path) -> None:
-    shop = Shop(language, tmp_path).sell().start()
+@pytest.mark.parametrize("open_shop", ["python", "php"], indirect=True)
+def test_the_id_and_the_work_are_one_transaction(open_shop: Open) -> None:
+    shop = open_shop(OLD)
     body = event(1)
     headers = signed(body)
     with closing(sqlite3.connect(shop.db)) as db, db:  # The work goes wrong after the id was written.
@@ -56,12 +55,11 @@ def test_the_id_and_the_work_are_one_transaction(language: str, tmp_path: Path) 
     with closing(sqlite3.connect(shop.db)) as db, db:
         db.execute("DROP TRIGGER broken")
     assert shop.take(body, headers)[1].endswith("marked paid")
-    shop.kill()
 
 
-@pytest.mark.parametrize("language", ["python", "php"])
-def test_who_dies_between_believing_and_storing_does_the_work_at_the_retry(language: str, tmp_path: Path) -> None:
-    shop = Shop(language, tmp_path).sell().start()
+@pytest.mark.parametrize("open_shop", ["python", "php"], indirect=True)
+def test_who_dies_between_believing_and_storing_does_the_work_at_the_retry(open_shop: Open) -> None:
+    shop = open_shop(OLD)
     body = event(1)
     headers = signed(body)
     heard: list[object] = []
@@ -84,11 +82,11 @@ def test_who_dies_between_believing_and_storing_does_the_work_at_the_retry(langu
     shop.start()
     assert shop.take(body, headers)[1].endswith("marked paid")
     assert shop.take(body, headers)[1].endswith("seen before")
-    shop.kill()
 
 
-def test_half_a_line_at_the_end_of_the_file_is_none(tmp_path: Path) -> None:
-    shop = Shop("node", tmp_path).sell().start()
+@pytest.mark.parametrize("open_shop", ["node"], indirect=True)
+def test_half_a_line_at_the_end_of_the_file_is_none(open_shop: Open) -> None:
+    shop = open_shop(OLD)
     body = event(1)
     headers = signed(body)
     assert shop.take(body, headers)[0] == 200
@@ -104,8 +102,8 @@ def test_half_a_line_at_the_end_of_the_file_is_none(tmp_path: Path) -> None:
         assert len(shop.paid_by(1)) == 1
 
 
-def test_a_new_shop_has_one_order_to_try(open_shop: Open, tmp_path: Path) -> None:
-    shop = open_shop()
+def test_a_new_shop_has_one_order_to_try(open_shop: Open) -> None:
+    shop = open_shop(OLD)
     shop.kill()
     shop.db.unlink()
     shop.start()

@@ -89,15 +89,19 @@ def test_a_receiver_without_a_usable_secret_does_not_start(
     language: str, secrets: tuple[str, ...], tmp_path: Path
 ) -> None:
     process: subprocess.Popen[str] = Shop(language, tmp_path, secrets=secrets).launch()
-    said, _ = process.communicate(timeout=20)
+    try:
+        said, _ = process.communicate(timeout=20)
+    finally:
+        process.kill()
     assert process.returncode == 1
     assert said.startswith("Set WEBHOOK_SECRET")
 
 
 @pytest.mark.parametrize("secrets", [(), ("whsec_",), ("whsec_!" + OLD[7:],), (OLD, "")], ids=repr)
-def test_php_without_a_usable_secret_believes_nobody(secrets: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("open_shop", ["php"], indirect=True)
+def test_php_without_a_usable_secret_believes_nobody(secrets: tuple[str, ...], open_shop: Callable[..., Shop]) -> None:
     """PHP starts anew with each request, so this is the first moment at which it can say so."""
-    shop = Shop("php", tmp_path, secrets=secrets).sell().start()
+    shop = open_shop(*secrets)
     body = event(1)
     assert shop.take(body, signed(body))[0] == 500
     shop.kill()

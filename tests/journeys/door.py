@@ -6,7 +6,7 @@ And a scene: one merchant, a receiver and a worker behind such a door, which mos
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -32,10 +32,12 @@ class Door:
     market: Market
     client: Client
     people: dict[str, str]  # a session for each merchant
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, merchant: Merchant, method: str, path: str, body: Any = None) -> Answer:
         """Somebody of this merchant asks, logged in."""
-        session_id = self.people.get(merchant.id) or await self._log_in(merchant)
+        async with self._one_at_a_time:
+            session_id = self.people.get(merchant.id) or await self._log_in(merchant)
         token = Tokens(SECRET_KEY).make(session_id, now=self.market.clock())
         return await self.client.as_(None)(method, path, body, headers={"Authorization": f"Bearer {token}"})
 

@@ -19,7 +19,7 @@ import pytest
 from malipo.outbox.event import Event
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
 from tests.journeys.door import Door, door
-from tests.journeys.hamlet import a_mortal
+from tests.journeys.hamlet import Mortal, a_mortal
 from tests.journeys.market import SECRET_KEY, Market, Stand, market
 from tests.journeys.receivers import Receiver, a_receiver
 from tests.journeys.terminal import malipo
@@ -104,12 +104,14 @@ async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_i
     assert await place.rows("SELECT FROM audit WHERE what = 'secrets.rotated'") == []
 
 
-async def _until_said(log: Path, words: str) -> str:
-    async def is_said() -> bool:
-        return words in log.read_text()
+async def _until_said(worker: Mortal, words: str) -> str:
+    """What the worker has said, when these words are among it."""
 
-    await until(is_said, pause=0.05, what=words)
-    return log.read_text()
+    async def said() -> str | None:
+        log = worker.log.read_text()
+        return log if words in log else None
+
+    return str(await until(said, pause=0.05, what=words))
 
 
 async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
@@ -120,7 +122,7 @@ async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
     await place.open(merchant, 3)
     mistaken = replace(place, environment=place.environment | {"MALIPO_SECRET_KEY": WRONG})
     with a_mortal(mistaken, tmp_path, lease_seconds=1) as worker:
-        log = await _until_said(worker.log, "webhook.cannot_sign")
+        log = await _until_said(worker, "webhook.cannot_sign")
         await asyncio.sleep(1.5)  # Longer than its lease: it comes to it again.
 
     assert stand.id in log
@@ -148,7 +150,7 @@ async def test_a_secret_in_another_endpoints_row_signs_nothing(
     await place.rows(swap, stand.id, other.id)
     await place.open(merchant)
     with a_mortal(place, tmp_path, lease_seconds=1) as worker:
-        log = await _until_said(worker.log, "webhook.cannot_sign")
+        log = await _until_said(worker, "webhook.cannot_sign")
 
     assert receiver.got == []
     assert "changed since it was sealed" in log

@@ -1,0 +1,267 @@
+"""What happened to a payment, in words: each row held against a grid written by hand, and rows together in their order."""
+
+from dataclasses import replace as change
+from datetime import UTC, datetime, timedelta
+from string import Formatter
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from malipo.dashboard.timeline import BOOKED, HEARD, STATUSES, Entry, sentences, timeline
+from malipo.ledger.entry import Account, Move, Step
+from malipo.networks.contract import Channel, Verdict
+from malipo.payments.effects import contradiction_of, posting_of, resolution_of
+from malipo.payments.pursuit import Act
+from malipo.payments.store.browsing import Booked, Told
+from malipo.payments.store.hearings import Hearing
+from malipo.payments.transaction import Cause, Status, Transaction, Type
+from tests.payments.test_transaction import a_transaction
+
+NOW = datetime(2026, 11, 15, 9, 26, 30, tzinfo=UTC)
+
+# What a reader is told of each status, by its type.
+STATUS_GRID = """
+    COLLECTION    PENDING     calm  Taken in. It waits to be sent to M-Pesa.
+    COLLECTION    PROCESSING  wait  On its way: M-Pesa asks the customer on their phone.
+    COLLECTION    COMPLETED   good  Completed. The customer has paid.
+    COLLECTION    FAILED      bad   Failed. The customer has not paid.
+    COLLECTION    CANCELLED   calm  Cancelled. Nothing was sent, and the customer was not asked.
+    DISBURSEMENT  PENDING     calm  Taken in. It waits to be sent to M-Pesa.
+    DISBURSEMENT  PROCESSING  wait  On its way: M-Pesa is told to pay the recipient.
+    DISBURSEMENT  COMPLETED   good  Completed. The recipient has the money.
+    DISBURSEMENT  FAILED      bad   Failed. The recipient was not paid.
+    DISBURSEMENT  CANCELLED   calm  Cancelled. Nothing was sent to M-Pesa.
+"""
+
+# And of each answer of a network, by the way we heard it.
+HEARD_GRID = """
+    send      confirmed  good  M-Pesa answered: the money has moved.
+    send      refused    bad   M-Pesa answered: it refuses this payment.
+    send      waiting    wait  M-Pesa has taken it, and has not decided yet.
+    send      unknown    wait  No clear answer from M-Pesa. We assume nothing, and ask.
+    send      missing    wait  No clear answer from M-Pesa. We assume nothing, and ask.
+    send      unsent     wait  M-Pesa could not be reached. Nothing was sent; we try again.
+    ask       confirmed  good  We asked M-Pesa: the money has moved.
+    ask       refused    bad   We asked M-Pesa: no money has moved, and none will.
+    ask       waiting    wait  We asked M-Pesa: it has not decided yet.
+    ask       unknown    wait  We asked M-Pesa, and got no clear answer. We ask again.
+    ask       missing    wait  We asked M-Pesa: it does not know this payment.
+    ask       unsent     wait  We asked M-Pesa, and got no clear answer. We ask again.
+    callback  confirmed  good  M-Pesa reported: the money has moved.
+    callback  refused    bad   M-Pesa reported: no money has moved.
+    callback  waiting    wait  M-Pesa reported: it has not decided yet.
+    callback  unknown    wait  M-Pesa reported something unclear.
+    callback  missing    wait  M-Pesa reported something unclear.
+    callback  unsent     wait  M-Pesa reported something unclear.
+"""
+
+# And of each move of money.
+BOOKED_GRID = """
+    open           wallet     in_flight  calm  TZS 1,250 set aside in the wallet for this payout.
+    end            in_flight  float      calm  TZS 1,250 paid out through M-Pesa.
+    end            in_flight  fees       calm  TZS 1,250 charged as the fee.
+    end            in_flight  wallet     calm  TZS 1,250 given back to the wallet.
+    end            float      wallet     good  TZS 1,250 added to the wallet.
+    end            float      fees       calm  TZS 1,250 charged as the fee.
+    contradiction  float      suspense   bad   M-Pesa now says the opposite about TZS 1,250. Your wallet stays as it is until an operator has found out.
+    contradiction  suspense   float      bad   M-Pesa now says the opposite about TZS 1,250. Your wallet stays as it is until an operator has found out.
+    resolution     suspense   wallet     good  Cleared up: TZS 1,250 added to the wallet.
+    resolution     wallet     suspense   bad   Cleared up: TZS 1,250 taken from the wallet.
+    resolution     suspense   fees       calm  TZS 1,250 charged as the fee.
+    resolution     fees       suspense   calm  TZS 1,250 of the fee given back.
+    resolution     suspense   float      calm  Cleared up: it stays as it was, and your wallet too.
+    resolution     float      suspense   calm  Cleared up: it stays as it was, and your wallet too.
+"""
+
+
+def rows_of(grid: str, columns: int) -> list[tuple[str, ...]]:
+    return [tuple(line.split(None, columns)) for line in grid.strip().splitlines()]
+
+
+def said(entry: Entry) -> str:
+    return entry.words.format(**entry.values)
+
+
+def heard(act: Act = Act.ASK, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str) -> Hearing:
+    words: dict[str, Any] = {"route": "mpesa", "code": "", "detail": ""} | how
+    return Hearing(id="hrg_1", merchant_id="mer_1", transaction_id="txn_1", at=at, act=act, verdict=verdict, **words)
+
+
+def booked(step: Step, source: Account, target: Account, *, at: datetime = NOW, after: int | None = None) -> Booked:
+    channel = Channel.MPESA if Account.FLOAT in (source, target) else None
+    return Booked(at, step, Move(source, target, 1250, channel), after)
+
+
+TRY = Told(
+    event="payment.completed",
+    event_id="evt_1",
+    endpoint_id="wh_1",
+    url="https://duka.example/hooks/malipo?a=1",
+    state="DELIVERED",
+    due_at=NOW,
+    at=NOW,
+    took_ms=31,
+    status=200,
+    error=None,
+)
+
+
+def whole(type_: Type = Type.COLLECTION, status: Status = Status.COMPLETED) -> Transaction:
+    """Its statuses a second apart, the last at NOW."""
+    times = {
+        "created_at": NOW - timedelta(seconds=2),
+        "processing_at": None if status in (Status.PENDING, Status.CANCELLED) else NOW - timedelta(seconds=1),
+        "ended_at": NOW if status.is_final else None,
+    }
+    return replace(a_transaction(type_, status), **times)
+
+
+@pytest.mark.parametrize(("type_", "status", "tone", "words"), rows_of(STATUS_GRID, 3))
+def test_a_status_is_told_in_plain_words(type_: str, status: str, tone: str, words: str) -> None:
+    last = timeline(whole(Type(type_), Status(status)), [], [], [])[-1]
+    assert (last.kind, last.tone, said(last)) == ("status", tone, words)
+
+
+@pytest.mark.parametrize(("act", "verdict", "tone", "words"), rows_of(HEARD_GRID, 3))
+def test_an_answer_is_told_in_plain_words(act: str, verdict: str, tone: str, words: str) -> None:
+    [entry] = [
+        each for each in timeline(whole(), [heard(Act(act), Verdict(verdict))], [], []) if each.kind == "network"
+    ]
+    assert (entry.tone, said(entry)) == (tone, words)
+
+
+@pytest.mark.parametrize(("step", "source", "target", "tone", "words"), rows_of(BOOKED_GRID, 4))
+def test_a_move_is_told_in_plain_words(step: str, source: str, target: str, tone: str, words: str) -> None:
+    move = booked(Step(step), Account(source), Account(target))
+    [entry] = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
+    assert (entry.tone, said(entry)) == (tone, words)
+
+
+def test_the_grids_have_a_line_for_everything_that_can_happen() -> None:
+    assert {row[:2] for row in rows_of(STATUS_GRID, 3)} == {(t, s) for t in Type for s in Status} == set(STATUSES)
+    assert {row[:2] for row in rows_of(HEARD_GRID, 3)} == {(a, v) for a in Act for v in Verdict} == set(HEARD)
+    assert {row[:3] for row in rows_of(BOOKED_GRID, 4)} == set(BOOKED)
+
+
+@pytest.mark.parametrize("type_", Type)
+def test_there_are_words_for_every_move_that_a_payment_can_make(type_: Type) -> None:
+    ended = [a_transaction(type_, status, fee=30) for status in Status if status.is_final]
+    postings = [posting_of(a_transaction(type_, status, fee=30)) for status in Status]
+    postings += [contradiction_of(each) for each in ended]
+    postings += [resolution_of(each, truth) for each in ended for truth in (Cause.CONFIRMED, Cause.REFUSED)]
+    made = {(p.step, move.source, move.target) for p in postings if p is not None for move in p.moves}
+    assert made <= set(BOOKED)
+
+
+def test_the_wallet_after_a_move_is_told_with_it() -> None:
+    move = booked(Step.END, Account.FLOAT, Account.WALLET, after=88_000)
+    [entry] = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
+    assert entry.detail.format(**entry.detail_values) == "The wallet then held TZS 88,000."
+
+
+def test_a_failure_says_why_in_words_and_its_code_in_small_print() -> None:
+    failed = replace(whole(status=Status.FAILED), failure_reason="The customer did not answer in time.")
+    last = timeline(replace(failed, failure_code="expired"), [], [], [])[-1]
+    assert (last.detail, last.small_print) == ("The customer did not answer in time.", "expired")
+
+
+def test_a_networks_own_words_are_small_print() -> None:
+    [_, _, entry, _] = timeline(whole(), [heard(code="TIP", detail="In process")], [], [])
+    assert entry.small_print == "mpesa · TIP · In process"
+    assert "TIP" not in said(entry)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tone", "words", "small"),
+    [
+        ({}, "good", "Your server duka.example was told: payment.completed.", "HTTP 200 · 31 ms"),
+        ({"status": 204}, "good", "Your server duka.example was told: payment.completed.", "HTTP 204 · 31 ms"),
+        ({"status": 500}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 500 · 31 ms"),
+        ({"status": 302}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 302 · 31 ms"),
+        (
+            {"status": None, "error": "connection refused"},
+            "bad",
+            "Your server duka.example could not be told: payment.completed.",
+            "connection refused · 31 ms",
+        ),
+        (
+            {"status": 200, "error": "the answer broke off"},
+            "bad",
+            "Your server duka.example could not be told: payment.completed.",
+            "the answer broke off · 31 ms",
+        ),
+    ],
+)
+def test_a_try_at_a_server_is_told_with_what_it_answered(
+    changes: dict[str, Any], tone: str, words: str, small: str
+) -> None:
+    [entry] = [each for each in timeline(whole(), [], [], [change(TRY, **changes)]) if each.kind == "webhook"]
+    assert (entry.tone, said(entry), entry.small_print) == (tone, words, small)
+
+
+def test_a_delivery_that_is_not_done_says_when_it_is_tried_next() -> None:
+    later = NOW + timedelta(minutes=5)
+    tries = [change(TRY, state="PENDING", due_at=later, status=500, at=NOW + timedelta(seconds=n)) for n in (1, 2)]
+    told = [each for each in timeline(whole(), [], [], tries) if each.kind == "webhook"]
+    assert [each.tone for each in told] == ["bad", "bad", "wait"]
+    assert (told[-1].at, said(told[-1])) == (later, "Your server duka.example will be told: payment.completed.")
+
+
+def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
+    untried = change(TRY, state="PENDING", at=None, took_ms=None, status=None)
+    [entry] = [each for each in timeline(whole(), [], [], [untried]) if each.kind == "webhook"]
+    assert said(entry) == "Your server duka.example will be told: payment.completed."
+
+
+def test_a_delivery_that_was_given_up_says_so_after_its_last_try() -> None:
+    told = [
+        each
+        for each in timeline(whole(), [], [], [change(TRY, state="EXHAUSTED", status=500)])
+        if each.kind == "webhook"
+    ]
+    assert [said(each) for each in told] == [
+        "Your server duka.example could not be told: payment.completed.",
+        "Your server duka.example did not take payment.completed. We have given up; it can be sent again.",
+    ]
+
+
+def test_what_happens_in_one_moment_stands_in_the_order_of_cause_and_effect() -> None:
+    reply = heard(Act.SEND, Verdict.CONFIRMED)
+    money = booked(Step.END, Account.FLOAT, Account.WALLET)
+    kinds = [each.kind for each in timeline(whole(), [reply], [money], [TRY])]
+    assert kinds == ["status", "status", "network", "status", "money", "webhook"]
+
+
+def test_a_reply_in_the_millisecond_of_its_sending_stands_after_it() -> None:
+    sent = whole(status=Status.PROCESSING)
+    assert sent.processing_at is not None
+    entries = timeline(sent, [heard(Act.SEND, at=sent.processing_at)], [], [])
+    assert [each.kind for each in entries] == ["status", "status", "network"]
+
+
+def test_the_oldest_comes_first_whatever_it_is() -> None:
+    early = heard(Act.ASK, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
+    late = booked(Step.CONTRADICTION, Account.FLOAT, Account.SUSPENSE, at=NOW + timedelta(hours=1))
+    entries = timeline(whole(), [early], [late], [change(TRY, at=NOW + timedelta(seconds=3))])
+    assert [each.at for each in entries] == sorted(each.at for each in entries)
+    assert [each.kind for each in entries] == ["status", "status", "network", "status", "webhook", "money"]
+
+
+def test_the_same_answer_again_and_again_is_one_entry_with_its_number() -> None:
+    asked = [heard(at=NOW - timedelta(milliseconds=900 - n)) for n in range(40)]
+    entries = timeline(whole(), [*asked, heard(Act.ASK, Verdict.CONFIRMED)], [], [])
+    waited, confirmed = (each for each in entries if each.kind == "network")
+    assert (waited.times, waited.at, waited.until) == (40, asked[0].at, asked[-1].at)
+    assert (confirmed.times, confirmed.until) == (1, None)
+
+
+def test_answers_that_differ_in_anything_stay_apart() -> None:
+    told = [heard(code="1"), heard(code="2"), heard(Act.CALLBACK, code="2"), heard(code="2", detail="x")]
+    assert [each.times for each in timeline(whole(), told, [], []) if each.kind == "network"] == [1, 1, 1, 1]
+
+
+def test_every_sentence_gets_the_values_that_it_names() -> None:
+    known = {"network", "amount", "host", "event"}
+    for words in sentences():
+        assert {name for _, name, _, _ in Formatter().parse(words) if name is not None} <= known

@@ -1,0 +1,99 @@
+"""What receivers answer is kept and shown, whatever bytes it is made of, and never much of it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from malipo.outbox.event import Event
+from tests.journeys.door import Scene, scene
+from tests.journeys.receivers import Behaviour, Got, Line, says
+
+KEPT_BYTES = 2048
+KEPT_HEADERS = 50
+
+# Each with how what is shown of its body begins.
+ANSWERS: dict[str, tuple[Behaviour, str]] = {
+    "nothing": (says(200), ""),
+    "NUL bytes": (says(200, b"a\0b\0" * 10), "a\0b\0a"),
+    "invalid UTF-8": (says(200, b"caf\xe9 \xff\xfe\xc3"), "caf\ufffd \ufffd"),
+    "nothing but invalid bytes": (says(500, b"\xff" * 5000), "\ufffd" * 100),
+    "a letter cut in two": (says(200, b"x" * 2047 + "é".encode() * 10), "x" * 2047),
+    "a megabyte": (says(200, b"m" * 1_000_000), "m" * 100),
+    "a megabyte of refusal": (says(500, b"m" * 1_000_000), "m" * 100),
+    "JSON within JSON": (says(200, b'{"a": "\\u0000\\ud800", "b": [1]}'), '{"a": "\\u0000'),
+    "200 headers": (says(200, b"h", headers=tuple((f"X-Header-{n}", b"v" * 20) for n in range(200))), "h"),
+    "the same header again and again": (says(200, b"s", headers=(("X-Same", b"1"), ("X-Same", b"2"))), "s"),
+    "a header that is not ASCII": (says(200, b"l", headers=(("X-Name", b"caf\xe9 \xc3\xa9"),)), "l"),
+    "a header that never ends": (says(200, b"e", headers=(("X-Long", b"v" * 7000),)), "e"),
+    "markup": (says(404, b"<script>alert(1)</script>"), "<script>"),
+}
+
+
+async def _talks_nonsense(_: Got, line: Line) -> None:
+    line.writer.write(b"\0\1\2\xff not HTTP at all\r\n\r\n" * 10)
+
+
+async def _promises_too_much(_: Got, line: Line) -> None:
+    line.writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\nConnection: close\r\n\r\nhalf")
+    await line.writer.drain()
+    line.writer.close()
+
+
+NO_ANSWERS: dict[str, Behaviour] = {
+    "nonsense": _talks_nonsense,
+    "half of an answer": _promises_too_much,
+    "a NUL in a header": says(200, headers=(("X-Nul", b"a\0b"),)),
+    "a megabyte of headers": says(200, headers=tuple((f"X-{n}", b"v" * 5000) for n in range(200))),
+}
+
+
+@pytest.fixture
+async def here(database_url: str) -> AsyncIterator[Scene]:
+    async with scene(database_url) as here:
+        yield here
+
+
+async def _told(here: Scene, behaviours: dict[str, Behaviour]) -> dict[str, dict[str, Any]]:
+    """What each delivery shows, in the list and by itself, after one attempt."""
+    stands = {
+        what: await here.register(f"/{place}", [Event.PAYMENT_PENDING], behaviour=behaviour)
+        for place, (what, behaviour) in enumerate(behaviours.items())
+    }
+    await here.place.open(here.merchant)
+    shown = {}
+    for what, stand in stands.items():
+        await here.until_attempts(stand, 1)
+        [shown[what]] = await here.deliveries(stand)
+        alone = await here.ask(stand, "GET", f"/deliveries/{shown[what]['id']}")
+        assert (alone.status, alone.body["delivery"]) == (200, shown[what]), what
+    return shown
+
+
+async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(here: Scene) -> None:
+    shown = await _told(here, {what: behaviour for what, (behaviour, _) in ANSWERS.items()})
+
+    for what, (_, beginning) in ANSWERS.items():
+        [attempt] = shown[what]["attempts"]
+        assert "status" in attempt, (what, attempt)
+        assert shown[what]["state"] == ("DELIVERED" if attempt["status"] == 200 else "PENDING"), what
+        assert attempt["answer"].startswith(beginning), what
+        assert len(attempt["answer"]) <= KEPT_BYTES, what
+        assert len(attempt["headers"]) <= KEPT_HEADERS, what
+    assert shown["the same header again and again"]["attempts"][0]["headers"]["X-Same"] == "1, 2"
+    assert shown["a header that is not ASCII"]["attempts"][0]["headers"]["X-Name"] == "café Ã©"
+    [kept] = await here.place.rows(
+        "SELECT max(octet_length(answer)) AS answer, max(octet_length(headers::text)) AS headers FROM attempts"
+    )
+    assert kept["answer"] == KEPT_BYTES
+    assert kept["headers"] <= 3 * 4096
+
+
+async def test_what_is_no_answer_is_shown_as_a_reason(here: Scene) -> None:
+    shown = await _told(here, NO_ANSWERS)
+
+    for what in NO_ANSWERS:
+        [attempt] = shown[what]["attempts"]
+        assert shown[what]["state"] == "PENDING", what
+        assert set(attempt) == {"id", "at", "durationMs", "error"}, what
+        assert attempt["error"].startswith(("the answer is not valid HTTP", "the answer broke off")), what
