@@ -7,12 +7,14 @@ looked at.
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from urllib.parse import quote
 
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from malipo import ids, log
 from malipo.dashboard import cookies, draw, problems
@@ -31,9 +33,11 @@ class Dashboard:
             by_path[page.path][page.method] = page
         self._router = Router(
             [
+                Route("/dashboard/", _home),
                 Route("/dashboard/static/{name}", _static),
                 *(Route(path, self._endpoint(methods), methods=list(methods)) for path, methods in by_path.items()),
-            ]
+            ],
+            redirect_slashes=False,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,13 +46,21 @@ class Dashboard:
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
+        send = _with_headers(send)
         try:
             await self._router(scope, receive, send)
         except ClientDisconnect:
             pass
         except Exception as error:
-            visit = await self._visit(request, with_session=not isinstance(error, HTTPException))
-            await problems.page_for(visit, error)(scope, receive, send)
+            await problems.page_for(await self._visit_in_trouble(request), error)(scope, receive, send)
+
+    async def _visit_in_trouble(self, request: Request) -> Visit:
+        """Who is told what went wrong; nobody in particular if it is the database that is away."""
+        try:
+            return await self._visit(request)
+        except Exception as error:
+            log.error("dashboard.unknown_visitor", error)
+            return await self._visit(request, with_session=False)
 
     def _endpoint(self, methods: Mapping[str, Page]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -63,7 +75,7 @@ class Dashboard:
         if page.right is None:
             return await page.handler(visit)
         if visit.session is None:
-            return RedirectResponse(f"/dashboard/login?next={request.url.path}", HTTPStatus.SEE_OTHER)
+            return RedirectResponse(_log_in_url(request), HTTPStatus.SEE_OTHER)
         if not visit.may(page.right):
             raise problems.NotAllowed
         return await page.handler(visit)
@@ -83,6 +95,27 @@ class Dashboard:
         return visit
 
 
+def _with_headers(send: Send) -> Send:
+    """Whatever is answered, a redirect too, tells the browser to let nothing in."""
+
+    async def send_with(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in draw.HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with
+
+
+def _log_in_url(request: Request) -> str:
+    """A form cannot be sent again by a link; whoever sent one too late begins at the first page."""
+    if request.method == "POST":
+        return "/dashboard/login"
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"/dashboard/login?next={quote(request.url.path + query)}"
+
+
 def _language(request: Request) -> Language:
     chosen = request.cookies.get(cookies.LANGUAGE, "")
     if chosen in Language.__members__.values():
@@ -93,9 +126,13 @@ def _language(request: Request) -> Language:
 def _is_from_here(request: Request) -> bool:
     """Browsers say where a form comes from. One that another site has sent is refused, whatever it holds."""
     origin = request.headers.get("origin")
-    if origin is None or origin == "null":
+    if origin is None:
         return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
     return origin.partition("://")[2] == request.headers.get("host")
+
+
+async def _home(request: Request) -> Response:
+    return RedirectResponse("/dashboard", HTTPStatus.SEE_OTHER)
 
 
 async def _static(request: Request) -> Response:

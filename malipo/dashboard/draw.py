@@ -64,6 +64,8 @@ def render(visit: Visit, template: str, **values: Any) -> str:
                 "token": visit.form_token,
                 "notice": words(NOTICES[visit.notice]) if visit.notice in NOTICES else None,
                 "here": visit.request.url.path,
+                "place": visit.place,
+                "business": visit.session.business if visit.session else "",
             }
         )
     )

@@ -50,6 +50,12 @@ class Visit:
     def actor(self) -> Actor:
         return Actor(self.person.email, self.address)
 
+    @property
+    def place(self) -> str:
+        """This page, as a link to it."""
+        url = self.request.url
+        return f"{url.path}?{url.query}" if url.query else url.path
+
     def may(self, right: Right) -> bool:
         return self.person.may(right)
 

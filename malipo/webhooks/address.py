@@ -56,7 +56,6 @@ _SPECIAL = (
     ("2620:4f:8000::/48", "reserved"),  # AS112
     ("3fff::/20", "documentation"),
     ("3ffe::/16", "reserved"),  # 6bone, given back
-    ("5f00::/16", "reserved"),  # segment routing
     ("fc00::/7", "unique local"),
     ("fe80::/10", "link-local"),
     ("fec0::/10", "site-local"),

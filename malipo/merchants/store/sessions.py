@@ -12,6 +12,7 @@ from malipo.merchants.store.people import person_of
 class Session:
     id: str
     person: Person
+    business: str  # the merchant's name
 
 
 async def insert(
@@ -35,7 +36,8 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
     """The session, with whose it is, unless it has ended or the merchant is not active."""
     row = await connection.fetchrow(
         """
-        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at
+        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at,
+               m.name AS business
         FROM sessions s JOIN people p ON p.id = s.person_id JOIN merchants m ON m.id = p.merchant_id
         WHERE s.id = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND m.is_active
         """,
@@ -44,7 +46,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
     )
     if row is None:
         return None
-    return Session(session_id, person_of(row))
+    return Session(session_id, person_of(row), row["business"])
 
 
 async def end(tx: Tx, session_id: str, *, now: datetime) -> None:
