@@ -7,6 +7,7 @@ let source = null;
 let pause = 5_000;
 let due = null;
 let last = 0;
+let hasListened = false;
 
 function listen() {
   if (source || document.hidden) return;
@@ -15,17 +16,20 @@ function listen() {
     pause = 5_000;
     sign(true);
     // What happened while nobody listened was told to nobody.
-    if (last) soon();
-    last ||= Date.now();
+    if (hasListened) soon();
+    hasListened = true;
   });
   source.addEventListener("changed", soon);
   source.addEventListener("error", () => {
     sign(false);
-    if (source?.readyState !== EventSource.CLOSED) return; // The browser tries again by itself.
-    stop();
-    setTimeout(listen, pause);
-    pause = Math.min(pause * 2, LONGEST_PAUSE);
+    if (source?.readyState === EventSource.CLOSED) tryLater(); // Else the browser tries again by itself.
   });
+}
+
+function tryLater() {
+  stop();
+  setTimeout(listen, pause);
+  pause = Math.min(pause * 2, LONGEST_PAUSE);
 }
 
 function stop() {
@@ -43,7 +47,7 @@ async function fetchAnew() {
   try {
     if (!document.hidden) await refresh(location.href);
   } catch {
-    stop(); // The page as it is stays; reloading it says what is the matter.
+    tryLater(); // The page as it is stays; reloading it says what is the matter.
   }
   due = null;
 }

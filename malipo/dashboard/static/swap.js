@@ -1,6 +1,8 @@
 // Fetches a page and takes over those parts of it that are marked data-live, by their names.
 // Focus, open details and scrolled tables stay as they are; what somebody types into is left alone.
 
+const before = new WeakMap(); // what each part was last, as it was sent
+
 export async function refresh(url, signal) {
   const response = await fetch(url, { credentials: "same-origin", cache: "no-store", signal });
   if (!response.ok || response.redirected) throw new Error("not this page any more");
@@ -10,7 +12,7 @@ export async function refresh(url, signal) {
 function swap(fresh) {
   for (const old of document.querySelectorAll("[data-live]")) {
     const part = fresh.querySelector(`[data-live="${CSS.escape(old.dataset.live)}"]`);
-    if (!part || part.innerHTML === old.dataset.was || isTypedInto(old)) continue;
+    if (!part || part.innerHTML === (before.get(old) ?? old.innerHTML) || isTypedInto(old)) continue;
     replace(old, part);
   }
 }
@@ -20,7 +22,7 @@ function replace(old, part) {
   const isOpen = [...old.querySelectorAll("details")].map((each) => each.open);
   const scrolled = [...old.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
   const known = new Set([...old.querySelectorAll("tr[id]")].map((each) => each.id));
-  old.dataset.was = part.innerHTML;
+  before.set(old, part.innerHTML);
   old.className = part.className;
   // The element itself stays, so that those who listen hear what is new in it.
   old.replaceChildren(...part.childNodes);

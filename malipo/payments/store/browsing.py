@@ -116,13 +116,17 @@ async def _look(
 
 
 async def stream(
-    read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]], merchant_id: str, wanted: Filter
+    read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]],
+    merchant_id: str,
+    wanted: Filter,
+    *,
+    size: int = _PIECE,
 ) -> AsyncIterator[list[Transaction]]:
     """Everything that fits, newest first, in pieces, each with its own short look at the database."""
     before: str | None = None
     while True:
         piece: Page = await read(
-            lambda connection: page(connection, merchant_id, wanted, before=before, limit=_PIECE)  # noqa: B023
+            lambda connection: page(connection, merchant_id, wanted, before=before, limit=size)  # noqa: B023
         )
         if piece.transactions:
             yield piece.transactions

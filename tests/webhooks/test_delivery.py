@@ -1,0 +1,88 @@
+"""What a try does to a delivery, cell by cell, written by hand."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from malipo.webhooks.delivery import Attempt, Delivery, State
+
+NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
+KEY = ("wh_1", "evt_1")
+RETRIES = (30, 300)
+TOOK = timedelta(milliseconds=1500)
+
+OURS, THEIRS = "clm_ours", "clm_theirs"
+
+
+def _attempt(status: int | None, claim: str = OURS) -> Attempt:
+    error = None if status is not None else "no answer within 10 s"
+    return Attempt(KEY, claim, "att_1", NOW, 1500, status, (), b"", error)
+
+
+def _delivery(state: State = State.PENDING, tries: int = 0, claim: str | None = OURS) -> Delivery:
+    return Delivery(KEY, state, tries, NOW - timedelta(hours=1), claim)
+
+
+@pytest.mark.parametrize(
+    ("status", "is_success"),
+    [
+        *((status, True) for status in (200, 201, 202, 204, 226, 299)),
+        *((status, False) for status in (100, 101, 199, 300, 301, 304, 400, 401, 404, 408, 410, 429, 500, 503, 599)),
+        (None, False),
+    ],
+)
+def test_only_2xx_is_a_success(status: int | None, is_success: bool) -> None:
+    assert _attempt(status).is_success is is_success
+    assert _attempt(status).is_gone is (status == 410)
+
+
+def test_a_status_of_an_answer_that_broke_off_is_no_success() -> None:
+    broken = replace(_attempt(200), error="the answer broke off")
+    assert not broken.is_success
+    assert not replace(broken, status=410).is_gone
+
+
+@pytest.mark.parametrize(
+    ("tries", "expected"),
+    [
+        (0, {"tries": 1, "due_at": NOW + TOOK + timedelta(seconds=30)}),
+        (1, {"tries": 2, "due_at": NOW + TOOK + timedelta(seconds=300)}),
+        (2, {"tries": 3, "state": State.EXHAUSTED}),
+        (9, {"tries": 10, "state": State.EXHAUSTED}),
+    ],
+)
+def test_a_failure_is_tried_again_after_it_ended_until_the_delays_are_used_up(
+    tries: int, expected: dict[str, Any]
+) -> None:
+    for status in (500, 404, None):
+        before = _delivery(tries=tries)
+        assert before.after(_attempt(status), RETRIES) == replace(before, claim=None, **expected)
+
+
+def test_a_receiver_that_is_gone_is_not_tried_again() -> None:
+    before = _delivery()
+
+    assert before.after(_attempt(410), RETRIES) == replace(before, state=State.EXHAUSTED, tries=1, claim=None)
+
+
+@pytest.mark.parametrize("claim", [OURS, THEIRS, None], ids=["ours", "somebody else's", "nobody's"])
+@pytest.mark.parametrize("state", [State.PENDING, State.EXHAUSTED])
+def test_a_success_counts_whoever_has_it_now(state: State, claim: str | None) -> None:
+    before = _delivery(state, 2, claim)
+
+    assert before.after(_attempt(204), RETRIES) == replace(before, state=State.DELIVERED, tries=3, claim=None)
+
+
+@pytest.mark.parametrize("status", [500, 410, None])
+def test_a_failure_of_a_claim_that_has_ended_changes_nothing(status: int | None) -> None:
+    for before in (_delivery(claim=THEIRS), _delivery(claim=None), _delivery(State.EXHAUSTED, 3, None)):
+        assert before.after(_attempt(status), RETRIES) == before
+
+
+@pytest.mark.parametrize("status", [200, 500, 410, None])
+def test_what_is_delivered_stays_so(status: int | None) -> None:
+    before = _delivery(State.DELIVERED, 1, None)
+
+    assert before.after(_attempt(status), RETRIES) == before

@@ -1,0 +1,141 @@
+"""What was told gets its place, and a delivery for everybody who wants to hear it, in one commit."""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from malipo import clock
+from malipo.outbox.event import Event
+from malipo.outbox.store import Fact
+from malipo.webhooks import register
+from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
+from tests.conftest import NOBODY
+from tests.journeys.market import Market, market
+
+URL = "http://127.0.0.1:9/"
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+PENDING, CANCELLED = Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED
+
+
+def _fact(id_: str, merchant_id: str, event: Event) -> Fact:
+    return Fact(id_, merchant_id, "txn_1", event, "{}", NOW)
+
+
+def _endpoint(id_: str, merchant_id: str, *events: Event) -> Endpoint:
+    return Endpoint(id=id_, merchant_id=merchant_id, url=URL, events=events, is_active=True, secret=b"", created_at=NOW)
+
+
+def test_each_fact_goes_to_each_endpoint_of_its_merchant_that_wants_it_in_the_facts_order() -> None:
+    facts = [_fact("1", "a", PENDING), _fact("2", "b", PENDING), _fact("3", "a", CANCELLED), _fact("4", "c", PENDING)]
+    listening = [_endpoint("all", "a", *Event), _endpoint("ends", "a", CANCELLED), _endpoint("b", "b", PENDING)]
+
+    found = [(fact.id, endpoint.id) for fact, endpoint in pairs(facts, listening)]
+
+    assert found == [("1", "all"), ("2", "b"), ("3", "all"), ("3", "ends")]
+
+
+@pytest.fixture
+async def place(database_url: str) -> AsyncIterator[Market]:
+    async with market(database_url) as place:
+        yield place
+
+
+async def _fan_out(place: Market, may_take: Callable[[str], bool] = lambda _: False, most: int = 100) -> FannedOut:
+    async with place.database.begin() as tx:
+        return await fan_out(tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=may_take, now=place.clock())
+
+
+async def _deliveries(place: Market) -> list[dict[str, Any]]:
+    return await place.rows(
+        """
+        SELECT d.*, e.number, e.body AS told, d.leased_until > now() AS is_leased
+        FROM deliveries d JOIN events e ON e.id = d.event_id ORDER BY e.merchant_id, e.number, d.endpoint_id
+        """
+    )
+
+
+async def test_only_those_are_told_who_listen_now(place: Market) -> None:
+    merchant, other = await place.merchant(), await place.merchant()
+    all_ = await place.register(merchant, URL)
+    ends = await place.register(merchant, URL, [CANCELLED])
+    paused, deleted = await place.register(merchant, URL), await place.register(merchant, URL)
+    stranger = await place.register(other, URL)
+    async with place.database.begin() as tx:
+        now = clock.now()
+        await register.change(tx, merchant.id, paused.id, url=None, events=None, is_active=False, actor=NOBODY, now=now)
+        await register.delete(tx, merchant.id, deleted.id, actor=NOBODY, now=now)
+    await place.take_back(await place.open(merchant))
+
+    done = await _fan_out(place)
+
+    assert (done.facts, done.taken, done.left) == (2, [], {all_.id, ends.id})
+    told = [(row["number"], row["event"], row["endpoint_id"]) for row in await _deliveries(place)]
+    assert told == [
+        (1, "payment.pending", all_.id),
+        (2, "payment.cancelled", all_.id),
+        (2, "payment.cancelled", ends.id),
+    ]
+    assert stranger.id not in {each for _, _, each in told}
+
+
+async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(place: Market) -> None:
+    merchant = await place.merchant()
+    stand = await place.register(merchant, URL, [PENDING])
+    await place.open(merchant, 5)
+    answers = iter([True, True, False])
+
+    done = await _fan_out(place, may_take=lambda _: next(answers))
+
+    # After the first that is left, nobody asks for more: an endpoint is not given the new before the old.
+    rows = await _deliveries(place)
+    assert [row["claim"] for row in rows] == ["clm_1", "clm_1", None, None, None]
+    assert [row["is_leased"] for row in rows] == [True, True, None, None, None]
+    assert {(row["state"], row["tries"]) for row in rows} == {("PENDING", 0)}
+    assert [(each.endpoint.id, each.event_id, each.body, each.claim) for each in done.taken] == [
+        (stand.id, row["event_id"], row["told"], "clm_1") for row in rows[:2]
+    ]
+    assert done.left == {stand.id}
+
+
+async def test_an_endpoint_without_room_leaves_the_others_theirs(place: Market) -> None:
+    merchant = await place.merchant()
+    full, free = await place.register(merchant, URL, [PENDING]), await place.register(merchant, URL, [PENDING])
+    await place.open(merchant, 3)
+
+    done = await _fan_out(place, may_take=lambda endpoint_id: endpoint_id == free.id)
+
+    assert [each.endpoint.id for each in done.taken] == [free.id] * 3
+    assert done.left == {full.id}
+
+
+async def test_events_that_nobody_listens_to_have_their_places_too(place: Market) -> None:
+    merchant = await place.merchant()
+    await place.open(merchant, 5)
+
+    assert [(await _fan_out(place, most=2)).facts for _ in range(4)] == [2, 2, 1, 0]
+    numbers = await place.rows("SELECT number FROM events ORDER BY number")
+    assert [row["number"] for row in numbers] == [1, 2, 3, 4, 5]
+    assert await _deliveries(place) == []
+
+
+class _TakenBack(Exception):  # noqa: N818
+    """Ends a transaction without a trace."""
+
+
+async def test_a_place_is_given_with_its_deliveries_or_not_at_all(place: Market) -> None:
+    merchant = await place.merchant()
+    await place.register(merchant, URL)
+    await place.open(merchant)
+
+    with pytest.raises(_TakenBack):
+        async with place.database.begin() as tx:
+            await fan_out(tx, most=1, claim_id="clm_1", lease_seconds=60, may_take=lambda _: True, now=place.clock())
+            raise _TakenBack
+    assert await place.rows("SELECT FROM feeds") == []
+    assert await _deliveries(place) == []
+
+    assert (await _fan_out(place)).facts == 1
+    assert [row["number"] for row in await _deliveries(place)] == [1]
