@@ -15,6 +15,7 @@ from malipo.cli.listening.access import Access
 from malipo.cli.listening.stage import Stage
 from malipo.cli.trigger import SCENES, play
 from malipo.errors import Impossible
+from malipo.networks.contract import Type
 from malipo.outbox.event import Event
 from tests.cli.test_listen import serving
 from tests.journeys.terminal import Said, malipo
@@ -187,3 +188,15 @@ async def test_a_payment_that_the_simulator_never_sees_is_taken_back_or_said_lou
     asked = (await town.api("GET", "/v1/payments")).body["transactions"]
     assert [each["status"] for each in asked][1:] == ["FAILED", "CANCELLED"]
     assert len(asked) == 3, "not one more"
+
+
+async def test_that_the_simulator_has_seen_the_phone_before_proves_nothing(town: Town) -> None:
+    phone = "+255754000001"
+    asked = {"amount": 1000, "channel": "MPESA", "buyerPhone": phone}
+    async with aiohttp.ClientSession() as http:
+        access = Access(town.api.url, town.merchant.key)
+        patient, hasty = Stage(http, access, town.sim.url), Stage(http, access, town.sim.url, patience_seconds=0.2)
+        async with a_worker(town):
+            await patient.until_seen(await patient.take(Type.COLLECTION, asked), phone)
+        with pytest.raises(Impossible, match="did not leave the service"):
+            await hasty.until_seen(await hasty.take(Type.COLLECTION, asked), phone)

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import ids
 from malipo.payments import record
@@ -137,9 +137,8 @@ async def _told_late(place: Market, at: datetime) -> None:
     merchant_id = (await place.rows("SELECT id FROM merchants"))[0]["id"]
     draft = order(merchant_id, Type.COLLECTION, 1000).draft
     assert draft is not None
-    values: dict[str, Any] = {name: getattr(draft, name) for name in draft.__struct_fields__}
     async with place.database.begin() as tx:
-        await record.open_all(tx, [type(draft)(**values | {"created_at": at})], {}, now=at)
+        await record.open_all(tx, [replace(draft, created_at=at)], {}, now=at)
 
 
 async def test_what_is_kept_of_a_feed_has_no_gap_even_if_its_times_are_not_in_order(place: Market, hand: Hand) -> None:

@@ -8,6 +8,7 @@ let pause = 5_000;
 let due = null;
 let last = 0;
 let hasListened = false;
+let isFetching = false;
 
 function listen() {
   if (source || document.hidden) return;
@@ -44,12 +45,16 @@ function soon() {
 
 async function fetchAnew() {
   last = Date.now();
+  due = null;
+  if (document.hidden) return;
+  if (isFetching || document.querySelector('[data-live][aria-busy="true"]')) return soon(); // One at a time.
+  isFetching = true;
   try {
-    if (!document.hidden) await refresh(location.href);
+    await refresh(location.href);
   } catch {
     tryLater(); // The page as it is stays; reloading it says what is the matter.
   }
-  due = null;
+  isFetching = false;
 }
 
 function sign(isOn) {

@@ -2,11 +2,15 @@
 // Focus, open details and scrolled tables stay as they are; what somebody types into is left alone.
 
 const before = new WeakMap(); // what each part was last, as it was sent
+let turn = 0;
 
 export async function refresh(url, signal) {
+  const mine = ++turn;
   const response = await fetch(url, { credentials: "same-origin", cache: "no-store", signal });
   if (!response.ok || response.redirected) throw new Error("not this page any more");
-  swap(new DOMParser().parseFromString(await response.text(), "text/html"));
+  const text = await response.text();
+  // On a slow line answers overtake each other: only the one that was asked for last counts.
+  if (mine === turn) swap(new DOMParser().parseFromString(text, "text/html"));
 }
 
 function swap(fresh) {
