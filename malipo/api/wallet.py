@@ -1,22 +1,15 @@
 """/v1/wallet and its statement."""
 
-import csv
-import io
-from collections.abc import AsyncIterator
-from typing import Any
-
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
 from malipo.api.shapes import Form, pagination, success
 from malipo.fields import Fields
-from malipo.ledger.statement import Filter, Kind, Line
+from malipo.ledger.statement import COLUMNS, Filter, Kind, csv_of, row_of
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.admit import Admitted
 from malipo.service import Service
-
-_COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")
 
 
 async def retrieve(service: Service, caller: Admitted, request: Request) -> Response:
@@ -42,22 +35,9 @@ async def list_entries(service: Service, caller: Admitted, request: Request) -> 
     if form is Form.CSV:
         pieces = statement.stream(service.read, caller.merchant_id, wanted)
         headers = {"Content-Disposition": 'attachment; filename="statement.csv"'}
-        return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
+        return StreamingResponse(csv_of(pieces), media_type="text/csv; charset=utf-8", headers=headers)
     total, lines = await service.read_snapshot(
         lambda connection: statement.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
     )
-    entries = [_shown(line) for line in lines]
+    entries = [dict(zip(COLUMNS, row_of(line), strict=True)) for line in lines]
     return success({"entries": entries, "pagination": pagination(total, page=page, limit=limit)})
-
-
-def _shown(line: Line) -> dict[str, Any]:
-    values = (line.number, line.kind, line.change, line.balance, line.cause_id, line.reference, clock.iso(line.at))
-    return dict(zip(_COLUMNS, values, strict=True))
-
-
-async def _csv(pieces: AsyncIterator[list[Line]]) -> AsyncIterator[str]:
-    yield ",".join(_COLUMNS) + "\r\n"
-    async for lines in pieces:
-        text = io.StringIO()
-        csv.DictWriter(text, _COLUMNS).writerows(_shown(line) for line in lines)
-        yield text.getvalue()

@@ -17,7 +17,7 @@ from malipo.networks.contract import Channel
 from malipo.payments.store import browsing, transactions
 from malipo.payments.store.browsing import MOST_LOOKED_THROUGH, Page
 from malipo.payments.store.listing import Filter
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Status, Type
 
 PATH = "/dashboard/transactions"
 FILTERS = ("search", "status", "type", "channel", "from", "to")
@@ -69,7 +69,6 @@ async def show(visit: Visit) -> Response:
         typed=asked.typed,
         problems=mistakes.in_words(visit.words, asked.fields),
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
-        way_of=_way_of,
         looked_through=f"{MOST_LOOKED_THROUGH:,}",
         older=_link(asked, before=page.older) if page.older else None,
         newer=_link(asked, after=page.newer) if page.newer else None,
@@ -98,15 +97,6 @@ def _whole_name(wanted: Filter) -> str | None:
         return wanted.search
     reference = wanted.search.upper()
     return reference if _WHOLE_REFERENCE.fullmatch(reference) else None
-
-
-def _way_of(transaction: Transaction) -> str | None:
-    """Which way the money goes; of what moved none there is nothing to say."""
-    if transaction.status in (Status.FAILED, Status.CANCELLED):
-        return None
-    if transaction.type is Type.DISBURSEMENT:
-        return "out"
-    return "in" if transaction.status is Status.COMPLETED else None
 
 
 def _link(asked: Asked, **key: str) -> str:

@@ -71,6 +71,7 @@ async def check(connection: Conn) -> list[Finding]:
         *await _wrong_channels(connection),
         *await _wrong_events(connection),
         *await _wrong_feeds(connection),
+        *await _wrong_totals(connection),
         *await _lost_keys(connection),
         *await _idle(connection),
         *await _wrong_contradictions(connection),
@@ -147,6 +148,48 @@ async def _wrong_feeds(connection: Conn) -> list[Finding]:
         """
     )
     return [Finding("events in the feed", row["merchant_id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _wrong_totals(connection: Conn) -> list[Finding]:
+    """Totals held against transactions. An end whose event has no place in the feed yet is not counted yet."""
+    rows = await connection.fetch(
+        """
+        WITH expected AS (
+            SELECT t.merchant_id, (t.ended_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, t.type, t.channel,
+                   count(*) FILTER (WHERE t.status = 'COMPLETED') AS completed,
+                   count(*) FILTER (WHERE t.status = 'FAILED') AS failed,
+                   count(*) FILTER (WHERE t.status = 'CANCELLED') AS cancelled,
+                   coalesce(sum(t.amount) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS amount,
+                   coalesce(sum(t.fee) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS fees,
+                   coalesce(sum(extract(epoch FROM t.ended_at - t.created_at)) FILTER (WHERE t.status = 'COMPLETED'), 0)
+                       ::float8 AS seconds
+            FROM transactions t
+            WHERE t.ended_at IS NOT NULL AND NOT EXISTS (
+                SELECT FROM events e
+                WHERE e.number IS NULL AND e.merchant_id = t.merchant_id AND e.transaction_id = t.id
+                  AND e.event <> 'payment.pending')
+            GROUP BY 1, 2, 3, 4
+        )
+        SELECT merchant_id, day, type, channel, e.amount AS computed, d.amount AS stored
+        FROM expected e FULL JOIN daily_totals d USING (merchant_id, day, type, channel)
+        WHERE (coalesce(e.completed, 0), coalesce(e.failed, 0), coalesce(e.cancelled, 0), coalesce(e.amount, 0),
+               coalesce(e.fees, 0))
+              IS DISTINCT FROM
+              (coalesce(d.completed, 0), coalesce(d.failed, 0), coalesce(d.cancelled, 0), coalesce(d.amount, 0),
+               coalesce(d.fees, 0))
+           OR abs(coalesce(e.seconds, 0) - coalesce(d.seconds, 0)) > 0.01
+        ORDER BY 1, 2, 3, 4 LIMIT 100
+        """
+    )
+    return [
+        Finding(
+            "daily total",
+            f"{row['merchant_id']} {row['day']} {row['type']} {row['channel']}",
+            row["stored"],
+            row["computed"],
+        )
+        for row in rows
+    ]
 
 
 async def _lost_keys(connection: Conn) -> list[Finding]:

@@ -21,7 +21,7 @@ import aiohttp
 from yarl import URL
 
 from malipo.webhooks import address
-from malipo.webhooks.lines import Lines, Exchange, exchange_under_way
+from malipo.webhooks.lines import Exchange, Lines, exchange_under_way
 from malipo.webhooks.names import Names
 from malipo.webhooks.reasons import in_words
 from malipo.webhooks.url import host_of, problem_with
@@ -127,7 +127,8 @@ class Post:
             session = aiohttp.ClientSession(
                 connector=Lines(names, self._socket, self._ssl),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=("Accept-Encoding", "User-Agent"),
+                headers={"User-Agent": "malipo"},  # Many a firewall refuses those who do not say who they are.
+                skip_auto_headers=("Accept-Encoding",),
                 auto_decompress=False,
                 read_bufsize=_MOST_BYTES,
                 max_headers=_MOST_HEADERS,

@@ -441,6 +441,7 @@ async def test_it_is_sent_as_it_was_given_and_with_little_else(post: Post, telle
     assert request.body == BODY
     assert dict(request.headers) == {
         "Host": f"127.0.0.1:{teller.port}",
+        "User-Agent": "malipo",
         "Accept": "*/*",
         "Content-Length": str(len(BODY)),
         **SENT,

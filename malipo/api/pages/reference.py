@@ -74,6 +74,15 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
+class Sent:
+    """What merchants receive: headers and fields, which all events share, and the body of each."""
+
+    headers: Sequence[Field]
+    fields: Sequence[Field]
+    examples: Sequence[Example]
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
     name: str
     statuses: tuple[str, ...]
@@ -94,6 +103,7 @@ def page(contract: Schema, limits: Mapping[RateClass, int]) -> str:
         lead=lead,
         topics=topics,
         areas=[reader.area(tag) for tag in contract["tags"]],
+        sent=reader.sent(),
         codes=reader.codes(),
         base_url=BASE_URL,
     )
@@ -113,6 +123,18 @@ class _Reader:
             if tag["name"] in operation["tags"]
         ]
         return Area(tag["name"], tag["description"], operations)
+
+    def sent(self) -> Sent:
+        operations = [methods["post"] for methods in self._contract["webhooks"].values()]
+        bodies = [each["requestBody"]["content"]["application/json"] for each in operations]
+        return Sent(
+            [self._parameter(self._schemas.resolved(each)) for each in operations[0]["parameters"]],
+            list(self._schemas.fields(bodies[0]["schema"]["properties"]["transaction"], "transaction.")),
+            [
+                Example(f"{body['example']['event']} · {each['summary']}", words.pretty(body["example"]), is_json=True)
+                for each, body in zip(operations, bodies, strict=True)
+            ],
+        )
 
     def codes(self) -> list[Code]:
         """Every code with the statuses that carry it, in their order."""

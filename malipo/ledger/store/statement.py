@@ -5,6 +5,7 @@ look at the database, and still be one statement: the lines up to the number tha
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from malipo.db import Conn, Row
@@ -13,6 +14,8 @@ from malipo.ledger.entry import Account
 from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
 
 _PIECE = 1000
+# How far the clocks of those who write lines may differ.
+_SKEW = timedelta(minutes=5)
 
 _LINES = """
     SELECT m.wallet_line, m.source, m.target, m.amount, m.wallet_after, m.cause_id, m.at,
@@ -37,6 +40,39 @@ async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int,
         (page - 1) * limit,
     )
     return total, [_line(row) for row in rows]
+
+
+async def before(
+    connection: Conn, merchant_id: str, wanted: Filter, *, number: int | None = None, limit: int
+) -> list[Line]:
+    """The newest lines below a number, newest first. As quick far back as at the end: nothing is counted or skipped."""
+    where = _where(merchant_id, wanted)
+    if wanted.first is not None:
+        where.add("m.wallet_line > {}", await _last_until(connection, merchant_id, wanted.first - _SKEW))
+    if wanted.last is not None:
+        where.add("m.wallet_line <= {}", await _last_until(connection, merchant_id, wanted.last + _SKEW))
+    where.add("m.wallet_line < {}", number)
+    rows = await connection.fetch(f"{_LINES} WHERE {where} ORDER BY m.wallet_line DESC LIMIT {limit:d}", *where.values)
+    return [_line(row) for row in rows]
+
+
+async def _last_until(connection: Conn, merchant_id: str, moment: datetime) -> int:
+    """The last line up to a time, give or take the clocks. Lines have no gaps, so it is found by halving."""
+    number = await connection.fetchval(
+        """
+        WITH RECURSIVE halved (low, high) AS (
+            SELECT 0::bigint, lines + 1 FROM wallets WHERE merchant_id = $1
+            UNION ALL
+            SELECT CASE WHEN m.at <= $2 THEN middle ELSE low END, CASE WHEN m.at <= $2 THEN high ELSE middle END
+            FROM (SELECT low, high, (low + high) / 2 AS middle FROM halved WHERE high - low > 1) h
+            JOIN moves m ON m.merchant_id = $1 AND m.wallet_line = middle
+        )
+        SELECT max(low) FROM halved
+        """,
+        merchant_id,
+        moment,
+    )
+    return int(number)
 
 
 async def stream(

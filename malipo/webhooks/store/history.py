@@ -99,6 +99,24 @@ async def _find_tries(connection: Conn, endpoint_id: str, event_ids: Collection[
     return tries
 
 
+async def count_exhausted(connection: Conn, merchant_id: str, *, since: datetime, most: int) -> dict[str, int]:
+    """How many events of since a time each endpoint was given up on, by the endpoint's id; at most so many of each."""
+    rows = await connection.fetch(
+        """
+        SELECT e.id, d.count FROM endpoints e CROSS JOIN LATERAL (
+            SELECT count(*) AS count FROM (
+                SELECT FROM deliveries WHERE endpoint_id = e.id AND state = 'EXHAUSTED' AND event_id >= $2 LIMIT $3
+            ) given_up
+        ) d
+        WHERE e.merchant_id = $1 AND e.deleted_at IS NULL AND d.count > 0 ORDER BY e.id
+        """,
+        merchant_id,
+        ids.first_of("evt_", clock.milliseconds(since)),
+        most,
+    )
+    return {row["id"]: row["count"] for row in rows}
+
+
 async def find_states(connection: Conn, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, int]]:
     """The state of deliveries, and how often each was tried."""
     rows = await connection.fetch(
