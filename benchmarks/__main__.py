@@ -81,6 +81,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=(50, 1000),
         help=f"that the 1,000 endpoints belong to, 20 or 1 each ({WebhooksPlan.merchants})",
     )
+    of_webhooks.add_argument(
+        "--servers",
+        type=int,
+        choices=(1, 1000),
+        help=f"that the endpoints are on; of 1000, each has an address of its own, on Linux ({WebhooksPlan.servers})",
+    )
     return parser
 
 

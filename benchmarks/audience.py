@@ -33,6 +33,14 @@ class Audience:
 
     merchants: int
     is_mixed: bool
+    servers: int = 1
+
+    @property
+    def addresses(self) -> list[str]:
+        """One for all, or one for each: then no two endpoints share a connection. All of 127.… is this machine."""
+        if self.servers == 1:
+            return ["127.0.0.1"]
+        return [f"127.0.{place // 250 + 1}.{place % 250 + 1}" for place in range(self.servers)]
 
     @property
     def endpoints_each(self) -> int:
@@ -63,13 +71,13 @@ class Audience:
 
     async def register(self, url: str, *, port: int, secret_key: str) -> None:
         """All of them, sealed as the worker will open them."""
-        seal, now = Seal(secret_key), clock.now()
+        seal, now, addresses = Seal(secret_key), clock.now(), self.addresses
         async with Database.opened(url, size=1) as opened, opened.begin() as tx:
             for place in range(ENDPOINTS):
                 await register(
                     tx,
                     database.merchant(place // self.endpoints_each + 1),
-                    url=f"http://127.0.0.1:{port}{self.path(place)}",
+                    url=f"http://{addresses[place % self.servers]}:{port}{self.path(place)}",
                     events=[Event.PAYMENT_COMPLETED],
                     seal=seal,
                     actor=_NOBODY,

@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +36,7 @@ http {{
     access_log {log} arrival buffer=64k flush=100ms;
     keepalive_requests 1000000;
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        {listen}
         location = /ready {{ access_log off; return 200; }}
         location /healthy/ {{ return 200; }}
         location /failing/ {{ return 500; }}
@@ -53,17 +53,21 @@ class Receiver:
 
 
 @contextmanager
-def receiver(folder: Path) -> Iterator[Receiver]:
+def receiver(folder: Path, addresses: Sequence[str]) -> Iterator[Receiver]:
     program = _program()
     assert program is not None, "need_nginx comes first"
     port = free_port()
     with socket.create_server(("127.0.0.1", 0), backlog=4096) as hole:
-        (folder / "nginx.conf").write_text(
-            _CONFIGURATION.format(connections=_MOST_CONNECTIONS, log=_LOG, port=port, hole=hole.getsockname()[1])
+        configuration = _CONFIGURATION.format(
+            connections=_MOST_CONNECTIONS,
+            log=_LOG,
+            listen=" ".join(f"listen {address}:{port} backlog=4096;" for address in addresses),
+            hole=hole.getsockname()[1],
         )
+        (folder / "nginx.conf").write_text(configuration)
         (folder / _LOG).unlink(missing_ok=True)
         command = [program, "-p", str(folder), "-c", "nginx.conf", "-e", "nginx.log"]
-        with started(command, {}, folder / "nginx.out", answers(port, "/ready"), port) as running:
+        with started(command, {}, folder / "nginx.out", answers(port, "/ready", addresses[0]), port) as running:
             yield Receiver(running, folder / _LOG)
 
 

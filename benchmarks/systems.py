@@ -142,11 +142,11 @@ def started(
             process.wait()
 
 
-def answers(port: int, path: str) -> Callable[[], bool]:
+def answers(port: int, path: str, address: str = "127.0.0.1") -> Callable[[], bool]:
     """Ready when a GET is answered with 200."""
 
     def is_ready() -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        connection = http.client.HTTPConnection(address, port, timeout=5)
         try:
             connection.request("GET", path)
             return connection.getresponse().status == 200

@@ -32,6 +32,7 @@ class Plan:
     events: int = 20  # that wait for each endpoint at first
     warm_up_events: int = 3
     merchants: int = ENDPOINTS
+    servers: int = 1
 
 
 QUICK = Plan(rounds=1, seconds=5, events=6, warm_up_events=2)
@@ -100,7 +101,7 @@ def measure(plan: Plan, say: Say) -> Report:
             for system in runs:
                 say(f"round {number} of {plan.rounds}: {system} ...")
                 busy.append(systems.busy_percent())
-                audience = Audience(plan.merchants, is_mixed=system == MIXED)
+                audience = Audience(plan.merchants, is_mixed=system == MIXED, servers=plan.servers)
                 run = _measure(plan, audience, half, url, Path(folder))
                 half = half or run.pile.per_second / 2
                 runs[system].append(run)
@@ -110,7 +111,7 @@ def measure(plan: Plan, say: Say) -> Report:
 def _measure(plan: Plan, audience: Audience, half: float | None, server_url: str, folder: Path) -> Run:
     url = asyncio.run(database.create(server_url, "bench", merchants=plan.merchants))
     try:
-        with receiver(folder) as received:
+        with receiver(folder, audience.addresses) as received:
             asyncio.run(audience.register(url, port=received.nginx.port, secret_key=systems.SECRET_KEY))
             arrivals = Arrivals(audience, received.log)
             with systems.worker(url, folder) as worker:

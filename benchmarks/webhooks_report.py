@@ -20,7 +20,7 @@ _LABELS = {MIXED: "5 % hang, 5 % fail"}
 
 def run(options: Any, say: Say) -> Told:
     plan = QUICK if options.quick else Plan()
-    asked = changes(options, "rounds", "seconds", "events", "merchants")
+    asked = changes(options, "rounds", "seconds", "events", "merchants", "servers")
     report = webhooks.measure(replace(plan, **asked), say)
     return Told(_value(report), _text(report))
 

@@ -33,6 +33,10 @@ SENTENCES = {
     "too_many_keys": "There are as many keys as there may be. Revoke one first.",
     "too_many_webhooks": "There are as many endpoints as there may be. Delete one first.",
     "webhook_inactive": "The endpoint is paused. Resume it first.",
+    "no_rotation": "The secret is not being changed.",
+    "url_invalid": "This address will not do.",
+    "last_owner": "Your business needs an owner. Make somebody else one first.",
+    "email_taken": "This email already has an account.",
     "rotation_under_way": "The secret is being changed already. Finish that first.",
 }
 _GENERAL = "This is not right."

@@ -6,4 +6,11 @@ NOTICES = {
     "payment-made": "It is taken in. Below you see how it goes on.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",
     "payment-cancelled": "It is cancelled.",
+    "key-revoked": "The key is revoked. It no longer works.",
+    "webhook-changed": "It is saved.",
+    "webhook-paused": "It is paused. Nothing is sent there.",
+    "webhook-resumed": "It is on again.",
+    "webhook-deleted": "The endpoint is deleted.",
+    "rotation-finished": "Only the new secret signs from now on.",
+    "delivery-again": "It is on its way once more.",
 }

@@ -1,10 +1,268 @@
-"""The first page: money in and out, how the channels fare, the wallet, and what needs attention."""
+"""The first page: money in and out, how the channels fare, the wallet, and what needs attention.
 
+Sums come from the daily totals, so that they cost the same after a million payments as after ten. A payment is counted
+on the day on which it ended, in Dar es Salaam.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from urllib.parse import urlsplit
+
+from babel.dates import format_date
+from markupsafe import Markup
+from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.dashboard import draw
+from malipo import money
+from malipo.dashboard import charts, draw
+from malipo.dashboard.charts import Column, Labels, Point
+from malipo.dashboard.language import ZONE, Words
 from malipo.dashboard.visit import Visit
+from malipo.db import Conn
+from malipo.ledger.entry import Wallet
+from malipo.ledger.store import wallets
+from malipo.merchants.keys import StoredKey
+from malipo.merchants.store import keys
+from malipo.networks import store as networks
+from malipo.networks.connect import Route
+from malipo.networks.contract import Channel
+from malipo.networks.store import Down
+from malipo.origin import is_secure
+from malipo.outbox import totals
+from malipo.outbox.totals import Total
+from malipo.payments.store import browsing, dispatches
+from malipo.payments.store.listing import Filter
+from malipo.payments.transaction import Transaction, Type
+from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.store import endpoints, history
+
+SPANS = (7, 30, 90)  # days
+MOST_COUNTED = 1000
+_LATEST = 10
+_SLOW = timedelta(hours=1)
+_GIVEN_UP_DAYS = 7
+_EXPIRY = timedelta(days=14)
+
+Totals = Mapping[tuple[date, str, str], Total]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the page is drawn of, as it stood at one moment."""
+
+    totals: Totals
+    wallet: Wallet
+    latest: Sequence[Transaction]
+    endpoints: Sequence[Endpoint]
+    given_up: Mapping[str, int]
+    slow: Sequence[tuple[str, datetime]]
+    keys: Sequence[StoredKey]
+    down: Mapping[str, Down]
 
 
 async def show(visit: Visit) -> Response:
-    return draw.page(visit, "overview.html")
+    now = visit.service.clock()
+    today = now.astimezone(ZONE).date()
+    span = _span_in(visit.request.query_params.get("days", ""))
+    days = [today - timedelta(days=back) for back in reversed(range(span))]
+    seen = await visit.service.read_snapshot(lambda connection: _look(connection, visit.merchant_id, days[0], now))
+    return draw.page(
+        visit,
+        "overview.html",
+        today=[_sum(seen.totals, type_, [today]) for type_ in Type],
+        yesterday=[_sum(seen.totals, type_, [today - timedelta(days=1)]) for type_ in Type],
+        wallet=seen.wallet,
+        spans=SPANS,
+        span=span,
+        whole=[_sum(seen.totals, type_, days) for type_ in Type],
+        by_day=[(_day_name(visit.words, day), [_sum(seen.totals, type_, [day]) for type_ in Type]) for day in days],
+        by_channel=by_channel(seen.totals),
+        columns=_columns(visit.words, seen.totals, days),
+        line=_line(visit.words, seen.totals, days),
+        share=charts.share,
+        percent=percent,
+        tenths=tenths_of,
+        duration=lambda seconds: duration(visit.words, seconds),
+        attention=attention(seen, visit.service.networks.routes, now),
+        most_counted=MOST_COUNTED,
+        latest=seen.latest,
+        has_key=any(not _is_over(key, now) for key in seen.keys),
+        has_endpoint=bool(seen.endpoints),
+        base_url=_base_url(visit),
+        way_of=_way_of,
+    )
+
+
+async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) -> Seen:
+    last = now.astimezone(ZONE).date()
+    wallet, _ = await wallets.get(connection, merchant_id)
+    return Seen(
+        totals=await totals.find(connection, merchant_id, first=first, last=last),
+        wallet=wallet,
+        latest=(await browsing.page(connection, merchant_id, Filter(), limit=_LATEST)).transactions,
+        endpoints=await endpoints.find_all(connection, merchant_id),
+        given_up=await history.count_exhausted(
+            connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED
+        ),
+        slow=await dispatches.find_slow_payouts(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
+        keys=await keys.find_all(connection, merchant_id),
+        down=await networks.find_down(connection),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What somebody should look at, by what it is; all empty on a good day."""
+
+    down: Sequence[tuple[Channel, datetime]]  # and since when
+    switched_off: Sequence[tuple[str, datetime]]  # the endpoint's host, and when
+    failing: Sequence[tuple[str, datetime]]  # … and since when
+    given_up: Sequence[tuple[str, int]]  # … and how many
+    slow: Sequence[tuple[str, datetime]]  # payouts, and when they were sent
+    expiring: Sequence[StoredKey]
+    expired: Sequence[StoredKey]
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attention:
+    """Pure. A key that expired long ago is nobody's worry any more."""
+    hosts = {each.id: urlsplit(each.url).netloc for each in seen.endpoints}
+    ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
+    return Attention(
+        down=_channels_down(seen.down, routes),
+        switched_off=[(hosts[each.id], each.switched_off_at) for each in seen.endpoints if each.switched_off_at],
+        failing=[
+            (hosts[each.id], each.failing_since) for each in seen.endpoints if each.is_active and each.failing_since
+        ],
+        given_up=[(hosts[id_], count) for id_, count in seen.given_up.items() if id_ in hosts],
+        slow=seen.slow,
+        expiring=[key for key in ending if not _is_over(key, now)],
+        expired=[key for key in ending if _is_over(key, now)],
+    )
+
+
+def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> list[tuple[Channel, datetime]]:
+    since: dict[Channel, datetime] = {}
+    for (channel, _), name in routes.items():
+        if name in down:
+            since[channel] = min(down[name].since, since.get(channel, down[name].since))
+    return sorted(since.items())
+
+
+def by_channel(found: Totals) -> list[tuple[Channel, Type, Total]]:
+    """Every channel that something has ended on, collections before payouts."""
+    rows = [
+        (channel, type_, _added(total for (_, *key), total in found.items() if key == [type_, channel]))
+        for channel in Channel
+        for type_ in Type
+    ]
+    return [(channel, type_, total) for channel, type_, total in rows if _ended(total)]
+
+
+def tenths_of(total: Total) -> int | None:
+    """Of a percent: how many were completed of those that were completed or failed. Never rounded up to all of them."""
+    tried = total.completed + total.failed
+    return total.completed * 1000 // tried if tried else None
+
+
+def percent(tenths: int | None) -> str:
+    """`98.5%`; a dash where there is nothing to divide."""
+    if tenths is None:
+        return "–"
+    return f"{tenths // 10}.{tenths % 10}%" if tenths % 10 else f"{tenths // 10}%"
+
+
+def duration(words: Words, seconds: float) -> str:
+    """To the second below an hour, to the minute above it."""
+    whole = round(seconds)
+    if whole < 60:
+        return words("{seconds} s", seconds=whole)
+    if whole < 3600:
+        return words("{minutes} min {seconds} s", minutes=whole // 60, seconds=whole % 60)
+    return words("{hours} h {minutes} min", hours=whole // 3600, minutes=whole % 3600 // 60)
+
+
+def _columns(words: Words, found: Totals, days: Sequence[date]) -> Markup:
+    collected, paid = (_sum(found, type_, days) for type_ in Type)
+    labels = Labels(
+        "money",
+        words("Money in and out, day by day"),
+        words(
+            "From {first} to {last}: {came} came in and {went} went out.",
+            first=_day_name(words, days[0]),
+            last=_day_name(words, days[-1]),
+            came=money.display(collected.amount),
+            went=money.display(paid.amount),
+        ),
+    )
+    return charts.columns(labels, [_column(words, found, day) for day in days])
+
+
+def _column(words: Words, found: Totals, day: date) -> Column:
+    came, went = (_sum(found, type_, [day]).amount for type_ in Type)
+    tip = words(
+        "{day}: {came} in, {went} out", day=_day_name(words, day), came=money.display(came), went=money.display(went)
+    )
+    return Column(_short_day(words, day), came, went, tip)
+
+
+def _line(words: Words, found: Totals, days: Sequence[date]) -> Markup:
+    whole = tenths_of(_added(_sum(found, type_, days) for type_ in Type))
+    labels = Labels(
+        "success",
+        words("Success rate, day by day"),
+        words("Of all payments that were completed or failed, {percent} were completed.", percent=percent(whole)),
+    )
+    rates = [tenths_of(_added(_sum(found, type_, [day]) for type_ in Type)) for day in days]
+    return charts.line(
+        labels,
+        [
+            Point(_short_day(words, day), tenths, f"{_day_name(words, day)}: {percent(tenths)}")
+            for day, tenths in zip(days, rates, strict=True)
+        ],
+    )
+
+
+def _sum(found: Totals, type_: Type, days: Iterable[date]) -> Total:
+    return _added(total for day in days for channel in Channel if (total := found.get((day, type_, channel))))
+
+
+def _added(parts: Iterable[Total]) -> Total:
+    whole = Total()
+    for part in parts:
+        for name in Total.__slots__:
+            setattr(whole, name, getattr(whole, name) + getattr(part, name))
+    return whole
+
+
+def _ended(total: Total) -> int:
+    return total.completed + total.failed + total.cancelled
+
+
+def _span_in(text: str) -> int:
+    return int(text) if text in map(str, SPANS) else SPANS[1]
+
+
+def _is_over(key: StoredKey, now: datetime) -> bool:
+    return key.expires_at is not None and key.expires_at <= now
+
+
+def _day_name(words: Words, day: date) -> str:
+    return str(format_date(day, "d MMM y", locale=words.language))
+
+
+def _short_day(words: Words, day: date) -> str:
+    return str(format_date(day, "d MMM", locale=words.language))
+
+
+def _base_url(visit: Visit) -> str:
+    request: Request = visit.request
+    scheme = "https" if is_secure(request, visit.service.settings.trusted_proxies) else "http"
+    return f"{scheme}://{request.url.netloc}"
+
+
+def _way_of(transaction: Transaction) -> str:
+    return "in" if transaction.type is Type.COLLECTION else "out"

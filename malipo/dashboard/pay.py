@@ -141,7 +141,7 @@ async def _form(
     status: int = 200,
 ) -> Response:
     wallet, _ = await visit.service.read(lambda connection: wallets.get(connection, visit.merchant_id))
-    return draw.page(
+    page = draw.page(
         visit,
         "pay.html",
         status=400 if problems else status,
@@ -153,6 +153,7 @@ async def _form(
         available=wallet.available,
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
     )
+    return _kept(page)
 
 
 def _confirm(
@@ -165,7 +166,7 @@ def _confirm(
     problem: str | None = None,
     status: int = 200,
 ) -> Response:
-    return draw.page(
+    page = draw.page(
         visit,
         "pay_confirm.html",
         status=status,
@@ -178,6 +179,13 @@ def _confirm(
         usual=_usual_network(draft),
         problem=problem,
     )
+    return _kept(page)
+
+
+def _kept(page: Response) -> Response:
+    """Whoever goes back finds the form with its key and what they typed, and not a browser's page about resending."""
+    page.headers["Cache-Control"] = "private, no-cache"
+    return page
 
 
 def _usual_network(draft: Transaction) -> str | None:

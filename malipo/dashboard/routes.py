@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.dashboard import entrance, export, live, overview, pay, transaction, transactions
+from malipo.dashboard import entrance, export, live, overview, pay, transaction, transactions, wallet
 from malipo.dashboard.visit import Visit
 from malipo.merchants.people import Right
 
@@ -29,6 +29,9 @@ PAGES = [
     Page("POST", "/dashboard/language", entrance.choose_language, None),
     Page("GET", "/dashboard/live", live.stream, Right.LOOK),
     Page("GET", "/dashboard", overview.show, Right.LOOK),
+    Page("GET", "/dashboard/wallet", wallet.show, Right.LOOK),
+    Page("GET", "/dashboard/wallet.csv", wallet.download, Right.LOOK),
+    Page("GET", "/dashboard/wallet/print", wallet.show_paper, Right.LOOK),
     Page("GET", "/dashboard/transactions", transactions.show, Right.LOOK),
     Page("GET", "/dashboard/transactions.csv", export.send, Right.LOOK),
     Page("GET", "/dashboard/transactions/{id}", transaction.show, Right.LOOK),

@@ -44,7 +44,7 @@ from malipo.webhooks import register
 from malipo.webhooks.delivery import State
 from malipo.webhooks.store import history
 from tests.api.conftest import bring, created
-from tests.api.published import CONTRACT, OPERATIONS, Schema, examples_of, faults, loose, operations, resolved
+from tests.api.published import CONTRACT, OPERATIONS, SENT, Schema, examples_of, faults, loose, operations, resolved
 from tests.conftest import (
     COLLECTION,
     NO_LIMITS,
@@ -529,6 +529,13 @@ def test_the_page_shows_every_route_and_every_error_code(world: World) -> None:
     assert codes <= set(ids)
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
     assert f"BASE_URL=&#34;{world.url}&#34;" in page
+
+
+def test_the_page_shows_what_merchants_receive(world: World) -> None:
+    page = requests.get(f"{world.url}/docs", timeout=10).text
+    shown = html.unescape(re.sub("<[^>]*>", "", page.split('id="received"')[1].split("</section>")[0]))
+    assert [event for event in SENT if f'"event": "{event}"' not in shown] == []
+    assert [name for name in map(resolved, SENT[TEST_EVENT]["parameters"]) if name["name"] not in shown] == []
 
 
 def test_the_page_asks_no_other_host_for_anything_and_runs_no_script(world: World) -> None:

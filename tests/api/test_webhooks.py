@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import hashlib
+import hmac
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -417,22 +419,39 @@ async def test_what_was_never_begun_is_not_finished(desk: Desk) -> None:
     assert is_refused(await desk("POST", f"/{endpoint['id']}/rotate-secret/finish"), 409, "no_rotation")
 
 
-async def test_a_change_of_the_secret_ends_by_itself_after_24_hours(postgres: str, template: str) -> None:
+async def test_a_change_of_the_secret_ends_by_itself_after_24_hours(
+    postgres: str, template: str, shop: Receiver
+) -> None:
     hand = Hand()
     own = await create_database(postgres, template)
-    async with market(own, clock=hand) as here, door(here) as gate:
+    async with market(own, clock=hand) as here, door(here) as gate, here.a_worker():
         desk = Desk(gate, await here.merchant())
-        endpoint = await desk.register(URL)
+        endpoint = await desk.register(shop.url("/"))
         at, shown = f"/{endpoint['id']}", await desk.shown(endpoint["id"])
-        await desk("POST", f"{at}/rotate-secret")
+        new = (await desk("POST", f"{at}/rotate-secret")).body["endpoint"]["secret"]
         hand.move(timedelta(hours=23, minutes=59))
         assert (await desk("POST", f"{at}/rotate-secret")).status == 409
+        await desk("POST", f"{at}/test")
 
         hand.move(timedelta(minutes=1))
 
+        await desk("POST", f"{at}/test")
         assert await desk.shown(endpoint["id"]) == shown
         assert (await desk("POST", f"{at}/rotate-secret/finish")).status == 200, "it has ended already, as was asked"
         assert (await desk("POST", f"{at}/rotate-secret")).status == 200
+    assert [_signatures(got) for got in shop.got] == [
+        [_signature(got.body, secret) for secret in secrets]
+        for got, secrets in zip(shop.got, ([endpoint["secret"], new], [new]), strict=True)
+    ]
+
+
+def _signatures(got: Got) -> list[str]:
+    names = ("x-service-signature", "x-service-signature-next")
+    return [got.headers[name] for name in names if name in got.headers]
+
+
+def _signature(body: bytes, secret: str) -> str:
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 async def test_an_endpoint_that_answers_410_is_switched_off_and_says_why(desk: Desk, shop: Receiver) -> None:

@@ -146,3 +146,7 @@ def test_one_benchmark_is_told_as_an_object_and_several_as_a_list() -> None:
     one, other = Told({"name": "create"}, ""), Told({"name": "webhooks"}, "")
     assert _json([one]).startswith('{\n  "name": "create"')
     assert _json([one, other]).startswith('[\n  {\n    "name": "create"')
+
+
+def test_on_a_thousand_servers_no_two_endpoints_share_an_address() -> None:
+    assert len(set(Audience(ENDPOINTS, is_mixed=True, servers=ENDPOINTS).addresses)) == ENDPOINTS

@@ -132,7 +132,7 @@ async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> 
     """The receiver takes longer than a worker's rest between two looks, and shorter than the lease."""
     async with market(database_url) as place, a_receiver() as receiver:
         merchant = await place.merchant()
-        await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=2)), [Event.PAYMENT_PENDING])
+        await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1.3)), [Event.PAYMENT_PENDING])
         await place.open(merchant, 12)
         async with place.a_worker(), place.a_worker(), place.a_worker():
             await place.until_told()
@@ -145,7 +145,7 @@ async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(dat
         merchant = await place.merchant()
         await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
         await place.open(merchant, 3)
-        with a_mortal(place, tmp_path, point="sending", lease_seconds=2) as worker:
+        with a_mortal(place, tmp_path, point="sending", lease_seconds=1) as worker:
             await until(lambda: _has_ended(worker), pause=0.02, what="its death")
         [row] = await place.rows("SELECT count(*) FROM deliveries WHERE claim IS NOT NULL")
         async with place.a_worker():
@@ -168,12 +168,12 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
         a_receiver() as receiver,
     ):
         merchant = await place.merchant()
-        stand = await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1)))
+        stand = await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=0.5)))
         await place.open(merchant, 3)
         async with place.a_worker(lease_seconds=300):
             await until(lambda: _has_come(receiver.got, 3), pause=0.02, what="three requests")
             wire.go_away()
-            await asyncio.sleep(3)  # Longer than the receiver takes, and than anybody's patience.
+            await asyncio.sleep(2.2)  # Longer than the receiver takes, and than anybody's patience.
             assert await place.states(stand) == {"PENDING": 3}
             wire.come_back()
             await place.until_told(seconds=15)

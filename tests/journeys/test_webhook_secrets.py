@@ -123,7 +123,7 @@ async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
     mistaken = replace(place, environment=place.environment | {"MALIPO_SECRET_KEY": WRONG})
     with a_mortal(mistaken, tmp_path, lease_seconds=1) as worker:
         log = await _until_said(worker, "webhook.cannot_sign")
-        await asyncio.sleep(1.5)  # Longer than its lease: it comes to it again.
+        await asyncio.sleep(1.2)  # Longer than its lease: it comes to it again.
 
     assert stand.id in log
     assert receiver.got == []

@@ -1,0 +1,31 @@
+"""Nothing is said on a page that is not in both catalogues, and nothing in them is said nowhere."""
+
+import re
+
+import pytest
+
+from malipo.dashboard.language import Language
+from tests.dashboard.catalogues import kept, said
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_the_catalogue_has_every_word_and_no_other(language: Language) -> None:
+    known = kept(language)
+    assert sorted(said() - set(known)) == [], "run: python -m tests.dashboard.catalogues"
+    assert sorted(set(known) - said()) == [], "run: python -m tests.dashboard.catalogues"
+    assert [words for words, meaning in known.items() if not meaning] == []
+
+
+def test_a_translation_has_the_same_values_in_it() -> None:
+    for words, meaning in kept(Language.KISWAHILI).items():
+        assert sorted(set(re.findall(r"\{\w*\}", words))) == sorted(set(re.findall(r"\{\w*\}", meaning))), words
+
+
+def test_english_says_what_the_templates_say() -> None:
+    assert all(words == meaning for words, meaning in kept(Language.ENGLISH).items())
+
+
+def test_kiswahili_is_not_english() -> None:
+    """Names and the like may be the same; sentences may not."""
+    same = [words for words, meaning in kept(Language.KISWAHILI).items() if words == meaning and words.count(" ") > 2]
+    assert same == []
