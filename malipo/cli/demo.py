@@ -119,6 +119,7 @@ class _Demo:
             self._file,
             {
                 "baseUrl": self._base_url,
+                "dashboardUrl": f"{self._base_url}/dashboard",
                 "phonesUrl": self._phones_url,
                 "apiKey": access.api_key,
                 "email": access.email,
@@ -215,11 +216,11 @@ def _welcome(base_url: str, phones_url: str, access: _Access, log_file: Path, se
     return f"""
 malipo is ready ({seconds:.1f} s).
 
+  Dashboard  {base_url}/dashboard   log in as {access.email} with {access.password}
   Phones     {phones_url}   answer the customer's phone here
   API        {base_url}
   API docs   {base_url}/docs
   API key    {access.api_key}
-  Log in     {access.email}   {access.password}
   Wallet     {money.display(_MONEY)} on the first start
 
 Take a first payment:

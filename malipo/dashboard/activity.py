@@ -42,8 +42,7 @@ SENTENCES = {
     "payment.cancelled": "Cancelled a payment in the dashboard",
     "payment.resolved": "Decided how a payment of {amount} has ended",
     "wallet.top_up": "Put {amount} into the wallet",
-    "wallet.withdrawal": "Took {amount} out of the wallet",
-    "wallet.correction": "Corrected the wallet by {amount}",
+    "wallet.settlement": "Sent you {amount} from the wallet",
     "tariff.set": "Set the fees",
 }
 ROLES = {"owner": "owner", "staff": "staff", "viewer": "viewer"}

@@ -65,7 +65,8 @@ class _Sheet:
         return self.left + (index + 0.5) * self.slot(count)
 
 
-_SHEETS = (_Sheet("wide", 760, 230, room=64), _Sheet("narrow", 340, 210, room=50))
+_HIGH = (_Sheet("wide", 760, 230, room=64), _Sheet("narrow", 340, 210, room=58))
+_LOW = (_Sheet("wide", 760, 140, room=64), _Sheet("narrow", 340, 140, room=58))
 
 
 def columns(labels: Labels, days: Sequence[Column]) -> Markup:
@@ -79,7 +80,7 @@ def columns(labels: Labels, days: Sequence[Column]) -> Markup:
         yield _bars(sheet, "went", [day.went / marks[-1] for day in days], is_left=False)
         yield from _tips(sheet, [day.tip for day in days])
 
-    return _twice(labels, draw)
+    return _drawn(labels, _HIGH, draw)
 
 
 def line(labels: Labels, points: Sequence[Point]) -> Markup:
@@ -98,7 +99,7 @@ def line(labels: Labels, points: Sequence[Point]) -> Markup:
             yield Markup('<circle class="dot" cx="{}" cy="{}" r="{}"/>').format(_n(x), _n(y), _n(radius))
         yield from _tips(sheet, [point.tip for point in points])
 
-    return _twice(labels, draw)
+    return _drawn(labels, _LOW, draw)
 
 
 def share(title: str, tenths: int) -> Markup:
@@ -136,7 +137,7 @@ def _amount(mark: int, marks: Sequence[int]) -> str:
     return f"TZS {short(mark)}" if mark == marks[-1] else short(mark)
 
 
-def _twice(labels: Labels, draw: Callable[[_Sheet], Iterator[Markup]]) -> Markup:
+def _drawn(labels: Labels, sheets: Sequence[_Sheet], draw: Callable[[_Sheet], Iterator[Markup]]) -> Markup:
     return Markup("").join(
         Markup(
             '<svg class="chart {size}" viewBox="0 0 {width} {height}" role="img" '
@@ -151,7 +152,7 @@ def _twice(labels: Labels, draw: Callable[[_Sheet], Iterator[Markup]]) -> Markup
             description=labels.description,
             drawn=Markup("").join(draw(sheet)),
         )
-        for sheet in _SHEETS
+        for sheet in sheets
     )
 
 

@@ -13,4 +13,10 @@ NOTICES = {
     "webhook-deleted": "The endpoint is deleted.",
     "rotation-finished": "Only the new secret signs from now on.",
     "delivery-again": "It is on its way once more.",
+    "recovered": "What was missed is on its way.",
+    "recovered-none": "There was nothing to send again: everything since then was taken.",
+    "session-ended": "That session has ended.",
+    "sessions-ended": "All other sessions have ended.",
+    "role-changed": "The role is changed.",
+    "person-removed": "They are removed, and logged out everywhere.",
 }

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 from babel.dates import format_date
 from markupsafe import Markup
-from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import money
 from malipo.dashboard import charts, draw
 from malipo.dashboard.charts import Column, Labels, Point
 from malipo.dashboard.language import ZONE, Words
+from malipo.dashboard.place import base_url
 from malipo.dashboard.visit import Visit
 from malipo.db import Conn
 from malipo.ledger.entry import Wallet
@@ -28,12 +28,11 @@ from malipo.networks import store as networks
 from malipo.networks.connect import Route
 from malipo.networks.contract import Channel
 from malipo.networks.store import Down
-from malipo.origin import is_secure
 from malipo.outbox import totals
 from malipo.outbox.totals import Total
 from malipo.payments.store import browsing, dispatches
 from malipo.payments.store.listing import Filter
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import endpoints, history
 
@@ -89,7 +88,7 @@ async def show(visit: Visit) -> Response:
         latest=seen.latest,
         has_key=any(not _is_over(key, now) for key in seen.keys),
         has_endpoint=bool(seen.endpoints),
-        base_url=_base_url(visit),
+        base_url=base_url(visit),
         way_of=_way_of,
     )
 
@@ -258,11 +257,8 @@ def _short_day(words: Words, day: date) -> str:
     return str(format_date(day, "d MMM", locale=words.language))
 
 
-def _base_url(visit: Visit) -> str:
-    request: Request = visit.request
-    scheme = "https" if is_secure(request, visit.service.settings.trusted_proxies) else "http"
-    return f"{scheme}://{request.url.netloc}"
-
-
-def _way_of(transaction: Transaction) -> str:
-    return "in" if transaction.type is Type.COLLECTION else "out"
+def _way_of(transaction: Transaction) -> str | None:
+    """What is on its way in has not come yet; what is on its way out is gone from the wallet."""
+    if transaction.type is Type.DISBURSEMENT:
+        return "out"
+    return "in" if transaction.status is Status.COMPLETED else None

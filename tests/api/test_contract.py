@@ -412,7 +412,7 @@ class Story:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         answer = requests.request(
-            method, self._world.url + (at or path), json=body, headers=headers, params=query, timeout=10
+            method, self._world.url + (at or path), json=body, headers=headers, params=query, timeout=60
         )
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
         SCHEMA[path][method].validate_response(answer)
@@ -569,7 +569,7 @@ def _paste(command: str) -> None:
     asked = options.parse_args(words[1:])
     headers = dict(line.split(": ", 1) for line in asked.headers)
     method = asked.method or ("POST" if asked.body else "GET")
-    answer = requests.request(method, asked.url, headers=headers, data=asked.body, timeout=10)
+    answer = requests.request(method, asked.url, headers=headers, data=asked.body, timeout=60)
     # The ids, tokens and passwords of examples are nobody's; the leaver is no owner, and logs out on the way.
     expected = {200, 201} if "/v1/" in command and "MLP-" not in command else {200, 201, 400, 401, 403, 404}
     assert answer.status_code in expected, f"{command}\n{answer.text}"

@@ -139,7 +139,7 @@ async def test_a_newcomer_takes_a_payment_and_makes_one_with_what_the_demo_wrote
 ) -> None:
     demo = await until_ready(start("demo", simulator_port=free_port()))
     told = json.loads((tmp_path / "var/demo.json").read_text())
-    assert set(told) == {"baseUrl", "phonesUrl", "apiKey", "email", "password"}
+    assert set(told) == {"baseUrl", "dashboardUrl", "phonesUrl", "apiKey", "email", "password"}
 
     async with aiohttp.ClientSession() as http:
         client = Client(http, told["baseUrl"], told["apiKey"])

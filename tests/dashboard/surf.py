@@ -62,9 +62,13 @@ class Surfer:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Seen:
-        """Send a form as the page would: with the token of the page that was seen last, and from our own site."""
+        """Send a form as the page would: with the token of the page that was seen last, and from our own site.
+
+        A header that is given as "" is left out.
+        """
         pairs = [*(fields.items() if isinstance(fields, Mapping) else fields)]
         sent = {"Origin": self.url, "Sec-Fetch-Site": "same-origin"} | dict(headers or {})
+        sent = {name: value for name, value in sent.items() if value}
         return await self._ask("POST", path, sent, [("token", self.token if token is None else token), *pairs])
 
     async def log_in(self, email: str, password: str = PASSWORD, **fields: str) -> Seen:

@@ -3,22 +3,31 @@
 import itertools
 import re
 import secrets
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
 from html import unescape
+from urllib.parse import urlencode
 
 import pytest
+from starlette.requests import Request
 
 from malipo import clock
+from malipo.dashboard import pay
+from malipo.dashboard.language import Language, Words
 from malipo.dashboard.pay import amount_of, phone_of
-from malipo.db import Database
+from malipo.dashboard.visit import Visit
+from malipo.db import ConnectionLost, Database, Tx
+from malipo.db.group import Group
 from malipo.ledger.book import Kind, book
 from malipo.ledger.store import wallets
 from malipo.merchants.people import Role
+from malipo.merchants.store.sessions import Session
 from malipo.payments.fees import Band
+from malipo.payments.initiate import Answer, Order
 from malipo.payments.store import listing, tariffs
 from malipo.payments.store.listing import Filter
 from malipo.payments.transaction import Transaction, Type
+from malipo.service import Service
 from malipo.trail import store as trail
 from tests.conftest import Running, make_merchant
 from tests.dashboard.surf import Seen, Surfer, add_person, surfing
@@ -175,10 +184,12 @@ def test_a_number_is_read_however_it_is_typed(text: str, expected: str) -> None:
 async def test_before_anything_is_made_the_page_repeats_what_will_happen(
     till: Till, path: str, sentences: list[str]
 ) -> None:
-    seen = await till.review(path, await till.key(path))
+    key = await till.key(path)
+    seen = await till.review(path, key)
     assert seen.status == 200
     for each in sentences:
         assert each in seen.words
+    assert hidden_in(seen) == TYPED | {"key": key}
     assert await till.made() == []
 
 
@@ -236,6 +247,18 @@ async def test_going_back_and_changing_the_amount_is_a_new_form_that_says_so(til
     assert len(await till.made()) == 1
     await till.pay(PAYOUT, key_in(seen), amount="30000")
     assert [each.amount for each in await till.made()] == [30000, 25000]
+
+
+@pytest.mark.parametrize("path", [COLLECT, PAYOUT])
+async def test_a_browser_may_keep_the_form_for_whoever_goes_back_and_nobody_else(till: Till, path: str) -> None:
+    form = await till.surfer.get(path)
+    asked = await till.review(path, key_in(form))
+    done = await till.surfer.get((await till.pay(path, key_in(form))).to)
+    assert [each.headers["Cache-Control"] for each in (form, asked, done)] == [
+        "private, no-cache",
+        "private, no-cache",
+        "no-store",
+    ]
 
 
 async def test_each_form_that_is_opened_has_a_key_of_its_own(till: Till) -> None:
@@ -330,6 +353,36 @@ async def test_of_two_who_spend_the_whole_wallet_at_once_one_is_told_what_is_lef
     assert sorted(each.status for each in answers) == [303, 400]
     [refused] = [each for each in answers if each.status == 400]
     assert "and the wallet holds TZS 0." in refused.words
+    assert len(await till.made()) == 1
+
+
+async def in_doubt(tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
+    """A database that goes away while it decides."""
+    raise ConnectionLost("gone", in_doubt=True)
+
+
+async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_again(
+    till: Till, service: Service
+) -> None:
+    key = await till.key(PAYOUT)
+    person = await add_person(till.database, till.merchant_id, f"owner+{secrets.token_hex(6)}@example.com")
+    session = Session("ses_1", person, "Duka")
+    body = TYPED | {"key": key, "step": "pay", "token": service.cookies.form_token(session.id)}
+    scope = {"type": "http", "method": "POST", "path": PAYOUT, "headers": [(b"host", b"duka")], "query_string": b""}
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": urlencode(body).encode(), "more_body": False}
+
+    doubtful = replace(service, _initiate=Group(till.database, in_doubt, patience_seconds=0))
+    visit = Visit(doubtful, Request(scope, receive), Words(Language.ENGLISH), "127.0.0.1", session)
+
+    answer = await pay.take_payout(visit)
+
+    text = bytes(answer.body).decode()
+    assert answer.status_code == 503
+    assert "Press once more: it will not be done twice." in text
+    assert f'name="key" value="{key}"' in text
+    assert [(await till.pay(PAYOUT, key)).status for _ in range(2)] == [303, 303]
     assert len(await till.made()) == 1
 
 

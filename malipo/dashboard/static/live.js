@@ -7,7 +7,6 @@ let source = null;
 let pause = 5_000;
 let due = null;
 let last = 0;
-let hasListened = false;
 let isFetching = false;
 
 function listen() {
@@ -16,9 +15,7 @@ function listen() {
   source.addEventListener("open", () => {
     pause = 5_000;
     sign(true);
-    // What happened while nobody listened was told to nobody.
-    if (hasListened) soon();
-    hasListened = true;
+    soon(); // What happened since the page was drawn was told to nobody.
   });
   source.addEventListener("changed", soon);
   source.addEventListener("error", () => {

@@ -1,4 +1,4 @@
-// Fetches a page and takes over those parts of it that are marked data-live, by their names.
+// Fetches a page and takes over those parts of it that are marked data-live or data-follows, by their names.
 // Focus, open details and scrolled tables stay as they are; what somebody types into is left alone.
 
 const before = new WeakMap(); // what each part was last, as it was sent
@@ -14,11 +14,15 @@ export async function refresh(url, signal) {
 }
 
 function swap(fresh) {
-  for (const old of document.querySelectorAll("[data-live]")) {
-    const part = fresh.querySelector(`[data-live="${CSS.escape(old.dataset.live)}"]`);
+  for (const old of document.querySelectorAll("[data-live], [data-follows]")) {
+    const part = fresh.querySelector(nameOf(old));
     if (!part || part.innerHTML === (before.get(old) ?? old.innerHTML) || isTypedInto(old)) continue;
     replace(old, part);
   }
+}
+
+function nameOf({ dataset }) {
+  return dataset.live ? `[data-live="${CSS.escape(dataset.live)}"]` : `[data-follows="${CSS.escape(dataset.follows)}"]`;
 }
 
 function replace(old, part) {

@@ -1,0 +1,369 @@
+"""/dashboard/settings: one's password and sessions, the people of a business, and who did what."""
+
+import itertools
+import re
+import secrets
+from collections.abc import AsyncIterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import malipo
+from malipo import clock
+from malipo.dashboard import activity
+from malipo.dashboard.sessions import words_for
+from malipo.db import Database
+from malipo.merchants.people import Person, Role
+from malipo.merchants.store import people
+from malipo.trail import store as trail
+from malipo.trail.store import Actor
+from tests.conftest import Merchant, Running, make_merchant
+from tests.dashboard.surf import PASSWORD, Seen, Surfer, add_person, surfing
+
+PATH = "/dashboard/settings"
+NEW = "ndizi mbivu sita 6"
+_numbers = itertools.count(1)
+
+
+def an_email() -> str:
+    return f"asha+{secrets.token_hex(6)}@example.com"
+
+
+@pytest.fixture
+async def shop(database: Database) -> Merchant:
+    return await make_merchant(database)
+
+
+@pytest.fixture
+async def owner(database: Database, shop: Merchant) -> Person:
+    return await add_person(database, shop.id, an_email())
+
+
+@pytest.fixture
+async def surfer(running: Running, owner: Person) -> AsyncIterator[Surfer]:
+    async with surfing(running.url, seen_from=f"10.43.0.{next(_numbers)}") as surfer:
+        await surfer.log_in(owner.email)
+        yield surfer
+
+
+@pytest.fixture
+async def elsewhere(running: Running, owner: Person) -> AsyncIterator[Surfer]:
+    """The same person at another machine."""
+    async with surfing(running.url, seen_from=f"10.43.1.{next(_numbers)}") as surfer:
+        surfer.headers["User-Agent"] = "Mozilla/5.0 (Linux; Android 13; Tecno) AppleWebKit/537 Chrome/120 Safari/537"
+        await surfer.log_in(owner.email)
+        yield surfer
+
+
+async def everybody(database: Database, shop: Merchant) -> dict[str, Role]:
+    async with database.read() as connection:
+        return {each.email: each.role for each in await people.find_all(connection, shop.id)}
+
+
+# Password
+
+
+async def test_a_new_password_logs_out_everywhere_and_is_the_one_to_log_in_with(
+    surfer: Surfer, elsewhere: Surfer, owner: Person
+) -> None:
+    done = await surfer.post(f"{PATH}/password", {"current": PASSWORD, "password": NEW, "again": NEW})
+
+    assert (done.status, done.to) == (303, "/dashboard/login")
+    for each in (surfer, elsewhere):
+        assert (await each.get(PATH)).to.startswith("/dashboard/login")
+    assert (await surfer.log_in(owner.email)).status == 400
+    assert (await surfer.log_in(owner.email, NEW)).status == 303
+
+
+@pytest.mark.parametrize(
+    ("current", "new", "again", "field", "said"),
+    [
+        ("", NEW, NEW, "current", "Please fill this in."),
+        (PASSWORD, "", "", "password", "Please fill this in."),
+        ("wrong wrong wrong", NEW, NEW, "current", "This is not your current password."),
+        (PASSWORD, "short", "short", "password", "At least 10 characters, and not easy to guess."),
+        (PASSWORD, NEW, NEW + " ", "again", "This is not the same password."),
+    ],
+)
+async def test_a_password_is_not_changed_by_mistake(
+    surfer: Surfer, current: str, new: str, again: str, field: str, said: str
+) -> None:
+    seen = await surfer.post(f"{PATH}/password", {"current": current, "password": new, "again": again})
+
+    assert seen.status == 400
+    assert re.findall(r'id="field-(\w+)-wrong"', seen.text) == [field]
+    assert said in seen.words
+    for typed in (new, current):
+        assert not typed or f'value="{typed}"' not in seen.text
+    assert (await surfer.get(PATH)).status == 200
+
+
+async def test_nobody_guesses_a_password_from_an_open_session(surfer: Surfer) -> None:
+    fields = {"current": "a guess", "password": NEW, "again": NEW}
+    for _ in range(5):
+        assert (await surfer.post(f"{PATH}/password", fields)).status == 400
+
+    seen = await surfer.post(f"{PATH}/password", {**fields, "current": PASSWORD})
+
+    assert seen.status == 429
+    assert "Too many attempts." in seen.words
+
+
+# Sessions
+
+
+def others_in(seen: Seen) -> list[str]:
+    return re.findall(r"/sessions/(ses_\w+)/end", seen.text)
+
+
+async def test_a_session_elsewhere_is_shown_and_ended(surfer: Surfer, elsewhere: Surfer) -> None:
+    seen = await surfer.get(PATH)
+    assert "Chrome on Android" in seen.words
+    assert "10.43.1." in seen.words
+    (other,) = others_in(seen)
+
+    assert (await surfer.post(f"{PATH}/sessions/{other}/end")).to == f"{PATH}#sessions"
+
+    assert (await elsewhere.get(PATH)).status == 303
+    assert others_in(await surfer.get(PATH)) == []
+    assert (await surfer.post(f"{PATH}/sessions/{other}/end")).status == 404
+
+
+async def test_all_other_sessions_end_at_once_and_this_one_stays(
+    surfer: Surfer, elsewhere: Surfer, running: Running, owner: Person, database: Database, shop: Merchant
+) -> None:
+    colleague = await add_person(database, shop.id, an_email())
+    async with surfing(running.url, seen_from="10.43.2.1") as third, surfing(running.url, seen_from="10.43.2.2") as own:
+        await third.log_in(owner.email)
+        await own.log_in(colleague.email)
+        assert len(others_in(await surfer.get(PATH))) == 2
+
+        await surfer.post(f"{PATH}/sessions/end")
+
+        assert [(await each.get(PATH)).status for each in (surfer, elsewhere, third, own)] == [200, 303, 303, 200]
+
+
+async def test_nobody_ends_a_colleagues_session(
+    surfer: Surfer, elsewhere: Surfer, running: Running, database: Database, shop: Merchant
+) -> None:
+    (other,) = others_in(await surfer.get(PATH))
+    colleague = await add_person(database, shop.id, an_email())
+    async with surfing(running.url, seen_from="10.43.2.3") as own:
+        await own.log_in(colleague.email)
+        assert (await own.post(f"{PATH}/sessions/{other}/end")).status == 404
+    assert (await elsewhere.get(PATH)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "words"),
+    [
+        ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/120.0 Safari/537.36 Edg/120.0", ("Edge", "Windows")),
+        ("Mozilla/5.0 (Linux; Android 13) AppleWebKit/537.36 Chrome/120 Mobile Safari/537.36", ("Chrome", "Android")),
+        ("Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) Version/17 Safari/604.1", ("Safari", "iPhone")),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:120.0) Gecko/20100101 Firefox/120.0", ("Firefox", "Linux")),
+        ("Mozilla/5.0 (Linux; Android 11) Chrome/99 SamsungBrowser/20 Safari", ("Samsung Internet", "Android")),
+        ("", (None, None)),
+    ],
+)
+def test_browsers_are_named_as_people_know_them(user_agent: str, words: tuple[str | None, str | None]) -> None:
+    assert words_for(user_agent) == words
+
+
+# People
+
+
+async def test_somebody_new_gets_a_link_that_works_once(
+    surfer: Surfer, running: Running, database: Database, shop: Merchant
+) -> None:
+    email = an_email()
+
+    added = await surfer.post(f"{PATH}/people", {"name": "Juma", "email": email.upper(), "role": "viewer"})
+
+    assert added.status == 201
+    link = re.search(rf"<code>({re.escape(surfer.url)}/dashboard/password\?token=mpl_[^<]+)</code>", added.text)
+    assert link is not None
+    assert (await everybody(database, shop))[email] is Role.VIEWER
+    assert "mpl_" not in (await surfer.get(f"{PATH}/people")).text
+    async with surfing(running.url, seen_from="10.43.3.1") as juma:
+        path = unescape(link[1]).removeprefix(surfer.url)
+        assert email in (await juma.get(path)).text
+        chosen = {"link": path.partition("token=")[2], "password": NEW, "again": NEW}
+        assert (await juma.post("/dashboard/password", chosen)).status == 303
+        assert (await juma.log_in(email, NEW)).status == 303
+        assert (await juma.get(f"{PATH}/people")).status == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("name", "", "Please fill this in."),
+        ("email", "", "Please fill this in."),
+        ("email", "nobody", "This is not an email address."),
+        ("role", "", "Please fill this in."),
+        ("role", "king", "Choose a role."),
+    ],
+)
+async def test_a_mistake_adds_nobody(
+    surfer: Surfer, database: Database, shop: Merchant, name: str, value: str, said: str
+) -> None:
+    fields = {"name": "Juma", "email": an_email(), "role": "staff", name: value}
+
+    seen = await surfer.post(f"{PATH}/people", fields)
+
+    assert seen.status == 400
+    assert re.findall(r'id="field-(\w+)-wrong"', seen.text) == [name]
+    assert said in seen.words
+    assert len(await everybody(database, shop)) == 1
+
+
+async def test_an_email_has_one_account(surfer: Surfer, owner: Person, database: Database, shop: Merchant) -> None:
+    seen = await surfer.post(f"{PATH}/people", {"name": "Juma", "email": owner.email, "role": "viewer"})
+
+    assert seen.status == 400
+    assert "already has an account" in seen.words
+    assert await everybody(database, shop) == {owner.email: Role.OWNER}
+
+
+async def test_a_role_is_changed_and_counts_at_once(
+    surfer: Surfer, running: Running, database: Database, shop: Merchant
+) -> None:
+    colleague = await add_person(database, shop.id, an_email(), Role.VIEWER)
+    async with surfing(running.url, seen_from="10.43.3.2") as own:
+        await own.log_in(colleague.email)
+        assert (await own.get("/dashboard/keys/new")).status == 403
+
+        changed = await surfer.post(f"{PATH}/people/{colleague.id}/role", {"role": "owner"})
+
+        assert changed.to == f"{PATH}/people"
+        assert (await own.get("/dashboard/keys/new")).status == 200
+
+
+async def test_the_last_owner_stays_one(surfer: Surfer, owner: Person, database: Database, shop: Merchant) -> None:
+    await add_person(database, shop.id, an_email(), Role.STAFF)
+    path = f"{PATH}/people/{owner.id}"
+
+    for act, fields in (("role", {"role": "staff"}), ("remove", {})):
+        refused = await surfer.post(f"{path}/{act}", fields)
+        assert refused.status == 409
+        assert "needs an owner" in refused.words
+
+    assert (await everybody(database, shop))[owner.email] is Role.OWNER
+    assert (await surfer.get(PATH)).status == 200
+
+
+async def test_an_owner_among_others_may_step_down(
+    surfer: Surfer, owner: Person, database: Database, shop: Merchant
+) -> None:
+    await add_person(database, shop.id, an_email())
+
+    done = await surfer.post(f"{PATH}/people/{owner.id}/role", {"role": "viewer"})
+
+    assert (done.status, done.to) == (303, PATH)
+    assert (await surfer.get(done.to)).status == 200
+    assert (await surfer.get(f"{PATH}/people")).status == 403
+
+
+async def test_removing_asks_first_and_ends_every_session_of_theirs(
+    surfer: Surfer, running: Running, database: Database, shop: Merchant
+) -> None:
+    colleague = await add_person(database, shop.id, an_email(), Role.STAFF)
+    path = f"{PATH}/people/{colleague.id}/remove"
+    async with surfing(running.url, seen_from="10.43.3.3") as own:
+        await own.log_in(colleague.email)
+        assert colleague.email in (await surfer.get(path)).words
+        assert (await own.get(PATH)).status == 200
+
+        assert (await surfer.post(path)).to == f"{PATH}/people"
+
+        assert (await own.get(PATH)).status == 303
+        assert (await own.log_in(colleague.email)).status == 400
+    assert colleague.email not in await everybody(database, shop)
+
+
+async def test_a_new_link_puts_the_one_before_out_of_use(
+    surfer: Surfer, database: Database, shop: Merchant, running: Running
+) -> None:
+    colleague = await add_person(database, shop.id, an_email(), Role.STAFF)
+    links = []
+    for _ in range(2):
+        seen = await surfer.post(f"{PATH}/people/{colleague.id}/link")
+        assert seen.status == 201
+        links += re.findall(r"/dashboard/password\?token=mpl_[\w-]+", seen.text)[:1]
+    async with surfing(running.url, seen_from="10.43.3.4") as own:
+        assert [(await own.get(link)).status for link in links] == [400, 200]
+        assert (await own.log_in(colleague.email)).status == 303  # The password holds until another is chosen.
+
+
+# Who did what
+
+
+async def test_what_people_do_is_told_in_words_with_who_and_from_where(surfer: Surfer, owner: Person) -> None:
+    email = an_email()
+    await surfer.post(f"{PATH}/people", {"name": "Juma", "email": email, "role": "staff"})
+    await surfer.post("/dashboard/keys", [("name", "Web <b>shop"), ("permissions", "payments.read")])
+
+    seen = await surfer.get(f"{PATH}/activity")
+
+    assert f"Added {email} as staff" in seen.words
+    assert re.search(r"Created the API key “Web <b>shop” that ends in [0-9a-f]{4}", seen.words)
+    assert "<b>" not in seen.text
+    assert seen.words.index("Created the API key") < seen.words.index(f"Added {email}") < seen.words.index("Logged in")
+    assert owner.email in seen.words
+    assert "From 10.43.0." in seen.words
+
+
+async def test_operators_are_not_named_and_their_own_affairs_not_told(
+    surfer: Surfer, database: Database, shop: Merchant
+) -> None:
+    neema = Actor("operator neema", "host-7")
+    async with database.begin() as tx:
+        now = clock.now()
+        await trail.note(tx, neema, "wallet.top_up", now=now, merchant_id=shop.id, amount=1_250_000, reference="B1")
+        await trail.note(tx, neema, "payment.resolution_proposed", now=now, merchant_id=shop.id, evidence="call 7")
+
+    seen = await surfer.get(f"{PATH}/activity")
+
+    assert "Put TZS 1,250,000 into the wallet" in seen.words
+    assert "Whoever runs this service" in seen.words
+    for secret in ("neema", "host-7", "call 7", "resolution"):
+        assert secret not in seen.text
+
+
+async def test_activity_is_paged_by_key_and_only_ones_own(surfer: Surfer, database: Database, shop: Merchant) -> None:
+    other = await make_merchant(database)
+    async with database.begin() as tx:
+        for n in range(60):
+            for merchant_id, host in ((shop.id, "here"), (other.id, "there")):
+                url = f"https://{host}-{n:02}.example.com/"
+                actor = Actor("a@example.com", "10.0.0.1")
+                await trail.note(tx, actor, "webhook.deleted", now=clock.now(), merchant_id=merchant_id, url=url)
+
+    first = await surfer.get(f"{PATH}/activity")
+    older = re.search(r'rel="next" href="([^"]+)"', first.text)
+    assert older is not None
+    second = await surfer.get(older[1])
+
+    assert len(re.findall("here-", first.text)) == 50
+    both = re.findall(r"here-(\d\d)", first.text + second.text)
+    assert sorted(both) == [f"{n:02}" for n in range(60)]
+    assert "there-" not in first.text + second.text
+    assert 'rel="next"' not in second.text
+
+
+def test_every_deed_has_words_or_is_not_for_merchants() -> None:
+    """Held against the code, so that a new deed is put on one side or the other."""
+    kept_to_ourselves = {
+        "payment.contradicted",
+        "payment.resolution_proposed",
+        "payment.resolution_rejected",
+        "operator.added",
+        "secrets.rotated",
+    }
+    root = Path(malipo.__file__).parent
+    text = "\n".join(each.read_text() for each in root.rglob("*.py") if "note(" in each.read_text())
+    noted = set(re.findall(r"note\(\s*(?:\w+,\s*)(?:Actor\([^)]*\)|[\w.]+),\s*\"([a-z_]+\.[a-z_]+)\"", text))
+
+    assert {"api_key.created", "webhook.registered", "person.added", "payment.cancelled"} <= noted
+    assert noted - kept_to_ourselves <= activity.SENTENCES.keys()
+    assert not kept_to_ourselves & activity.SENTENCES.keys()
