@@ -192,5 +192,5 @@ async def test_whoever_does_not_rule_sees_keys_and_no_buttons(
 
     assert seen.status == 200
     assert f"…{shop.key[-4:]}" in seen.words
-    assert "revoke" not in seen.text
+    assert "/revoke" not in seen.text
     assert f"{PATH}/new" not in seen.text

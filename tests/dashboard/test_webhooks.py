@@ -14,10 +14,11 @@ import pytest
 from malipo import clock, ids
 from malipo.db import Database
 from malipo.merchants.people import Role
-from malipo.outbox import store as outbox
+from malipo.payments.transaction import Type
 from malipo.service import Service
 from malipo.webhooks.delivery import Attempt, State
 from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.fan_out import fan_out
 from malipo.webhooks.store import deliveries, endpoints, history
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.surf import Seen, Surfer, add_person, surfing
@@ -243,7 +244,7 @@ async def test_a_test_shows_what_the_receiver_answered(desk: Desk) -> None:
     endpoint = await desk.add()
 
     async def receive() -> None:
-        while not (waiting := await desk.told(endpoint)):
+        while not (waiting := await desk.told(endpoint)):  # noqa: ASYNC110 - the other side is another process.
             await asyncio.sleep(0.02)
         await desk.answer(endpoint, waiting[0].event_id, status=202, body=b"thank you")
 
@@ -335,15 +336,20 @@ async def test_a_delivery_is_sent_again_from_the_first_try(desk: Desk) -> None:
 
 async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: Desk) -> None:
     endpoint = await desk.add()
-    await desk.service.initiate(order(desk.merchant.id))
+    path = f"{PATH}/{endpoint.id}"
+    await desk.surfer.post(f"{path}/pause")
+    await desk.service.initiate(order(desk.merchant.id, Type.COLLECTION, 1000))
     async with desk.service.database.begin() as tx:
-        await outbox.number(tx, most=1000)
+        await fan_out(
+            tx, most=1000, claim_id="clm_1", lease_seconds=60, may_take=lambda endpoint_id: False, now=clock.now()
+        )
+    await desk.surfer.post(f"{path}/resume")
+    assert await desk.told(endpoint) == []
     here = clock.now().astimezone(ZoneInfo("Africa/Dar_es_Salaam"))
-    path = f"{PATH}/{endpoint.id}/recover"
 
-    missed = await desk.surfer.post(path, {"since": f"{here - timedelta(minutes=2):%Y-%m-%dT%H:%M}"})
+    missed = await desk.surfer.post(f"{path}/recover", {"since": f"{here - timedelta(minutes=2):%Y-%m-%dT%H:%M}"})
 
-    assert missed.to == f"{PATH}/{endpoint.id}"
+    assert missed.to == path
     assert [each.event for each in await desk.told(endpoint)] == ["payment.pending"]
 
 
