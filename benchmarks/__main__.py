@@ -1,4 +1,4 @@
-"""The command line: `./run bench create`, `./run bench webhooks`, or both."""
+"""The command line: `./run bench create`, or webhooks, pages, or several of them."""
 
 import argparse
 import signal
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from benchmarks import create_report, webhooks_report
+from benchmarks import create_report, pages_report, webhooks_report
 from benchmarks.create import Plan as CreatePlan
 from benchmarks.load import CannotMeasure
 from benchmarks.told import Told
@@ -26,7 +26,7 @@ class Benchmark(Protocol):
     def run(self, options: Any, say: Callable[[str], None], /) -> Told: ...
 
 
-BENCHMARKS: dict[str, Benchmark] = {"create": create_report, "webhooks": webhooks_report}
+BENCHMARKS: dict[str, Benchmark] = {"create": create_report, "webhooks": webhooks_report, "pages": pages_report}
 
 _END = """
 Nothing is left behind. Close other programs: the ratios can be compared between machines, the rates cannot.

@@ -1,7 +1,7 @@
 """API keys: the list, a new one, which is shown once, and taking one back."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 
 from starlette.responses import Response
@@ -13,7 +13,7 @@ from malipo.dashboard.visit import Form, Visit
 from malipo.fields import Fields
 from malipo.merchants import issue
 from malipo.merchants.issue import NoSuchKey, TooManyKeys
-from malipo.merchants.keys import MOST_PER_MERCHANT, Environment, Permission, StoredKey
+from malipo.merchants.keys import MOST_PER_MERCHANT, AddressRange, Environment, Permission, StoredKey
 from malipo.merchants.store import keys
 
 PATH = "/dashboard/keys"
@@ -27,7 +27,7 @@ async def show(visit: Visit) -> Response:
     return draw.page(
         visit,
         "keys.html",
-        keys=found[::-1],
+        keys=[(each, _addresses(each.ip_allowlist)) for each in found[::-1]],
         now=visit.service.clock(),
         is_full=len(found) >= MOST_PER_MERCHANT,
         most=MOST_PER_MERCHANT,
@@ -66,7 +66,8 @@ async def create(visit: Visit) -> Response:
         )
     except TooManyKeys as refusal:
         return _form(visit, _typed(form), {"": mistakes.of_refusal(visit.words, refusal)}, status=409)
-    return draw.page(visit, "keys_made.html", status=201, key=key, base_url=base_url(visit))
+    addresses_shown = _addresses(key.ip_allowlist)
+    return draw.page(visit, "keys_made.html", status=201, key=key, addresses=addresses_shown, base_url=base_url(visit))
 
 
 async def ask_to_revoke(visit: Visit) -> Response:
@@ -89,6 +90,11 @@ async def _get(visit: Visit) -> StoredKey:
         if key.id == key_id:
             return key
     raise NoSuchKey
+
+
+def _addresses(ranges: Sequence[AddressRange]) -> str:
+    """A network of one address is written as that address."""
+    return ", ".join(str(each[0]) if each.num_addresses == 1 else str(each) for each in ranges)
 
 
 def _form(visit: Visit, typed: Mapping[str, object], problems: Mapping[str, str], *, status: int = 200) -> Response:
