@@ -1,6 +1,8 @@
 """malipo operators … and malipo audit"""
 
 import argparse
+import getpass
+import sys
 from typing import Any
 
 from malipo import ids
@@ -8,7 +10,10 @@ from malipo.cli.work import add_act, tell, tell_table, with_database, write
 from malipo.db import Database
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
+from malipo.merchants.passwords import Passwords
+from malipo.merchants.people import problem_with_password
 from malipo.settings import Settings
+from malipo.trail import login
 from malipo.trail import store as trail
 
 
@@ -18,6 +23,9 @@ def add_commands(commands: Any) -> None:
     add_act(acts, "list", _list, "all operators")
     add = add_act(acts, "add", _add, "add an operator, who then acts with MALIPO_OPERATOR set to this name")
     add.add_argument("name", help="such as an email")
+    password = add_act(acts, "password", _password, "set an operator's password for the pages at /operator")
+    password.add_argument("name", help="the operator's name")
+    password.add_argument("--stdin", action="store_true", help="read it from the first line of standard input")
     audit = add_act(commands, "audit", _audit, "who did what, when and from where; newest first")
     audit.add_argument("--merchant", help="only what concerns this merchant")
     audit.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
@@ -44,6 +52,27 @@ def _add(arguments: argparse.Namespace, settings: Settings) -> int:
 
     write(settings, act)
     return tell(arguments, {"name": name}, f"{name} is an operator. They act with MALIPO_OPERATOR={name}.")
+
+
+def _password(arguments: argparse.Namespace, settings: Settings) -> int:
+    name = login.name_of(arguments.name)
+    password = sys.stdin.readline().rstrip("\r\n") if arguments.stdin else _typed()
+    if problem := problem_with_password(password, name):
+        raise Invalid(f"The password {problem}.")
+
+    async def act(tx: Any, actor: Any, now: Any) -> None:
+        await login.set_password(tx, name, await Passwords().hash(password), actor=actor, now=now)
+
+    write(settings, act)
+    return tell(arguments, {"name": name}, f"{name} logs in at /operator with it. Sessions from before have ended.")
+
+
+def _typed() -> str:
+    """Asked for twice, and never shown."""
+    password = getpass.getpass("New password: ")
+    if password != getpass.getpass("Once more: "):
+        raise Invalid("That was not the same password twice.")
+    return password
 
 
 def _audit(arguments: argparse.Namespace, settings: Settings) -> int:

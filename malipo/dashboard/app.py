@@ -46,13 +46,15 @@ class Dashboard:
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
-        send = _with_headers(send)
+        sent = _Sent(send)
         try:
-            await self._router(scope, receive, send)
+            await self._router(scope, receive, sent)
         except ClientDisconnect:
             pass
         except Exception as error:
-            await problems.page_for(await self._visit_in_trouble(request), error)(scope, receive, send)
+            if sent.has_begun:
+                raise  # A file breaks off: what is missing must not be taken for the whole.
+            await problems.page_for(await self._visit_in_trouble(request), error)(scope, receive, sent)
 
     async def _visit_in_trouble(self, request: Request) -> Visit:
         """Who is told what went wrong; nobody in particular if it is the database that is away."""
@@ -95,17 +97,20 @@ class Dashboard:
         return visit
 
 
-def _with_headers(send: Send) -> Send:
-    """Whatever is answered, a redirect too, tells the browser to let nothing in."""
+class _Sent:
+    """An answer. Whatever it is, a redirect too, it tells the browser to let nothing in."""
 
-    async def send_with(message: Message) -> None:
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self.has_begun = True
             headers = MutableHeaders(scope=message)
             for name, value in draw.HEADERS.items():
                 headers.setdefault(name, value)
-        await send(message)
-
-    return send_with
+        await self._send(message)
 
 
 def _log_in_url(request: Request) -> str:

@@ -1,16 +1,18 @@
-"""A real browser, and the demo as a newcomer starts it."""
+"""A real browser, and the demo as a newcomer starts it. One of each for all stories: each has phones of its own."""
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from tests.conftest import NO_LIMITS, free_port, starting, until_ready
+from tests.browser.window import NARROW, WIDE, Windows
+from tests.conftest import NO_LIMITS, Client, free_port, starting, until_ready
 
 _CHROMIUM = Path("/usr/bin/chromium")
 _QUIET = [
@@ -22,6 +24,7 @@ _QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
+_numbers = count(4000)
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +35,7 @@ def chromium() -> Path:
     return _CHROMIUM
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 async def browser(chromium: Path) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium, args=_QUIET)
@@ -40,26 +43,36 @@ async def browser(chromium: Path) -> AsyncIterator[Browser]:
         await browser.close()
 
 
-@pytest.fixture(params=[(1280, 900), (390, 844)], ids=["wide", "narrow"])
+@pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
 async def page(browser: Browser, request: pytest.FixtureRequest) -> AsyncIterator[Page]:
-    """A window as on a desk, and one as on a telephone. Whatever a page complains about fails the test."""
-    width, height = request.param
-    context = await browser.new_context(viewport={"width": width, "height": height})
-    page = await context.new_page()
-    complaints: list[str] = []
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-    yield page
-    await context.close()
-    assert complaints == []
+    """A window as on a desk, and one as on a telephone."""
+    async with Windows(browser).open(request.param) as page:
+        yield page
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """demo.json of a demo that is ready. One for all stories: each has phones of its own."""
+async def demo(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Any]]:
+    """demo.json of a demo that is ready."""
     folder = tmp_path_factory.mktemp("demo")
     with starting(folder) as start:
-        running = start("demo", simulator_port=free_port(), **NO_LIMITS)
-        asyncio.run(until_ready(running, seconds=60))
+        await until_ready(start("demo", simulator_port=free_port(), **NO_LIMITS), seconds=60)
         found: dict[str, Any] = msgspec.json.decode((folder / "var" / "demo.json").read_bytes())
         yield found
+
+
+@pytest.fixture(scope="session")
+async def windows(browser: Browser, demo: dict[str, Any]) -> Windows:
+    """Windows in which the demo's owner is logged in."""
+    return await Windows(browser).logged_in(demo["baseUrl"], demo["email"], demo["password"])
+
+
+@pytest.fixture
+def phone() -> str:
+    """One of M-Pesa's that waits for a person."""
+    return f"+25575{next(_numbers):04}100"
+
+
+@pytest.fixture
+async def shop(demo: dict[str, Any]) -> AsyncIterator[Client]:
+    async with aiohttp.ClientSession() as http:
+        yield Client(http, demo["baseUrl"], demo["apiKey"])

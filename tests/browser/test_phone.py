@@ -1,38 +1,16 @@
 """What a newcomer does: take a payment, answer the phone, see that it is paid."""
 
 import re
-from collections.abc import AsyncIterator
-from itertools import count
 from typing import Any
 
-import aiohttp
-import pytest
 from playwright.async_api import Page, expect
 
+from tests.browser.steps import ask_for_money
 from tests.conftest import Client
-
-_phones = (f"+25575{number:04}100" for number in count(4000))
-
-
-@pytest.fixture
-def phone() -> str:
-    """One that waits for a person."""
-    return next(_phones)
-
-
-@pytest.fixture
-async def shop(demo: dict[str, Any]) -> AsyncIterator[Client]:
-    async with aiohttp.ClientSession() as http:
-        yield Client(http, demo["baseUrl"], demo["apiKey"])
 
 
 async def _wallet(shop: Client) -> int:
     return int((await shop("GET", "/v1/wallet")).body["wallet"]["available"])
-
-
-async def _ask_for_money(shop: Client, phone: str) -> str:
-    body = {"amount": 12_500, "channel": "MPESA", "buyerPhone": phone, "buyerName": "Asha"}
-    return str((await shop("POST", "/v1/payments", body)).body["transaction"]["id"])
 
 
 async def _ended(shop: Client, id_: str) -> dict[str, Any]:
@@ -53,7 +31,7 @@ async def test_a_customer_approves_the_prompt_on_the_phone(
     await page.get_by_role("button", name="Pick up").click()
     await expect(page).to_have_url(re.compile(rf"/phones/(\+|%2B){phone[1:]}$"))
 
-    payment = await _ask_for_money(shop, phone)
+    payment = await ask_for_money(shop, phone)
 
     # It arrives without reloading.
     dialog = page.get_by_text("Lipa", exact=False).first
@@ -76,7 +54,7 @@ async def test_a_customer_who_declines_is_charged_nothing(
     demo: dict[str, Any], shop: Client, page: Page, phone: str
 ) -> None:
     before = await _wallet(shop)
-    payment = await _ask_for_money(shop, phone)
+    payment = await ask_for_money(shop, phone)
     await page.goto(f"{demo['phonesUrl']}/phones/{phone}")
     await expect(page.get_by_text("TZS 12,500").first).to_be_visible(timeout=10_000)
     await page.get_by_role("button", name=re.compile("Kataa")).click()

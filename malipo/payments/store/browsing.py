@@ -12,7 +12,7 @@ from typing import Any
 
 from malipo.db import Conn
 from malipo.ledger.entry import Account, Move, Step
-from malipo.payments.store.listing import Filter, _where
+from malipo.payments.store.listing import Filter, where_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 
@@ -97,12 +97,12 @@ async def _look(
 ) -> tuple[list[Transaction], str | None]:
     """What fits among the next so many payments from a key on; and the last of those many, if there are more."""
     beyond, within, order = (">", "<=", "ASC") if is_upwards else ("<", ">=", "DESC")
-    where = _where(merchant_id, wanted)
+    where = where_of(merchant_id, wanted)
     where.add(f"t.id {beyond} {{}}", key)
     last = None
     span = Filter(first=wanted.first, last=wanted.last)
     if wanted != span:
-        looked_through = _where(merchant_id, span)
+        looked_through = where_of(merchant_id, span)
         looked_through.add(f"t.id {beyond} {{}}", key)
         last = await connection.fetchval(
             f"SELECT t.id FROM transactions t WHERE {looked_through} ORDER BY t.id {order} OFFSET {most - 1:d} LIMIT 1",

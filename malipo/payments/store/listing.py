@@ -26,7 +26,7 @@ async def page(
     connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
-    where = _where(merchant_id, wanted)
+    where = where_of(merchant_id, wanted)
     total = await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {where}", *where.values)
     offset = (page - 1) * limit
     if offset >= total:
@@ -43,7 +43,7 @@ async def page(
     return total, [transaction_of(row) for row in rows]
 
 
-def _where(merchant_id: str, wanted: Filter) -> Where:
+def where_of(merchant_id: str, wanted: Filter) -> Where:
     where = Where("t.merchant_id = {}", merchant_id)
     where.add("t.status = {}", wanted.status)
     where.add("t.type = {}", wanted.type)

@@ -1,0 +1,131 @@
+"""Payments that an operator must look at: all of them, and one with everything that was heard of it."""
+
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from malipo.dashboard import draw
+from malipo.dashboard.operator import why
+from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.db import Conn, Tx
+from malipo.merchants.store import merchants
+from malipo.networks import store as networks
+from malipo.networks.catalog import PROFILES
+from malipo.payments.resolve import NoSuchCase
+from malipo.payments.store import cases, hearings
+from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.hearings import Hearing
+from malipo.payments.transaction import Type
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MOST_SHOWN = 200
+
+
+class Row(NamedTuple):
+    case: Case
+    merchant: str
+    why: str
+    minutes: int
+
+
+class Dossier(NamedTuple):
+    """Everything that is known of one case."""
+
+    case: Case
+    proposal: Proposal | None
+    heard: list[Hearing]
+    merchant: str
+
+
+async def show_all(visit: OperatorVisit) -> Response:
+    async def find(connection: Conn) -> tuple[list[Case], Mapping[str, str], int]:
+        seconds = visit.service.settings.unsettled_seconds
+        found = await cases.find_unsettled(connection, unsettled_seconds=seconds)
+        found += await cases.find_contradicted(connection)
+        names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
+        return found, names, len(await networks.find_down(connection))
+
+    found, names, down = await visit.service.read_snapshot(find)
+    return draw.page(
+        visit,
+        "operator/cases.html",
+        rows=[_row(visit, case, names[case.transaction.merchant_id]) for case in found[:_MOST_SHOWN]],
+        number=len(found),
+        amount=sum(case.transaction.amount for case in found),
+        proposed=sum(case.proposed is not None for case in found),
+        down=down,
+    )
+
+
+def _row(visit: OperatorVisit, case: Case, merchant: str) -> Row:
+    now = visit.service.clock()
+    reason = why.reason(case, unsettled_seconds=visit.service.settings.unsettled_seconds, now=now)
+    minutes = max(int((now - why.since(case)).total_seconds()) // 60, 0)
+    return Row(case, merchant, visit.words(why.SENTENCES[reason]), minutes)
+
+
+async def look_up(visit: OperatorVisit) -> Response:
+    """From what somebody typed to its page."""
+    name = visit.request.query_params.get("payment", "").strip()
+    return visit.go(f"/operator/cases/{_possible(name)}")
+
+
+async def show(visit: OperatorVisit) -> Response:
+    return await page(visit)
+
+
+async def page(
+    visit: OperatorVisit,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    problem: str | None = None,
+    values: Mapping[str, str] | None = None,
+    errors: Mapping[str, str] | None = None,
+) -> Response:
+    """One case; with what was wrong about a form, if something was."""
+    case, proposal, heard, merchant = await visit.service.write(lambda tx: _read(tx, payment_in(visit)))
+    is_stale = proposal is not None and case.proposed is None
+    shown: dict[str, Any] = {
+        "row": _row(visit, case, merchant),
+        "case": case,
+        "transaction": case.transaction,
+        "is_payout": case.transaction.type is Type.DISBURSEMENT,
+        "network": PROFILES[case.transaction.channel].name,
+        "proposal": None if is_stale else proposal,
+        "is_stale": is_stale,
+        "is_mine": proposal is not None and proposal.proposed_by == visit.actor.who,
+        "heard": heard[::-1],
+    }
+    return draw.page(
+        visit,
+        "operator/case.html",
+        status=status,
+        problem=problem,
+        values=values or {},
+        errors=errors or {},
+        **shown,
+    )
+
+
+async def _read(tx: Tx, payment: str) -> Dossier:
+    case = await cases.lock(tx, payment)
+    if case is None:
+        raise NoSuchCase(payment)
+    transaction = case.transaction
+    names = {each.id: each.name for each in await merchants.find_all(tx)}
+    heard = await hearings.find(tx, transaction.merchant_id, transaction.id)
+    return Dossier(case, await cases.find_proposal(tx, transaction), heard, names[transaction.merchant_id])
+
+
+def payment_in(visit: OperatorVisit) -> str:
+    return _possible(visit.request.path_params["payment"])
+
+
+def _possible(name: str) -> str:
+    """What cannot be an id or a reference need not be looked for."""
+    if not _NAME.fullmatch(name):
+        raise NoSuchCase(name)
+    return name

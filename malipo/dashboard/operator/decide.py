@@ -1,0 +1,130 @@
+"""An operator says what became of a payment, or what they think of what another one said.
+
+The rules are those of `payments/resolve.py`. What stands here is that nobody decides about anything else than what
+they saw: each form names what was shown, and is refused if that has changed.
+"""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+from malipo.dashboard import mistakes
+from malipo.dashboard.operator import cases as pages
+from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.dashboard.visit import Form
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Missing, Refusal
+from malipo.payments import resolve
+from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
+from malipo.payments.store import cases
+from malipo.service import EVENTS_TOPIC
+
+Act = Callable[[Tx], Awaitable[Resolved]]
+
+_LEAST_EVIDENCE = 10
+_MOST_EVIDENCE = 1000
+_MOST_REFERENCE = 100
+_CHANGED = "It has changed since you looked. Look at it again."
+_OUTCOME = "Say what became of the money."
+_EVIDENCE = "Say how you know it, in 10 to 1,000 characters."
+
+# What resolving refuses, in its own words: those that a page can bring about.
+SENTENCES = [
+    _CHANGED,
+    _OUTCOME,
+    _EVIDENCE,
+    "Whoever proposed it cannot approve it: it takes two operators.",
+    "Nobody has proposed what became of it.",
+    "A request for it is on its way to the network right now. Try again in a minute or two.",
+    "It is PENDING: nothing was sent. It can be cancelled.",
+    *(f"It is already proposed as {truth}; approve that, or reject it." for truth in Truth),
+    *(f"It is {status}, and nothing contradicts that." for status in ("COMPLETED", "FAILED", "CANCELLED")),
+]
+
+
+async def propose(visit: OperatorVisit) -> Response:
+    form = await visit.form()
+    evidence = " ".join(form.text("evidence").split())
+    if errors := _mistakes(visit, form, evidence):
+        return await pages.page(visit, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
+    finding = Finding(Truth(form.text("outcome")), evidence, form.text("providerReference") or None)
+
+    async def act(tx: Tx) -> Resolved:
+        case = await cases.lock(tx, payment)
+        if case is None:
+            raise NoSuchCase(payment)
+        if case.transaction.status != form.text("status"):
+            raise Conflict(_CHANGED)
+        return await resolve.propose(tx, payment, finding, actor=visit.actor, now=visit.service.clock())
+
+    payment = pages.payment_in(visit)
+    return await _done(visit, form, act, "case-proposed")
+
+
+async def approve(visit: OperatorVisit) -> Response:
+    form = await visit.form()
+
+    async def act(tx: Tx) -> Resolved:
+        payment = await _still_proposed(tx, visit, form)
+        return await resolve.approve(tx, payment, actor=visit.actor, now=visit.service.clock())
+
+    return await _done(visit, form, act, "case-settled")
+
+
+async def reject(visit: OperatorVisit) -> Response:
+    form = await visit.form()
+
+    async def act(tx: Tx) -> Resolved:
+        payment = await _still_proposed(tx, visit, form)
+        return await resolve.reject(tx, payment, actor=visit.actor, now=visit.service.clock())
+
+    return await _done(visit, form, act, "case-rejected")
+
+
+async def _still_proposed(tx: Tx, visit: OperatorVisit, form: Form) -> str:
+    """The payment, if what was shown is still what is proposed."""
+    payment = pages.payment_in(visit)
+    case = await cases.lock(tx, payment)
+    if case is None:
+        raise NoSuchCase(payment)
+    proposal = await cases.find_proposal(tx, case.transaction)
+    if proposal is None or proposal.id != form.text("proposal"):
+        raise Conflict(_CHANGED)
+    return payment
+
+
+def _mistakes(visit: OperatorVisit, form: Form, evidence: str) -> dict[str, str]:
+    words, wrong = visit.words, {}
+    reference = form.text("providerReference")
+    if form.text("outcome") not in Truth.__members__.values():
+        wrong["outcome"] = words(_OUTCOME)
+    if not _LEAST_EVIDENCE <= len(evidence) <= _MOST_EVIDENCE or not evidence.isprintable():
+        wrong["evidence"] = words(_EVIDENCE)
+    if len(reference) > _MOST_REFERENCE or not reference.isprintable():
+        wrong["providerReference"] = mistakes.sentence(words, "text_too_long", {"most": _MOST_REFERENCE})
+    return wrong
+
+
+async def _done(visit: OperatorVisit, form: Form, act: Act, notice: str) -> Response:
+    try:
+        resolved = await visit.service.write(act)
+    except NoSuchCase:
+        raise
+    except Refusal as refusal:
+        problem = mistakes.of_refusal(visit.words, refusal)
+        return await pages.page(visit, status=_status(refusal), problem=problem, values=form.values())
+    if resolved.is_done:
+        visit.service.bell.ring(EVENTS_TOPIC)
+        notice = "case-settled"
+    return visit.go(f"/operator/cases/{pages.payment_in(visit)}", notice)
+
+
+def _status(refusal: Refusal) -> HTTPStatus:
+    match refusal:
+        case Forbidden():
+            return HTTPStatus.FORBIDDEN
+        case Conflict() | Missing():
+            return HTTPStatus.CONFLICT
+        case _:
+            return HTTPStatus.BAD_REQUEST

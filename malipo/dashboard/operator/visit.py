@@ -1,0 +1,30 @@
+"""One request of an operator's browser."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from malipo.dashboard.visit import Guest
+from malipo.trail.login import actor_of
+from malipo.trail.store import Actor
+from malipo.trail.store_sessions import Session
+
+
+@dataclass(slots=True)
+class OperatorVisit(Guest):
+    root: ClassVar[str] = "/operator"
+
+    session: Session | None = None
+
+    @property
+    def session_id(self) -> str | None:
+        return self.session.id if self.session is not None else None
+
+    @property
+    def frame(self) -> dict[str, Any]:
+        operator = self.session.operator if self.session is not None else None
+        return {"person": operator, "business": self.words("Operators") if operator else "", "may": lambda _: False}
+
+    @property
+    def actor(self) -> Actor:
+        assert self.session is not None, "only pages for operators who are logged in ask for them"
+        return actor_of(self.session.operator, self.address)

@@ -1,0 +1,94 @@
+"""What people do in the pages, and at their phones: each as one step of a story."""
+
+import asyncio
+import re
+from typing import Any
+
+import aiohttp
+from playwright.async_api import Page, expect
+
+from tests.conftest import Client
+
+
+async def make_key(page: Page, name: str) -> str:
+    """The key, as it is shown once."""
+    await page.goto("/dashboard/keys")
+    await page.get_by_role("link", name="New key").first.click()
+    await page.get_by_label("Name", exact=True).fill(name)
+    for words in await page.get_by_role("checkbox").all():
+        await words.check()
+    await page.get_by_role("button", name="Create the key").click()
+    return await _shown_once(page)
+
+
+async def add_endpoint(page: Page, url: str) -> str:
+    """Its secret, as it is shown once."""
+    await page.goto("/dashboard/webhooks")
+    await page.get_by_role("link", name="Add an endpoint").click()
+    await page.get_by_label("Address").fill(url)
+    await page.get_by_role("checkbox", name="A customer has paid").check()
+    await page.get_by_role("button", name="Add it").click()
+    return await _shown_once(page)
+
+
+async def _shown_once(page: Page) -> str:
+    """Read, and not to be had again: neither further on, nor by going back."""
+    secret = (await page.locator(".secret code").inner_text()).strip()
+    await page.get_by_role("link", name="I have copied it").click()
+    await expect(page.locator(".secret")).to_have_count(0)
+    assert secret not in await page.content()
+    return secret
+
+
+async def fill_payout(page: Page, phone: str, amount: str, network: str, name: str) -> None:
+    """Up to the page that asks whether it is meant."""
+    await page.goto("/dashboard/payout")
+    await page.get_by_label("Amount").fill(amount)
+    await page.get_by_label("Phone number").fill(phone)
+    await page.get_by_label(network).check()
+    await page.get_by_label("Name of the recipient").fill(name)
+    await page.get_by_role("button", name="Go on").click()
+    await expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+
+
+async def ask_for_money(shop: Client, phone: str, *, name: str = "Asha") -> str:
+    body = {"amount": 12_500, "channel": "MPESA", "buyerPhone": phone, "buyerName": name}
+    return str((await shop("POST", "/v1/payments", body)).body["transaction"]["id"])
+
+
+async def approve(demo: dict[str, Any], phone: str) -> None:
+    """The customer types the PIN, as soon as the phone asks for it."""
+    async with aiohttp.ClientSession(demo["phonesUrl"]) as http:
+        for _ in range(200):
+            async with http.get("/api/prompts", params={"phone": phone}) as answer:
+                waiting = [each["id"] for each in await answer.json() if each["state"] == "waiting"]
+            if waiting:
+                async with http.post(f"/api/prompts/{waiting[0]}", json={"action": "approve"}) as answer:
+                    assert answer.status == 200
+                return
+            await asyncio.sleep(0.05)
+    raise AssertionError("the phone was never asked")
+
+
+async def switch(demo: dict[str, Any], channel: str, *, is_down: bool) -> None:
+    """A network breaks down, or is mended."""
+    async with aiohttp.ClientSession(demo["phonesUrl"]) as http:
+        change = {"channels": {channel: {"isDown": is_down}}}
+        async with http.patch("/api/control", json=change) as answer:
+            assert answer.status == 200
+
+
+async def until_known_to_be(shop: Client, channel: str, *, is_up: bool) -> None:
+    for _ in range(400):
+        found = (await shop("GET", "/v1/channels")).body["channels"]
+        if next(each["isUp"] for each in found if each["channel"] == channel) is is_up:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{channel} was never seen to be {'up' if is_up else 'down'}")
+
+
+def id_in(page: Page) -> str:
+    """Of the transaction that the page is about."""
+    found = re.search(r"/transactions/(txn_\w+)", page.url)
+    assert found is not None, page.url
+    return found[1]

@@ -1,0 +1,58 @@
+"""Windows of a browser. Whatever a page complains about while one is open fails the test."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from playwright.async_api import Browser, Page, ViewportSize, expect
+
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+NARROW: ViewportSize = {"width": 390, "height": 844}
+
+
+@dataclass(frozen=True)
+class Windows:
+    browser: Browser
+    url: str | None = None
+    cookies: Any = None
+
+    @asynccontextmanager
+    async def open(self, size: ViewportSize = WIDE, **more: Any) -> AsyncIterator[Page]:
+        """`more` is what playwright's new_context takes, as java_script_enabled."""
+        context = await self.browser.new_context(
+            viewport=size, base_url=self.url, storage_state=self.cookies, locale="en", **more
+        )
+        page = await context.new_page()
+        complaints: list[str] = []
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        try:
+            yield page
+        finally:
+            await context.close()
+        assert complaints == []
+
+    def strange(self) -> "Windows":
+        """Of somebody who is not logged in."""
+        return replace(self, cookies=None)
+
+    async def logged_in(self, url: str, email: str, password: str) -> "Windows":
+        async with replace(self, url=url).open() as page:
+            await log_in(page, email, password)
+            return replace(self, url=url, cookies=await page.context.storage_state())
+
+
+async def log_in(page: Page, email: str, password: str) -> None:
+    """As people do it: they go where they want to be, and are asked who they are."""
+    await page.goto("/dashboard")
+    await page.get_by_label("Email").fill(email)
+    await page.get_by_label("Password").fill(password)
+    await page.get_by_role("button", name="Log in").click()
+    await expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+
+async def until_live(page: Page) -> None:
+    """From now on whatever happens is seen by itself."""
+    await expect(page.locator("[data-live-sign]").first).to_have_class(re.compile("is-on"), timeout=10_000)
