@@ -41,6 +41,7 @@ from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
 from malipo.seal import Seal
 from malipo.settings import Settings
+from malipo.trail.login import OperatorLogin
 from malipo.webhooks.deliver import Record
 from malipo.webhooks.delivery import Attempt, Delivery
 from malipo.webhooks.post import Post
@@ -71,6 +72,7 @@ class Service:
     lists: Watch[str, str]
     deliveries: Watch[tuple[str, str], tuple[str, int]]
     login: Login
+    operators: OperatorLogin
     cookies: Cookies
     terms: Terms
     networks: Networks
@@ -104,6 +106,7 @@ class Service:
             return made
 
         wire = Wire()
+        passwords = Passwords()
         keys = [settings.secret_key or secrets.token_hex(32)]
         if settings.secret_key_previous is not None:
             keys.append(settings.secret_key_previous)
@@ -122,7 +125,8 @@ class Service:
             feeds=Watch(database, feed.find_latest),
             lists=Watch(database, listing.find_versions),
             deliveries=Watch(database, history.find_states),
-            login=Login(database, Tokens(*keys), Passwords()),
+            login=Login(database, Tokens(*keys), passwords),
+            operators=OperatorLogin(database, passwords),
             cookies=Cookies(*keys),
             terms=Terms(
                 settings.reference_prefix,

@@ -1,4 +1,4 @@
-"""The site: the API, and the dashboard beside it. Listens, answers, and stops gracefully."""
+"""The site: the API, and the pages for people beside it. Listens, answers, and stops gracefully."""
 
 import asyncio
 import os
@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo import garbage, log
 from malipo.api.app import App
 from malipo.api.protocol import Protocol
 from malipo.dashboard.app import Dashboard
+from malipo.dashboard.operator.app import Operator
 from malipo.db import Database
 from malipo.errors import Impossible
 from malipo.service import Service
@@ -26,15 +27,15 @@ _KEEP_ALIVE_SECONDS = 75
 
 
 class Site:
-    """Pages for people at /dashboard, the API everywhere else."""
+    """Pages for merchants at /dashboard and for operators at /operator, the API everywhere else."""
 
     def __init__(self, service: Service) -> None:
         self._api = App(service)
-        self._dashboard = Dashboard(service)
+        self._pages: dict[str, ASGIApp] = {"dashboard": Dashboard(service), "operator": Operator(service)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        app = self._dashboard if path == "/dashboard" or path.startswith("/dashboard/") else self._api
+        app = self._pages.get(path[1:].partition("/")[0], self._api)
         await app(scope, receive, send)
 
 

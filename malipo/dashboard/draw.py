@@ -13,7 +13,7 @@ from malipo import money
 from malipo.dashboard import cookies
 from malipo.dashboard.language import NAMES, Language, Words
 from malipo.dashboard.notices import NOTICES
-from malipo.dashboard.visit import Visit
+from malipo.dashboard.visit import Guest
 
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -38,15 +38,15 @@ def _templates() -> Environment:
     return made
 
 
-def page(visit: Visit, template: str, *, status: int = 200, **values: Any) -> Response:
+def page(visit: Guest, template: str, *, status: int = 200, **values: Any) -> Response:
     text = render(visit, template, **values)
     response = Response(text, status, media_type="text/html", headers=HEADERS)
     if visit.notice is not None:
-        cookies.clear_notice(response)
+        cookies.clear_notice(response, path=visit.root)
     return response
 
 
-def render(visit: Visit, template: str, **values: Any) -> str:
+def render(visit: Guest, template: str, **values: Any) -> str:
     words = visit.words
     return (
         _templates()
@@ -59,14 +59,13 @@ def render(visit: Visit, template: str, **values: Any) -> str:
                 "moment": lambda at: moment(words, at),
                 "language": words.language,
                 "languages": {each: NAMES[each] for each in Language},
-                "person": visit.session.person if visit.session else None,
-                "may": lambda right: visit.session is not None and visit.may(right),
                 "token": visit.form_token,
                 "notice": words(NOTICES[visit.notice]) if visit.notice in NOTICES else None,
                 "here": visit.request.url.path,
                 "place": visit.place,
-                "business": visit.session.business if visit.session else "",
+                "root": visit.root,
             }
+            | visit.frame
         )
     )
 

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from malipo.dashboard import cookies, draw, mistakes
 from malipo.dashboard.language import Language
-from malipo.dashboard.visit import Form, Visit
+from malipo.dashboard.visit import Form, Guest, Visit
 from malipo.errors import Refusal, TooMany
 from malipo.merchants.login import LinkNotGood
 from malipo.merchants.people import Person
@@ -14,11 +14,9 @@ from malipo.merchants.store import people
 from malipo.merchants.tokens import hash_of
 from malipo.origin import is_secure
 
-_HOME = "/dashboard"
-
 
 async def show(visit: Visit) -> Response:
-    inside = _inside(visit.request.query_params.get("next"))
+    inside = visit.inside(visit.request.query_params.get("next"))
     if visit.session is not None:
         return visit.go(inside)
     return draw.page(visit, "login.html", email="", problem=None, next=inside)
@@ -40,7 +38,7 @@ async def log_in(visit: Visit) -> Response:
         return _log_in_again(visit, form, refusal)
     if former is not None:
         await visit.service.login.log_out(former, now=visit.service.clock())
-    response = visit.go(_inside(form.text("next")))
+    response = visit.go(visit.inside(form.text("next")))
     is_over_tls = is_secure(visit.request, visit.service.settings.trusted_proxies)
     cookies.set_session(response, visit.service.cookies.make(session_id), is_secure=is_over_tls)
     return response
@@ -54,7 +52,7 @@ def _log_in_again(visit: Visit, form: Form, refusal: Refusal) -> Response:
         status=HTTPStatus.TOO_MANY_REQUESTS if is_too_often else HTTPStatus.BAD_REQUEST,
         email=form.text("email"),
         problem=mistakes.of_refusal(visit.words, refusal),
-        next=_inside(form.text("next")),
+        next=visit.inside(form.text("next")),
     )
     if isinstance(refusal, TooMany):
         response.headers["Retry-After"] = str(refusal.retry_after_seconds)
@@ -111,17 +109,9 @@ def _dead_link(visit: Visit, refusal: LinkNotGood) -> Response:
     return draw.page(visit, "password.html", status=400, link=None, email="", errors={}, problem=problem)
 
 
-async def choose_language(visit: Visit) -> Response:
+async def choose_language(visit: Guest) -> Response:
     form = await visit.form()
-    response = visit.go(_inside(form.text("next")))
+    response = visit.go(visit.inside(form.text("next")))
     if form.text("language") in Language.__members__.values():
-        cookies.set_language(response, form.text("language"))
+        cookies.set_language(response, form.text("language"), path=visit.root)
     return response
-
-
-def _inside(path: str | None) -> str:
-    """Where to go next, if it is one of our own pages: nobody is sent elsewhere by a link to the log-in."""
-    if path is None or not path.isprintable() or "\\" in path:
-        return _HOME
-    is_ours = path == _HOME or path.startswith((f"{_HOME}/", f"{_HOME}?"))
-    return path if is_ours and "//" not in path.partition("?")[0] else _HOME

@@ -44,6 +44,7 @@ _GIVEN_UP_DAYS = 7
 _EXPIRY = timedelta(days=14)
 
 Totals = Mapping[tuple[date, str, str], Total]
+ByDay = Mapping[date, tuple[Total, Total]]  # collections, payouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +67,20 @@ async def show(visit: Visit) -> Response:
     span = _span_in(visit.request.query_params.get("days", ""))
     days = [today - timedelta(days=back) for back in reversed(range(span))]
     seen = await visit.service.read_snapshot(lambda connection: _look(connection, visit.merchant_id, days[0], now))
+    by_day = _by_day(seen.totals, days)
     return draw.page(
         visit,
         "overview.html",
-        today=[_sum(seen.totals, type_, [today]) for type_ in Type],
-        yesterday=[_sum(seen.totals, type_, [today - timedelta(days=1)]) for type_ in Type],
+        today=by_day[today],
+        yesterday=by_day[today - timedelta(days=1)],
         wallet=seen.wallet,
         spans=SPANS,
         span=span,
-        whole=[_sum(seen.totals, type_, days) for type_ in Type],
-        by_day=[(_day_name(visit.words, day), [_sum(seen.totals, type_, [day]) for type_ in Type]) for day in days],
+        whole=_whole(by_day),
+        by_day=[(_day_name(visit.words, day), both) for day, both in by_day.items()],
         by_channel=by_channel(seen.totals),
-        columns=_columns(visit.words, seen.totals, days),
-        line=_line(visit.words, seen.totals, days),
+        columns=_columns(visit.words, by_day),
+        line=_line(visit.words, by_day),
         share=charts.share,
         percent=percent,
         tenths=tenths_of,
@@ -184,57 +186,74 @@ def duration(words: Words, seconds: float) -> str:
     return words("{hours} h {minutes} min", hours=whole // 3600, minutes=whole % 3600 // 60)
 
 
-def _columns(words: Words, found: Totals, days: Sequence[date]) -> Markup:
-    collected, paid = (_sum(found, type_, days) for type_ in Type)
+def _columns(words: Words, by_day: ByDay) -> Markup:
+    (collected, paid), (first, *_, last) = _whole(by_day), by_day
     labels = Labels(
         "money",
         words("Money in and out, day by day"),
         words(
             "From {first} to {last}: {came} came in and {went} went out.",
-            first=_day_name(words, days[0]),
-            last=_day_name(words, days[-1]),
+            first=_day_name(words, first),
+            last=_day_name(words, last),
             came=money.display(collected.amount),
             went=money.display(paid.amount),
         ),
     )
-    return charts.columns(labels, [_column(words, found, day) for day in days])
+    return charts.columns(labels, [_column(words, day, came, went) for day, (came, went) in by_day.items()])
 
 
-def _column(words: Words, found: Totals, day: date) -> Column:
-    came, went = (_sum(found, type_, [day]).amount for type_ in Type)
+def _column(words: Words, day: date, came: Total, went: Total) -> Column:
     tip = words(
-        "{day}: {came} in, {went} out", day=_day_name(words, day), came=money.display(came), went=money.display(went)
+        "{day}: {came} in, {went} out",
+        day=_day_name(words, day),
+        came=money.display(came.amount),
+        went=money.display(went.amount),
     )
-    return Column(_short_day(words, day), came, went, tip)
+    return Column(_short_day(words, day), came.amount, went.amount, tip)
 
 
-def _line(words: Words, found: Totals, days: Sequence[date]) -> Markup:
-    whole = tenths_of(_added(_sum(found, type_, days) for type_ in Type))
+def _line(words: Words, by_day: ByDay) -> Markup:
     labels = Labels(
         "success",
         words("Success rate, day by day"),
-        words("Of all payments that were completed or failed, {percent} were completed.", percent=percent(whole)),
+        words(
+            "Of all payments that were completed or failed, {percent} were completed.",
+            percent=percent(tenths_of(_added(_whole(by_day)))),
+        ),
     )
-    rates = [tenths_of(_added(_sum(found, type_, [day]) for type_ in Type)) for day in days]
+    rates = {day: tenths_of(_added(both)) for day, both in by_day.items()}
     return charts.line(
         labels,
         [
             Point(_short_day(words, day), tenths, f"{_day_name(words, day)}: {percent(tenths)}")
-            for day, tenths in zip(days, rates, strict=True)
+            for day, tenths in rates.items()
         ],
     )
 
 
-def _sum(found: Totals, type_: Type, days: Iterable[date]) -> Total:
-    return _added(total for day in days for channel in Channel if (total := found.get((day, type_, channel))))
+def _by_day(found: Totals, days: Sequence[date]) -> ByDay:
+    """What was collected and what was paid out on each of these days, over all channels."""
+    by_day = {day: (Total(), Total()) for day in days}
+    for (day, type_, _), total in found.items():
+        collected, paid = by_day[day]
+        _add(collected if type_ == Type.COLLECTION else paid, total)
+    return by_day
+
+
+def _whole(by_day: ByDay) -> tuple[Total, Total]:
+    return _added(collected for collected, _ in by_day.values()), _added(paid for _, paid in by_day.values())
 
 
 def _added(parts: Iterable[Total]) -> Total:
     whole = Total()
     for part in parts:
-        for name in Total.__slots__:
-            setattr(whole, name, getattr(whole, name) + getattr(part, name))
+        _add(whole, part)
     return whole
+
+
+def _add(whole: Total, part: Total) -> None:
+    for name in Total.__slots__:
+        setattr(whole, name, getattr(whole, name) + getattr(part, name))
 
 
 def _ended(total: Total) -> int:

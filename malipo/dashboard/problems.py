@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from malipo import log
 from malipo.dashboard import draw
-from malipo.dashboard.visit import Visit
+from malipo.dashboard.visit import Guest
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Forbidden, Missing, Refusal, TooMany, Unavailable
 
@@ -29,7 +29,7 @@ class NotAllowed(Forbidden):
         super().__init__("Your role does not allow this. Ask an owner of your business.")
 
 
-def page_for(visit: Visit, error: Exception) -> Response:
+def page_for(visit: Guest, error: Exception) -> Response:
     status, sentence = _meaning(error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("dashboard.broke", error)

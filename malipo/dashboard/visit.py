@@ -1,8 +1,8 @@
-"""One request of a person's browser: who they are, which language they read, and what they have filled in."""
+"""One request of a browser: who sits before it, which language they read, and what they have filled in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -28,14 +28,86 @@ class ForgedForm(Forbidden):
 
 
 @dataclass(slots=True)
-class Visit:
+class Guest:
+    """Whoever it is. What they may see is decided where the door is."""
+
+    root: ClassVar[str]  # where their pages begin, and as far as their cookies go
+
     service: Service
     request: Request
     words: Words
     address: str
-    session: Session | None = None
     notice: str | None = None
-    cookies_to_set: list[tuple[str, str, int]] = field(default_factory=list)
+
+    @property
+    def session_id(self) -> str | None:
+        raise NotImplementedError
+
+    @property
+    def frame(self) -> dict[str, Any]:
+        """What stands around every page of theirs: `person`, `business`, and what they `may`."""
+        raise NotImplementedError
+
+    @property
+    def place(self) -> str:
+        """This page, as a link to it."""
+        url = self.request.url
+        return f"{url.path}?{url.query}" if url.query else url.path
+
+    @property
+    def form_token(self) -> str:
+        return self.service.cookies.form_token(self.session_id) if self.session_id is not None else ""
+
+    async def form(self) -> "Form":
+        """What was filled in. A form that another site sent in this person's name is refused."""
+        body = bytearray()
+        async for chunk in self.request.stream():
+            body += chunk
+            if len(body) > _MOST_BYTES:
+                raise Invalid("The form is too large.", code="body_too_large")
+        try:
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        except ValueError:
+            raise Invalid("The form cannot be read.", code="bad_request") from None
+        form = Form(pairs)
+        if self.session_id is not None and not self.service.cookies.is_form_token(self.session_id, form.text("token")):
+            raise ForgedForm
+        return form
+
+    def go(self, path: str, notice: str | None = None) -> Response:
+        """To another page, so that reloading it does not send the form again; with a sentence to show there."""
+        response = RedirectResponse(path, 303)
+        if notice is not None:
+            cookies.set_notice(response, notice, path=self.root)
+        return response
+
+    def inside(self, path: str | None) -> str:
+        """Where to go next, if it is one of our own pages: nobody is sent elsewhere by a link to the log-in."""
+        if path is None or not path.isprintable() or "\\" in path:
+            return self.root
+        is_ours = path == self.root or path.startswith((f"{self.root}/", f"{self.root}?"))
+        return path if is_ours and "//" not in path.partition("?")[0] else self.root
+
+
+@dataclass(slots=True)
+class Visit(Guest):
+    """Of a person of a merchant's."""
+
+    root: ClassVar[str] = "/dashboard"
+
+    session: Session | None = None
+
+    @property
+    def session_id(self) -> str | None:
+        return self.session.id if self.session is not None else None
+
+    @property
+    def frame(self) -> dict[str, Any]:
+        return {
+            "person": self.session.person if self.session else None,
+            "business": self.session.business if self.session else "",
+            "may": lambda right: self.session is not None and self.may(right),
+        }
 
     @property
     def person(self) -> Person:
@@ -50,41 +122,8 @@ class Visit:
     def actor(self) -> Actor:
         return Actor(self.person.email, self.address)
 
-    @property
-    def place(self) -> str:
-        """This page, as a link to it."""
-        url = self.request.url
-        return f"{url.path}?{url.query}" if url.query else url.path
-
     def may(self, right: Right) -> bool:
         return self.person.may(right)
-
-    @property
-    def form_token(self) -> str:
-        return self.service.cookies.form_token(self.session.id) if self.session is not None else ""
-
-    async def form(self) -> "Form":
-        """What was filled in. A form that another site sent in this person's name is refused."""
-        body = bytearray()
-        async for chunk in self.request.stream():
-            body += chunk
-            if len(body) > _MOST_BYTES:
-                raise Invalid("The form is too large.", code="body_too_large")
-        try:
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
-        except ValueError:
-            raise Invalid("The form cannot be read.", code="bad_request") from None
-        form = Form(pairs)
-        if self.session is not None and not self.service.cookies.is_form_token(self.session.id, form.text("token")):
-            raise ForgedForm
-        return form
-
-    def go(self, path: str, notice: str | None = None) -> Response:
-        """To another page, so that reloading it does not send the form again; with a sentence to show there."""
-        response = RedirectResponse(path, 303)
-        if notice is not None:
-            cookies.set_notice(response, notice)
-        return response
 
 
 class Form:

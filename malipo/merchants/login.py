@@ -1,34 +1,24 @@
 """Log in, stay in, log out, choose a password.
 
-An attempt is noted before the password is looked at, so that a thousand guesses at once are a thousand attempts.
 What must be written even though the answer is no (an attempt, a session ended because its token was stolen) is
 committed before the refusal is raised.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from malipo import ids
 from malipo.db import Database, Tx
-from malipo.errors import Forbidden, Invalid, TooMany, Unauthorized
+from malipo.errors import Forbidden, Invalid, Unauthorized
 from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Person, email_of, problem_with_password
 from malipo.merchants.store import merchants, people, sessions
 from malipo.merchants.store.sessions import Session
 from malipo.merchants.tokens import LINK_LIFE, SESSION_LIFE, TOKEN_SECONDS, Tokens, hash_of, make_secret
 from malipo.trail import store as trail
+from malipo.trail.attempts import Attempts
 from malipo.trail.store import Actor
-
-_SPAN = timedelta(minutes=15)
-# Few from one place at one account; more in all, so that a stranger cannot lock somebody out with five guesses.
-_MOST_PER_EMAIL_AND_ADDRESS = 5
-_MOST_PER_EMAIL = 50
-_MOST_PER_ADDRESS = 50
-
-
-class TooManyAttempts(TooMany):
-    code = "too_many_attempts"
 
 
 class WrongCredentials(Unauthorized):
@@ -68,6 +58,7 @@ class Login:
         self._database = database
         self._tokens = tokens
         self._passwords = passwords
+        self._attempts = Attempts(database, "email")
 
     async def log_in(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> Granted:
         """For a program: a token for an hour, and one to get the next with."""
@@ -78,7 +69,7 @@ class Login:
     async def begin(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> str:
         """A new session for whoever has the right password."""
         known = email_of(email) or ""
-        await self._note_attempt(known, address, now)
+        await self._attempts.note(known, address, now=now)
         async with self._database.read() as connection:
             person = await people.find_by_email(connection, known)
         if not await self._passwords.is_right(password, person.password_hash if person else None) or person is None:
@@ -86,7 +77,7 @@ class Login:
         async with self._database.begin() as tx:
             if not await merchants.is_active(tx, person.merchant_id):
                 raise Forbidden("This merchant is not active.", code="merchant_inactive")
-            await _forgive(tx, known, address, now)
+            await self._attempts.forgive(tx, known, address, now=now)
             session_id = ids.mint("ses_", now)
             await sessions.insert(
                 tx,
@@ -130,7 +121,7 @@ class Login:
 
     async def change_password(self, person: Person, current: str, new: str, *, address: str, now: datetime) -> None:
         """A person who is logged in changes the password; every session of theirs ends, this one too."""
-        await self._note_attempt(person.email, address, now)
+        await self._attempts.note(person.email, address, now=now)
         if not await self._passwords.is_right(current, person.password_hash):
             raise Invalid(
                 "The request has invalid fields.",
@@ -171,21 +162,10 @@ class Login:
             if before is not None:
                 await before(tx)
             await people.set_password(tx, person.id, password_hash)
-            await _forgive(tx, person.email, address, now)
+            await self._attempts.forgive(tx, person.email, address, now=now)
             await sessions.end_all(tx, now=now, person_id=person.id)
             await trail.note(
                 tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
-            )
-
-    async def _note_attempt(self, email: str, address: str, now: datetime) -> None:
-        most = (_MOST_PER_EMAIL_AND_ADDRESS, _MOST_PER_EMAIL, _MOST_PER_ADDRESS)
-        subjects = list(zip(_subjects(email, address), most, strict=True))
-        async with self._database.begin() as tx:
-            free_at = await people.note_attempt(tx, subjects, now=now, span=_SPAN)
-        if free_at is not None:
-            seconds = max(-int((now - free_at).total_seconds() // 1), 1)
-            raise TooManyAttempts(
-                f"Too many attempts to log in. Try again in {seconds} seconds.", retry_after_seconds=seconds
             )
 
     async def _grant(self, tx: Tx, session_id: str, now: datetime) -> Granted:
@@ -199,14 +179,3 @@ async def make_link(tx: Tx, person: Person, *, now: datetime) -> str:
     link = make_secret("mpl_")
     await people.insert_link(tx, hash_of(link), person.id, now=now, expires_at=now + LINK_LIFE)
     return link
-
-
-async def _forgive(tx: Tx, email: str, address: str, now: datetime) -> None:
-    both, *each = _subjects(email, address)
-    await people.forget_attempts(tx, both)
-    await people.forget_one_attempt(tx, each, at=now)
-
-
-def _subjects(email: str, address: str) -> tuple[str, str, str]:
-    """What attempts are counted on: the account from one place, the account, the place."""
-    return f"email {email} address {address}", f"email {email}", f"address {address}"

@@ -1,7 +1,8 @@
 """What people do in the pages, and at their phones: each as one step of a story."""
 
 import asyncio
-import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -32,7 +33,7 @@ async def add_endpoint(page: Page, url: str) -> str:
 
 
 async def _shown_once(page: Page) -> str:
-    """Read, and not to be had again: neither further on, nor by going back."""
+    """Read, and not to be had again: further on it is nowhere."""
     secret = (await page.locator(".secret code").inner_text()).strip()
     await page.get_by_role("link", name="I have copied it").click()
     await expect(page.locator(".secret")).to_have_count(0)
@@ -70,25 +71,46 @@ async def approve(demo: dict[str, Any], phone: str) -> None:
     raise AssertionError("the phone was never asked")
 
 
-async def switch(demo: dict[str, Any], channel: str, *, is_down: bool) -> None:
-    """A network breaks down, or is mended."""
-    async with aiohttp.ClientSession(demo["phonesUrl"]) as http:
-        change = {"channels": {channel: {"isDown": is_down}}}
-        async with http.patch("/api/control", json=change) as answer:
-            assert answer.status == 200
+@asynccontextmanager
+async def broken_down(demo: dict[str, Any], shop: Client, channel: str) -> AsyncIterator[None]:
+    """A network that malipo knows to be down, so that nothing is sent to it."""
+    await _switch(demo, channel, is_down=True)
+    try:
+        for number in range(5):
+            body = {"amount": 500, "channel": channel, "buyerPhone": f"+25568455500{number}", "buyerName": "Asha"}
+            assert (await shop("POST", "/v1/payments", body)).status == 201
+        await _until_down(shop, channel)
+        yield
+    finally:
+        await _switch(demo, channel, is_down=False)
 
 
-async def until_known_to_be(shop: Client, channel: str, *, is_up: bool) -> None:
+async def _switch(demo: dict[str, Any], channel: str, *, is_down: bool) -> None:
+    url, change = f"{demo['phonesUrl']}/api/control", {"channels": {channel: {"isDown": is_down}}}
+    async with aiohttp.ClientSession() as http, http.patch(url, json=change) as answer:
+        assert answer.status == 200
+
+
+async def _until_down(shop: Client, channel: str) -> None:
     for _ in range(400):
         found = (await shop("GET", "/v1/channels")).body["channels"]
-        if next(each["isUp"] for each in found if each["channel"] == channel) is is_up:
+        if not next(each["isUp"] for each in found if each["channel"] == channel):
             return
         await asyncio.sleep(0.05)
-    raise AssertionError(f"{channel} was never seen to be {'up' if is_up else 'down'}")
+    raise AssertionError(f"{channel} was never seen to be down")
 
 
-def id_in(page: Page) -> str:
-    """Of the transaction that the page is about."""
-    found = re.search(r"/transactions/(txn_\w+)", page.url)
-    assert found is not None, page.url
-    return found[1]
+async def wallet(shop: Client) -> int:
+    """What can be paid out."""
+    return int((await shop("GET", "/v1/wallet")).body["wallet"]["available"])
+
+
+async def invite(page: Page, email: str, role: str) -> str:
+    """The link by which somebody new chooses a password."""
+    await page.goto("/dashboard/settings/people")
+    await page.get_by_role("link", name="Add somebody").click()
+    await page.get_by_label("Name").fill("Upendo Shirima")
+    await page.get_by_label("Email").fill(email)
+    await page.get_by_label(role).check()
+    await page.get_by_role("button", name="Add them").click()
+    return await _shown_once(page)

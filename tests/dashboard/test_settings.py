@@ -353,17 +353,11 @@ async def test_activity_is_paged_by_key_and_only_ones_own(surfer: Surfer, databa
 
 def test_every_deed_has_words_or_is_not_for_merchants() -> None:
     """Held against the code, so that a new deed is put on one side or the other."""
-    kept_to_ourselves = {
-        "payment.contradicted",
-        "payment.resolution_proposed",
-        "payment.resolution_rejected",
-        "operator.added",
-        "secrets.rotated",
-    }
+    kept_to_ourselves = ("payment.contradicted", "payment.resolution_", "operator.", "ledger.", "secrets.")
     root = Path(malipo.__file__).parent
     text = "\n".join(each.read_text() for each in root.rglob("*.py") if "note(" in each.read_text())
     noted = set(re.findall(r"note\(\s*(?:\w+,\s*)(?:Actor\([^)]*\)|[\w.]+),\s*\"([a-z_]+\.[a-z_]+)\"", text))
 
     assert {"api_key.created", "webhook.registered", "person.added", "payment.cancelled"} <= noted
-    assert noted - kept_to_ourselves <= activity.SENTENCES.keys()
-    assert not kept_to_ourselves & activity.SENTENCES.keys()
+    assert {each for each in noted if not each.startswith(kept_to_ourselves)} <= activity.SENTENCES.keys()
+    assert not [each for each in activity.SENTENCES if each.startswith(kept_to_ourselves)]

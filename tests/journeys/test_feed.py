@@ -6,10 +6,11 @@ passed over by whoever reads on from it, for ever: so what each reader has gathe
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import aiohttp
 import pytest
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.housekeeping import forget
-from tests.conftest import Merchant
+from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
 from tests.journeys import witness
 from tests.journeys.crowd import order
 from tests.journeys.door import Door, door
@@ -242,6 +243,23 @@ async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: M
 
         assert loop.time() - began >= 1
         assert (answer.status, answer.body) == (200, {"success": True, "events": [], "next": "3"})
+
+
+async def test_whoever_waits_is_let_go_when_the_service_is_asked_to_stop(
+    place: Market, start: Callable[..., Running]
+) -> None:
+    merchant = await place.merchant()
+    running = await until_ready(start("api", database_url=place.database_url, **NO_LIMITS))
+    async with aiohttp.ClientSession() as http:
+        client = Client(http, running.url, merchant.key)
+        waiting = asyncio.create_task(client("GET", "/v1/events?wait=30"))
+        await asyncio.sleep(0.5)
+        running.process.terminate()
+        async with asyncio.timeout(15):
+            answer = await waiting
+
+    assert (answer.status, answer.body) == (200, {"success": True, "events": [], "next": "0"})
+    assert await asyncio.to_thread(running.stop) == 0
 
 
 async def test_the_latest_place_is_where_the_feed_ends(place: Market) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from malipo.outbox.event import Event
+from malipo.webhooks.store import endpoints, history
 from tests.journeys import witness
 from tests.journeys.door import Scene, scene
 from tests.journeys.market import Stand
@@ -154,6 +155,24 @@ async def test_recovery_begins_at_its_moment(here: Scene) -> None:
     assert 2 <= everything.body["recovered"] <= 5
     await here.until_states(shop, DELIVERED=5)
     assert here.receiver.ids("/shop") == here.receiver.ids("/other")
+
+
+async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(here: Scene) -> None:
+    await here.place.open(here.merchant, 7)
+    await here.look()
+    stand = await here.register("/shop", behaviour=says(500))
+    async with here.place.database.read() as connection:
+        endpoint = await endpoints.get(connection, here.merchant.id, stand.id)
+    assert endpoint is not None
+    parts: list[int] = []
+    last: str | None = None
+    while last is not None or not parts:
+        async with here.place.database.begin() as tx:
+            number, last = await history.recover(tx, endpoint, since=here.hand(), after=last, most=3, now=here.hand())
+        parts.append(number)
+
+    assert parts == [3, 3, 1]
+    await here.until_states(stand, PENDING=7)
 
 
 async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(here: Scene) -> None:

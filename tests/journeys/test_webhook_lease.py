@@ -14,7 +14,7 @@ import pytest
 
 from malipo.outbox.event import Event
 from tests.conftest import create_database
-from tests.journeys.hamlet import Mortal, a_mortal
+from tests.journeys.hamlet import Mortal, a_mortal, a_real_worker
 from tests.journeys.market import Market, Stand, market
 from tests.journeys.receivers import Behaviour, a_receiver, gone, good, in_turn, says
 from tests.journeys.town import until
@@ -157,6 +157,25 @@ async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(dat
 
 async def _has_ended(worker: Mortal) -> bool:
     return worker.has_ended()
+
+
+async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_new(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with market(database_url) as place, a_receiver() as receiver:
+        merchant = await place.merchant()
+        stand = await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1)))
+        await place.open(merchant, 20)
+        with a_real_worker(place, tmp_path) as worker:
+            await until(lambda: _has_come(receiver.got, 4), pause=0.02, what="requests on their way")
+            worker.process.terminate()
+            await until(lambda: _has_ended(worker), pause=0.02, what="its end")
+
+        assert worker.process.returncode == 0
+        told = len(receiver.got)
+        assert 4 <= told < 20
+        assert await place.states(stand) == {"DELIVERED": told, "PENDING": 20 - told}
+        assert await place.rows("SELECT FROM deliveries WHERE claim IS NOT NULL") == []
 
 
 async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, template: str) -> None:

@@ -1,7 +1,6 @@
-"""People, the links by which they choose a password, and their attempts to log in."""
+"""People, and the links by which they choose a password."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from malipo.db import Conn, Row, Tx
 from malipo.merchants.people import Person, Role
@@ -103,40 +102,3 @@ async def use_link(tx: Tx, link_hash: bytes, *, now: datetime) -> bool:
         now,
     )
     return done == "UPDATE 1"
-
-
-async def note_attempt(
-    tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, span: timedelta
-) -> datetime | None:
-    """Note an attempt to log in. If a subject has too many in the span: when there is room again, and none is noted.
-
-    Attempts on one subject queue up here, so that many at once are counted one after the other.
-    """
-    for subject, _ in sorted(subjects):
-        await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", subject)
-    for subject, most in subjects:
-        oldest_in_the_way = await tx.fetchval(
-            "SELECT at FROM login_attempts WHERE subject = $1 AND at > $2 ORDER BY at DESC OFFSET $3 LIMIT 1",
-            subject,
-            now - span,
-            most - 1,
-        )
-        if oldest_in_the_way is not None:
-            return oldest_in_the_way + span  # type: ignore[no-any-return]
-    await tx.execute(
-        "DELETE FROM login_attempts WHERE subject = ANY($1) AND at <= $2", [s for s, _ in subjects], now - span
-    )
-    await tx.executemany(
-        "INSERT INTO login_attempts (subject, at) VALUES ($1, $2)", [(subject, now) for subject, _ in subjects]
-    )
-    return None
-
-
-async def forget_attempts(tx: Tx, subject: str) -> None:
-    """Somebody was who they said: what they tried before from there no longer counts."""
-    await tx.execute("DELETE FROM login_attempts WHERE subject = $1", subject)
-
-
-async def forget_one_attempt(tx: Tx, subjects: Sequence[str], *, at: datetime) -> None:
-    """This attempt was a good one, and others on the same subjects were not."""
-    await tx.execute("DELETE FROM login_attempts WHERE subject = ANY($1) AND at = $2", subjects, at)
