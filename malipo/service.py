@@ -6,6 +6,8 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -42,8 +44,10 @@ from malipo.payments.transaction import Status, Transaction
 from malipo.seal import Seal
 from malipo.settings import Settings
 from malipo.trail.login import OperatorLogin
+from malipo.trail.store import Actor
+from malipo.webhooks import resend
 from malipo.webhooks.deliver import Record
-from malipo.webhooks.delivery import Attempt, Delivery
+from malipo.webhooks.delivery import Attempt, Delivery, State
 from malipo.webhooks.post import Post
 from malipo.webhooks.store import history
 
@@ -55,6 +59,8 @@ EVENTS_TOPIC = "events"
 WEBHOOKS_TOPIC = "webhooks"
 
 _MOST_LAPSED = 500
+# A test may take a little longer than a receiver may.
+_TEST_MARGIN_SECONDS = 3
 # Everything that a worker may have under way can be written down at once.
 _MOST_RECORDED = 4096
 # A key that is only looked up, or a page that is only read, is not worth ten seconds of anybody's time.
@@ -229,6 +235,33 @@ class Service:
     def wake_deliveries(self) -> None:
         """Somebody has asked for a delivery."""
         self.bell.ring(WEBHOOKS_TOPIC)
+
+    async def test_endpoint(self, merchant_id: str, endpoint_id: str, *, actor: Actor) -> str:
+        """Send a test, and wait for what the receiver says, as long as it may take; the delivery's id."""
+        event_id = await self.write(
+            lambda tx: resend.send_test(tx, merchant_id, endpoint_id, actor=actor, now=self.clock())
+        )
+        self.wake_deliveries()
+        seconds = self.settings.webhook_timeout_seconds + _TEST_MARGIN_SECONDS
+        await self.deliveries.until_changed((endpoint_id, event_id), (State.PENDING, 0), seconds=seconds)
+        return event_id
+
+    async def recover(self, merchant_id: str, endpoint_id: str, *, since: datetime, actor: Actor) -> int:
+        """Send everything since a time that an endpoint has not taken; how many."""
+        some = partial(
+            resend.recover,
+            merchant_id=merchant_id,
+            endpoint_id=endpoint_id,
+            since=since,
+            actor=actor,
+            now=self.clock(),
+        )
+        recovered, last = await self.write(partial(some, after=None))
+        while last is not None:  # A commit for every so many: nobody waits long for a lock.
+            more, last = await self.write(partial(some, after=last))
+            recovered += more
+        self.wake_deliveries()
+        return recovered
 
     async def record_attempt(self, attempt: Attempt) -> Delivery | None:
         delivery = await self._record_attempt(attempt)

@@ -1,6 +1,5 @@
 """/merchant/webhooks/{id}/deliveries, and what makes more of them: test, redeliver, recover."""
 
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -18,9 +17,6 @@ from malipo.webhooks.delivery import State
 from malipo.webhooks.resend import NoSuchDelivery
 from malipo.webhooks.store import history
 from malipo.webhooks.store.history import Told, Try
-
-# A little longer than a receiver may take.
-_TEST_MARGIN_SECONDS = 3
 
 
 async def list_(service: Service, session: Session, request: Request) -> Response:
@@ -46,15 +42,9 @@ async def retrieve(service: Service, session: Session, request: Request) -> Resp
 
 async def test(service: Service, session: Session, request: Request) -> Response:
     """The answer comes with what the receiver said, as soon as a worker has asked it."""
-    actor, now, endpoint_id = actor_of(service, session, request), service.clock(), id_in(request)
-    event_id = await service.write(
-        lambda tx: resend.send_test(tx, session.person.merchant_id, endpoint_id, actor=actor, now=now)
-    )
-    service.wake_deliveries()
-    await service.deliveries.until_changed(
-        (endpoint_id, event_id),
-        (State.PENDING, 0),
-        seconds=service.settings.webhook_timeout_seconds + _TEST_MARGIN_SECONDS,
+    endpoint_id = id_in(request)
+    event_id = await service.test_endpoint(
+        session.person.merchant_id, endpoint_id, actor=actor_of(service, session, request)
     )
     return success({"delivery": _shown(await _get(service, endpoint_id, event_id))})
 
@@ -75,19 +65,9 @@ async def recover(service: Service, session: Session, request: Request) -> Respo
     since = fields.moment("since")
     fields.check()
     assert since is not None
-    some = partial(
-        resend.recover,
-        merchant_id=session.person.merchant_id,
-        endpoint_id=id_in(request),
-        since=since,
-        actor=actor_of(service, session, request),
-        now=service.clock(),
+    recovered = await service.recover(
+        session.person.merchant_id, id_in(request), since=since, actor=actor_of(service, session, request)
     )
-    recovered, last = await service.write(partial(some, after=None))
-    while last is not None:  # A commit for every so many: nobody waits long for a lock.
-        more, last = await service.write(partial(some, after=last))
-        recovered += more
-    service.wake_deliveries()
     return success({"recovered": recovered, "message": _in_words(recovered)}, status=202)
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
-from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import Response
@@ -23,7 +21,6 @@ from malipo.webhooks.store import history
 
 _PER_PAGE = 25
 # A little longer than a receiver may take.
-_TEST_MARGIN_SECONDS = 3
 
 
 async def show(visit: Visit) -> Response:
@@ -68,19 +65,11 @@ async def show_one(visit: Visit) -> Response:
 async def test(visit: Visit) -> Response:
     """Waits for what the receiver says, and shows it."""
     await visit.form()
-    service, endpoint_id = visit.service, id_in(visit)
+    endpoint_id = id_in(visit)
     try:
-        event_id = await service.write(
-            lambda tx: resend.send_test(tx, visit.merchant_id, endpoint_id, actor=visit.actor, now=service.clock())
-        )
+        event_id = await visit.service.test_endpoint(visit.merchant_id, endpoint_id, actor=visit.actor)
     except EndpointOff as refusal:
         return await _page(visit, refusal)
-    service.wake_deliveries()
-    await service.deliveries.until_changed(
-        (endpoint_id, event_id),
-        (State.PENDING, 0),
-        seconds=service.settings.webhook_timeout_seconds + _TEST_MARGIN_SECONDS,
-    )
     return visit.go(f"{PATH}/{endpoint_id}/deliveries/{event_id}")
 
 
@@ -106,27 +95,14 @@ async def ask_to_recover(visit: Visit) -> Response:
 async def recover(visit: Visit) -> Response:
     form = await visit.form()
     endpoint, typed = await get(visit), form.text("since")
-    since, now = _local(typed), visit.service.clock()
-    if since is None or since > now:
+    since = _local(typed)
+    if since is None or since > visit.service.clock():
         return _recovery(visit, endpoint, typed, "date_invalid" if typed else "field_required")
-    act = partial(
-        resend.recover, merchant_id=visit.merchant_id, endpoint_id=endpoint.id, since=since, actor=visit.actor, now=now
-    )
     try:
-        recovered = await _all_of(visit, act)
+        recovered = await visit.service.recover(visit.merchant_id, endpoint.id, since=since, actor=visit.actor)
     except EndpointOff as refusal:
         return await _page(visit, refusal)
-    visit.service.wake_deliveries()
     return visit.go(f"{PATH}/{endpoint.id}", "recovered" if recovered else "recovered-none")
-
-
-async def _all_of(visit: Visit, act: Any) -> int:
-    """A commit for every so many: nobody waits long for a lock."""
-    recovered, last = await visit.service.write(partial(act, after=None))
-    while last is not None:
-        more, last = await visit.service.write(partial(act, after=last))
-        recovered += more
-    return int(recovered)
 
 
 def _recovery(visit: Visit, endpoint: Endpoint, typed: str, code: str | None = None) -> Response:
