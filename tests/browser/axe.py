@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Page
 
+from tests.browser.window import NARROW, WIDE
+
 _FOLDER = Path(__file__).parent / "node_modules"
 _SCRIPT = _FOLDER / "axe-core" / "axe.min.js"
 _RUN = """async (options) => (await axe.run(document, options)).violations.flatMap((each) => each.nodes
@@ -14,6 +16,16 @@ _RUN = """async (options) => (await axe.run(document, options)).violations.flatM
   .map((node) => `${each.id}: ${node.target} ${node.failureSummary.replaceAll("\\n", " ")}`))"""
 _ALL: dict[str, Any] = {"resultTypes": ["violations"], "preload": False, "iframes": False}
 _COLOURS = _ALL | {"runOnly": ["color-contrast"]}
+# What depends on where things stand; the rest is the same at every width.
+_PLACES = _ALL | {
+    "runOnly": [
+        "color-contrast",
+        "target-size",
+        "scrollable-region-focusable",
+        "link-in-text-block",
+        "nested-interactive",
+    ]
+}
 
 
 async def prepare(page: Page) -> None:
@@ -25,12 +37,19 @@ async def prepare(page: Page) -> None:
 
 
 async def faults(page: Page) -> list[str]:
-    """Everything serious."""
-    found: list[str] = await page.evaluate(_RUN, _ALL)
+    """Everything serious: wide and narrow, light and dark. The page is told so, and not loaded again."""
+    found = await _look(page, "wide", _ALL)
+    await page.emulate_media(color_scheme="dark")
+    found += await _look(page, "wide, dark", _COLOURS)
+    await page.set_viewport_size(NARROW)
+    found += await _look(page, "narrow, dark", _COLOURS)
+    await page.emulate_media(color_scheme="light")
+    found += await _look(page, "narrow", _PLACES)
+    if not await page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
+        found.append("narrow: it has to be pushed sideways")
+    await page.set_viewport_size(WIDE)
     return found
 
 
-async def faults_of_colour(page: Page) -> list[str]:
-    """What is hard to read."""
-    found: list[str] = await page.evaluate(_RUN, _COLOURS)
-    return found
+async def _look(page: Page, how: str, options: dict[str, Any]) -> list[str]:
+    return [f"{how}: {each}" for each in await page.evaluate(_RUN, options)]

@@ -1,6 +1,8 @@
 """A real browser, and the demo as a newcomer starts it. One of each for all stories: each has phones of its own."""
 
 import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from itertools import count
 from pathlib import Path
@@ -51,13 +53,29 @@ async def page(browser: Browser, request: pytest.FixtureRequest) -> AsyncIterato
 
 
 @pytest.fixture(scope="session")
-async def demo(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Any]]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's."""
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="session")
+async def demo(chromium: Path, folder: Path) -> AsyncIterator[dict[str, Any]]:
     """demo.json of a demo that is ready."""
-    folder = tmp_path_factory.mktemp("demo")
     with starting(folder) as start:
-        await until_ready(start("demo", simulator_port=free_port(), **NO_LIMITS), seconds=60)
+        await until_ready(start("demo", simulator_port=free_port(), unsettled_seconds=1, **NO_LIMITS), seconds=60)
         found: dict[str, Any] = msgspec.json.decode((folder / "var" / "demo.json").read_bytes())
         yield found
+
+
+@pytest.fixture(scope="session")
+def operator(demo: dict[str, Any], folder: Path) -> tuple[str, str]:
+    """The name and password of somebody who runs the demo."""
+    name, password = "zuhura", "pamba la Mwanza 9"
+    environment = {"PATH": os.environ["PATH"], "MALIPO_DATA_DIR": str(folder / "var")}
+    for words in (["add", name], ["password", name, "--stdin"]):
+        command = [sys.executable, "-m", "malipo", "operators", *words]
+        subprocess.run(command, input=password.encode(), env=environment, check=True, capture_output=True, timeout=60)
+    return name, password
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from malipo.dashboard.operator.routes import PAGES as OPERATOR_PAGES
 from malipo.dashboard.routes import PAGES
 from tests.browser.steps import broken_down
 from tests.conftest import Client
@@ -13,34 +14,36 @@ from tests.dashboard.surf import Surfer, surfing
 from tests.journeys.receivers import a_receiver, says
 
 _NO_PAGES = ("/dashboard/live", "/dashboard/transactions.csv", "/dashboard/wallet.csv")
+PATHS = [page.path for page in PAGES if page.method == "GET" and page.path not in _NO_PAGES]
+OPERATOR_PATHS = [page.path for page in OPERATOR_PAGES if page.method == "GET"]
 
 
 @dataclass(frozen=True)
 class Scene:
     transaction: str  # that waits, because its network is down
+    stuck: str  # a payout that its network never decides
     key: str
     endpoint: str  # whose server fails, and whose secret is being changed
     delivery: str
+    calm: str  # an endpoint with nothing the matter
     person: str
     link: str
 
-    def pages(self) -> list[str]:
-        """Every page there is, about something of this shop's."""
-        return [self._path(page.path) for page in PAGES if page.method == "GET" and page.path not in _NO_PAGES]
-
-    def _path(self, path: str) -> str:
-        names = {"transactions": self.transaction, "keys": self.key, "webhooks": self.endpoint, "people": self.person}
+    def path(self, path: str) -> str:
+        """The page, about something of this shop's."""
+        endpoint = self.calm if path.endswith("/rotate") else self.endpoint
+        names = {"transactions": self.transaction, "keys": self.key, "webhooks": endpoint, "people": self.person}
         path = re.sub(r"(\w+)/{id}", lambda found: f"{found[1]}/{names[found[1]]}", path)
-        return self.link if path == "/dashboard/password" else path.replace("{delivery}", self.delivery)
+        return self.link if path == "/dashboard/password" else path.format(delivery=self.delivery, payment=self.stuck)
 
 
 @asynccontextmanager
 async def staged(demo: dict[str, Any], shop: Client) -> AsyncIterator[Scene]:
     async with a_receiver() as receiver, surfing(demo["baseUrl"]) as owner:
         assert (await owner.log_in(demo["email"], demo["password"])).status == 303
-        endpoint = await _add_endpoint(owner, receiver.behave("/hook", says(500, b"the shelf is full")))
+        calm, endpoint = await _endpoints(owner, receiver.behave("/hook", says(500, b"the shelf is full")))
         await _pay(shop)
-        key = await _add(owner, "keys", name="Web shop", permissions="payments.read", environment="live")
+        key = await _add(owner, "keys", name="Duka la mtandaoni", permissions="payments.read", environment="live")
         person = await _add(
             owner, "settings/people", name="Upendo Shirima", email="upendo@malipo.example", role="staff"
         )
@@ -50,8 +53,9 @@ async def staged(demo: dict[str, Any], shop: Client) -> AsyncIterator[Scene]:
         assert delivery is not None
         assert token is not None
         async with broken_down(demo, shop, "AIRTEL_MONEY"):
-            waiting = await _payout(shop)
-            yield Scene(waiting, key, endpoint, delivery[1], person, token[0])
+            waiting = await _payout(shop, "AIRTEL_MONEY", "+255684777001")
+            stuck = await _payout(shop, "MPESA", "+255754777109")
+            yield Scene(waiting, stuck, key, endpoint, delivery[1], calm, person, token[0])
 
 
 async def _pay(shop: Client) -> None:
@@ -63,15 +67,16 @@ async def _pay(shop: Client) -> None:
             made = (await shop("GET", f"/v1/payments/{made['id']}?wait=10")).body["transaction"]
 
 
-async def _payout(shop: Client) -> str:
-    body = {"amount": 60_000, "channel": "AIRTEL_MONEY", "recipientPhone": "+255684777001", "recipientName": "Juma"}
+async def _payout(shop: Client, channel: str, phone: str) -> str:
+    body = {"amount": 60_000, "channel": channel, "recipientPhone": phone, "recipientName": "Juma"}
     return str((await shop("POST", "/v1/payments/disburse", body)).body["transaction"]["id"])
 
 
-async def _add_endpoint(owner: Surfer, url: str) -> str:
+async def _endpoints(owner: Surfer, url: str) -> tuple[str, str]:
+    calm = await _add(owner, "webhooks", url="https://duka.example.co.tz/malipo", events="payment.cancelled")
     endpoint = await _add(owner, "webhooks", url=url, events="payment.completed")
     assert (await owner.post(f"/dashboard/webhooks/{endpoint}/rotate")).status < 400
-    return endpoint
+    return calm, endpoint
 
 
 async def _add(owner: Surfer, what: str, **fields: str) -> str:

@@ -5,13 +5,16 @@ from typing import Any
 
 import aiohttp
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 
 from tests.browser import axe
-from tests.browser.scene import Scene, staged
+from tests.browser.kiswahili import english_in
+from tests.browser.scene import OPERATOR_PATHS, PATHS, Scene, staged
 from tests.browser.steps import fill_payout
-from tests.browser.window import NARROW, WIDE, Windows
+from tests.browser.window import Windows, log_in_as_operator
 from tests.conftest import Client
+
+FOR_STRANGERS = ("/dashboard/login", "/dashboard/password")
 
 
 @pytest.fixture(scope="module")
@@ -20,40 +23,73 @@ async def scene(demo: dict[str, Any]) -> AsyncIterator[Scene]:
         yield scene
 
 
-async def test_every_page_is_for_everybody(windows: Windows, scene: Scene) -> None:
-    wrong: list[str] = []
+@pytest.fixture(scope="module")
+async def looking(windows: Windows, scene: Scene) -> AsyncIterator[Page]:
+    """One window for all pages."""
     async with windows.open(reduced_motion="reduce") as page:
         await axe.prepare(page)
-        for path in scene.pages():
-            answer = await page.goto(path)
-            assert answer is not None
-            assert answer.status == 200, path
-            wrong += [f"{path} {each}" for each in await _faults(page)]
-    assert wrong == []
+        yield page
 
 
-async def test_forms_with_mistakes_and_what_is_shown_once_are_for_everybody(windows: Windows, scene: Scene) -> None:
-    async with windows.open(reduced_motion="reduce") as page:
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in FOR_STRANGERS])
+async def test_it_is_for_everybody(looking: Page, scene: Scene, path: str) -> None:
+    assert await _faults(looking, scene.path(path)) == []
+
+
+async def test_the_doors_are_for_everybody(windows: Windows, scene: Scene) -> None:
+    async with windows.strange().open(reduced_motion="reduce") as page:
         await axe.prepare(page)
-        await fill_payout(page, "0754 777 001", "1,000", "Airtel Money", "Juma")
-        assert await _faults(page) == []
-        await page.goto("/dashboard/keys/new")
-        await page.get_by_label("Name", exact=True).fill("Till")
-        await page.get_by_role("button", name="Create the key").click()
-        assert await page.locator(".secret").count() == 1
-        assert await _faults(page) == []
+        for path in FOR_STRANGERS:
+            assert await _faults(page, scene.path(path)) == []
 
 
-async def _faults(page: Page) -> list[str]:
-    """Wide and narrow, light and dark. The page is told, and not loaded again."""
-    found = [f"wide: {each}" for each in await axe.faults(page)]
-    await page.emulate_media(color_scheme="dark")
-    found += [f"wide, dark: {each}" for each in await axe.faults_of_colour(page)]
-    await page.set_viewport_size(NARROW)
-    found += [f"narrow, dark: {each}" for each in await axe.faults_of_colour(page)]
-    await page.emulate_media(color_scheme="light")
-    found += [f"narrow: {each}" for each in await axe.faults(page)]
-    if not await page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
-        found.append("narrow: it has to be pushed sideways")
-    await page.set_viewport_size(WIDE)
-    return found
+async def test_the_operators_pages_are_for_everybody(operator: tuple[str, str], windows: Windows, scene: Scene) -> None:
+    async with windows.strange().open(reduced_motion="reduce") as page:
+        await axe.prepare(page)
+        assert await _faults(page, "/operator/login") == []
+        await log_in_as_operator(page, *operator)
+        for path in set(OPERATOR_PATHS) - {"/operator/login", "/operator/cases"}:  # The last only leads on.
+            assert await _faults(page, scene.path(path)) == []
+        await page.goto("/operator/ledger")
+        await page.get_by_role("main").get_by_role("button").click()
+        assert await axe.faults(page) == []
+        assert await _english_on_the_way(page, scene, OPERATOR_PATHS) == {}
+
+
+async def _faults(page: Page, path: str) -> list[str]:
+    answer = await page.goto(path)
+    assert answer is not None
+    assert answer.status == 200
+    assert page.url.endswith(path), "it was led elsewhere"
+    return await axe.faults(page)
+
+
+async def test_forms_with_mistakes_and_what_is_shown_once_are_for_everybody(looking: Page) -> None:
+    await fill_payout(looking, "0754 777 001", "1,000", "Airtel Money", "Juma")
+    await expect(looking.locator(".notice")).to_contain_text("first given out by M-Pesa")
+    assert await axe.faults(looking) == []
+    await looking.goto("/dashboard/keys/new")
+    await looking.get_by_label("Name", exact=True).fill("Till")
+    await looking.get_by_role("button", name="Create the key").click()
+    await expect(looking.locator(".secret")).to_be_visible()
+    assert await axe.faults(looking) == []
+
+
+async def test_in_kiswahili_no_english_is_left(windows: Windows, scene: Scene) -> None:
+    async with windows.open() as page:
+        await page.goto("/dashboard")
+        assert await english_in(page) != [], "the check finds nothing"
+        assert await _english_on_the_way(page, scene, PATHS) == {}
+        await page.get_by_role("button", name="English").first.click()
+        await expect(page.locator("html")).to_have_attribute("lang", "en")
+
+
+async def _english_on_the_way(page: Page, scene: Scene, paths: list[str]) -> dict[str, list[str]]:
+    await page.get_by_role("button", name="Kiswahili").first.click()
+    await expect(page.locator("html")).to_have_attribute("lang", "sw")
+    left: dict[str, list[str]] = {}
+    for path in paths:
+        await page.goto(scene.path(path), wait_until="domcontentloaded")
+        if found := await english_in(page):
+            left[path] = found
+    return left

@@ -53,6 +53,14 @@ async def log_in(page: Page, email: str, password: str) -> None:
     await expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
 
 
+async def log_in_as_operator(page: Page, name: str, password: str) -> None:
+    await page.goto("/operator")
+    await page.get_by_label("Name").fill(name)
+    await page.get_by_label("Password").fill(password)
+    await page.get_by_role("button", name="Log in").click()
+    await expect(page).to_have_url(re.compile("/operator$"))
+
+
 async def until_live(page: Page) -> None:
     """From now on whatever happens is seen by itself."""
     await expect(page.locator("[data-live-sign]").first).to_have_class(re.compile("is-on"), timeout=10_000)

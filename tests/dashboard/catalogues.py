@@ -42,10 +42,10 @@ def _in_calls() -> Iterator[str]:
 
 
 def _in_tables() -> Iterator[str]:
-    """`SENTENCES` and `NOTICES`, by whatever key, and what a function `sentences` tells."""
+    """`SENTENCES` and other tables of words, by whatever key, and what a function `sentences` tells."""
     for module in pkgutil.walk_packages([str(ROOM)], "malipo.dashboard."):
         room = import_module(module.name)
-        for name in ("SENTENCES", "NOTICES"):
+        for name in ("SENTENCES", "NOTICES", "ROLES", "WHO"):
             yield from _values(getattr(room, name, ()))
         if callable(tell := getattr(room, "sentences", None)):
             yield from tell()

@@ -145,10 +145,11 @@ async def test_channels_show_their_success_rate_and_how_long_they_take(shop: Sho
         total = Total(completed=100, failed=1, cancelled=50, amount=500, seconds=4_550.0)
         await shop.total(day, Type.COLLECTION, Channel.AIRTEL_MONEY, total)
     await shop.total(TODAY, Type.DISBURSEMENT, Channel.AIRTEL_MONEY, Total(failed=4))
-    seen = (await shop.page()).words
-    assert "Airtel Money Collections TZS 1,000 200 / 2 99% 99% 46 s" in seen
-    assert "Airtel Money Payouts TZS 0 0 / 4 0% 0% –" in seen
-    assert "M-Pesa Payouts" not in seen
+    seen = await shop.page()
+    assert "Airtel Money Collections TZS 1,000 200 / 2 99% 99% 46 s" in seen.words
+    assert "Airtel Money Payouts TZS 0 0 / 4 0% 0% –" in seen.words
+    assert "M-Pesa Payouts" not in seen.words
+    assert re.findall(r'class="fill" width="(\d+)"', seen.text) == ["99", "0"]
 
 
 async def test_the_chart_has_the_same_figures_as_the_table_beside_it(shop: Shop) -> None:

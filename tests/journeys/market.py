@@ -183,6 +183,7 @@ async def market(
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
     async with Database.opened(database_url, size=20) as database:
-        service = Service.assemble(read_settings, database, clock=clock)
+        # The patience of its workers is the test's to say; what takes the payments in has plenty.
+        service = Service.assemble(replace(read_settings, database_patience_seconds=30), database, clock=clock)
         yield Market(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()

@@ -29,6 +29,7 @@ class Row(NamedTuple):
     merchant: str
     why: str
     minutes: int
+    is_open: bool  # somebody has to do something about it
 
 
 class Dossier(NamedTuple):
@@ -46,7 +47,8 @@ async def show_all(visit: OperatorVisit) -> Response:
         found = await cases.find_unsettled(connection, unsettled_seconds=seconds)
         found += await cases.find_contradicted(connection)
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
-        return found, names, len(await networks.find_down(connection))
+        down = set(await networks.find_down(connection)) & set(visit.service.networks.routes.values())
+        return found, names, len(down)
 
     found, names, down = await visit.service.read_snapshot(find)
     return draw.page(
@@ -64,7 +66,7 @@ def _row(visit: OperatorVisit, case: Case, merchant: str) -> Row:
     now = visit.service.clock()
     reason = why.reason(case, unsettled_seconds=visit.service.settings.unsettled_seconds, now=now)
     minutes = max(int((now - why.since(case)).total_seconds()) // 60, 0)
-    return Row(case, merchant, visit.words(why.SENTENCES[reason]), minutes)
+    return Row(case, merchant, visit.words(why.SENTENCES[reason]), minutes, reason != "none")
 
 
 async def look_up(visit: OperatorVisit) -> Response:
