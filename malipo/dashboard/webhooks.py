@@ -12,11 +12,15 @@ from malipo.errors import Conflict
 from malipo.fields import Fields
 from malipo.outbox.event import Event
 from malipo.webhooks import register
+from malipo.webhooks.deliver import GIVEN_UP, GONE
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint
 from malipo.webhooks.register import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
 
 PATH = "/dashboard/webhooks"
+
+# Why an endpoint was switched off, as its worker has written it down.
+SENTENCES = (GONE, GIVEN_UP)
 
 _MOST_URL = 2000
 _OVERLAP_HOURS = int(OVERLAP.total_seconds() // 3600)

@@ -20,8 +20,8 @@ from malipo.webhooks.signature import headers_of
 from malipo.webhooks.store import deliveries, endpoints
 
 _WORKER = Actor("malipo", "worker")
-_GONE = "The receiver answered 410 Gone."
-_GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
+GONE = "The receiver answered 410 Gone."
+GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
 
 
 async def deliver(parcel: Parcel, post: Post, seal: Seal, *, word: str, clock: Clock) -> Attempt:
@@ -83,9 +83,9 @@ class Record:
         gone = {each.key[0] for each in attempts if each.is_gone}
         for endpoint_id in sorted(failed):
             if endpoint_id in gone:
-                await _switch_off(tx, endpoint_id, _GONE, now)
+                await _switch_off(tx, endpoint_id, GONE, now)
             elif is_given_up(since.get(endpoint_id), now):
-                await _switch_off(tx, endpoint_id, _GIVEN_UP, now)
+                await _switch_off(tx, endpoint_id, GIVEN_UP, now)
 
 
 async def _switch_off(tx: Tx, endpoint_id: str, why: str, now: datetime) -> None:
