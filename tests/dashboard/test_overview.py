@@ -57,7 +57,9 @@ class Shop:
             "client": ("127.0.0.1", 1),
         }
         service = replace(self.service, clock=lambda: now)
-        response = await overview.show(Visit(service, Request(scope), ENGLISH, "127.0.0.1", self.session))
+        response = await overview.show(
+            Visit(service=service, request=Request(scope), words=ENGLISH, address="127.0.0.1", session=self.session)
+        )
         return Seen(response.status_code, bytes(response.body).decode(), response.headers)
 
     async def total(self, day: date, type_: Type, channel: Channel, total: Total) -> None:

@@ -126,14 +126,14 @@ class Scene:
             rows = await self.place.rows("SELECT FROM attempts WHERE endpoint_id = $1", stand.id)
             return len(rows) >= number
 
-        await until(is_written, seconds=15, pause=0.02, what=f"attempt {number}")
+        await until(is_written, seconds=40, pause=0.02, what=f"attempt {number}")
 
     async def until_states(self, stand: Stand, **states: int) -> None:
         async def are_so() -> bool:
             return await self.place.states(stand) == states
 
         try:
-            await until(are_so, seconds=15, pause=0.02, what=f"{states}")
+            await until(are_so, seconds=40, pause=0.02, what=f"{states}")
         except AssertionError:
             assert await self.place.states(stand) == states
             raise

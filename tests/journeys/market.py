@@ -164,7 +164,7 @@ class Market:
         )
         return {row["state"]: row["count"] for row in rows}
 
-    async def until_told(self, *, seconds: float = 30) -> None:
+    async def until_told(self, *, seconds: float = 60) -> None:
         """Return when every event has its place, and every delivery is delivered."""
 
         async def is_told() -> bool:

@@ -86,8 +86,8 @@ async def _cut(url: str, sql: str, fault: Fault, lease_seconds: float) -> After:
         wrong = ""
         try:
             async with place.a_worker(lease_seconds=lease_seconds):
-                await until(lambda: _has(trap.sprung), what="the cut")
-                await place.until_told(seconds=30)
+                await until(lambda: _has(trap.sprung), seconds=60, what="the cut")
+                await place.until_told()
             await witness.assert_clean(place.database)
         except AssertionError as error:
             wrong = str(error)

@@ -106,7 +106,7 @@ class Story:
         async def has_begun() -> bool:
             return "worker.started" in worker.log.read_text()
 
-        await until(has_begun, pause=0.02, what="its beginning")
+        await until(has_begun, seconds=60, pause=0.02, what="its beginning")
 
     async def _until_dead(self, worker: Mortal) -> None:
         while not worker.has_ended():
@@ -139,7 +139,7 @@ async def story(
             a_mortal(here, folder / "other", lease_seconds=LEASE_SECONDS) as other,
         ):
             story.logs += [one.log, other.log]
-            await here.until_told(seconds=40)
+            await here.until_told(seconds=120)
         yield here, receiver, story
 
 

@@ -95,7 +95,7 @@ async def _until_asleep(place: Market, sleeper: Mortal) -> None:
     async def is_stopped() -> bool:
         return sleeper.is_stopped
 
-    await until(is_stopped, pause=0.02, what="sleep")
+    await until(is_stopped, seconds=60, pause=0.02, what="sleep")
     # What it has open, the server ends after ten seconds by itself. We have no time to lose.
     await place.rows(
         """
@@ -109,7 +109,7 @@ async def _until_attempts(place: Market, stand: Stand, number: int) -> None:
     async def are_written() -> bool:
         return len(await place.rows("SELECT FROM attempts WHERE endpoint_id = $1", stand.id)) >= number
 
-    await until(are_written, pause=0.02, what=f"attempt {number}")
+    await until(are_written, seconds=60, pause=0.02, what=f"attempt {number}")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -195,7 +195,7 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
             await asyncio.sleep(2.2)  # Longer than the receiver takes, and than anybody's patience.
             assert await place.states(stand) == {"PENDING": 3}
             wire.come_back()
-            await place.until_told(seconds=15)
+            await place.until_told()
 
         assert len(receiver.got) == len(await place.rows("SELECT FROM attempts")) == 3
 
