@@ -22,7 +22,7 @@ from tests.journeys.receivers import Got, Receiver
 from tests.journeys.town import until
 
 # What HTTP itself needs.
-PLAIN = {"host", "content-type", "content-length", "accept"}
+PLAIN = {"host", "user-agent", "content-type", "content-length", "accept"}
 
 
 def body_of(event: str) -> Any:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Browser, ConsoleMessage, Page, ViewportSize, expect
 
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 NARROW: ViewportSize = {"width": 390, "height": 844}
@@ -22,12 +22,12 @@ class Windows:
     async def open(self, size: ViewportSize = WIDE, **more: Any) -> AsyncIterator[Page]:
         """`more` is what playwright's new_context takes, as java_script_enabled."""
         context = await self.browser.new_context(
-            viewport=size, base_url=self.url, storage_state=self.cookies, locale="en", **more
+            viewport=size, base_url=self.url, storage_state=self.cookies, locale="en-GB", **more
         )
         page = await context.new_page()
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: complaints.extend(_complaint(message, page)))
         try:
             yield page
         finally:
@@ -42,6 +42,12 @@ class Windows:
         async with replace(self, url=url).open() as page:
             await log_in(page, email, password)
             return replace(self, url=url, cookies=await page.context.storage_state())
+
+
+def _complaint(message: ConsoleMessage, page: Page) -> list[str]:
+    """Browsers complain of a page that is itself a refusal. That is ours to show."""
+    is_about_the_page = message.location["url"] == page.url and "status of 4" in message.text
+    return [message.text] if message.type == "error" and not is_about_the_page else []
 
 
 async def log_in(page: Page, email: str, password: str) -> None:

@@ -45,14 +45,14 @@ async def _until_told(place: Market, stand: Stand, number: int) -> None:
     await until(is_told, seconds=45, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
 
 
-async def _settles_at(worker: Service, number: int) -> None:
-    """So many are under way when the worker has done all it can, as it says itself."""
+async def _falls_to(worker: Service, number: int) -> None:
+    """No more are under way when the worker has done all it can, as it says itself."""
 
     async def are_under_way() -> bool:
         found = re.search(rb"^malipo_webhooks_under_way (\S+)$", worker.metrics.exposition(), re.MULTILINE)
-        return found is not None and float(found[1]) == number
+        return found is not None and float(found[1]) <= number
 
-    await until(are_under_way, pause=0.05, what=f"{number} under way")
+    await until(are_under_way, pause=0.05, what=f"no more than {number} under way")
 
 
 @pytest.mark.parametrize("behaviour", [hangs, drips], ids=["hangs", "drips a byte a second"])
@@ -73,7 +73,7 @@ async def test_an_endpoint_that_is_being_waited_for_delays_no_other(
         await _until_told(place, healthy, EVENTS)
         assert len(receiver.at("/bad")) == FIRST_WINDOW == receiver.under_way["/bad"]
         assert await place.states(bad) == {"PENDING": EVENTS}
-        await _settles_at(worker, FIRST_WINDOW)  # What waits does not wait in memory.
+        await _falls_to(worker, FIRST_WINDOW)  # What waits does not wait in memory.
 
 
 async def test_an_endpoint_that_refuses_connections_delays_no_other(place: Market, receiver: Receiver) -> None:
@@ -86,7 +86,7 @@ async def test_an_endpoint_that_refuses_connections_delays_no_other(place: Marke
         async with place.a_worker() as worker:
             await _until_told(place, healthy, EVENTS)
             assert await place.states(bad) == {"PENDING": EVENTS}
-            await _settles_at(worker, 0)
+            await _falls_to(worker, 0)
 
 
 async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(place: Market, receiver: Receiver) -> None:
@@ -102,7 +102,7 @@ async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(place: M
             await _until_told(place, healthy, EVENTS)
             assert names.asked["silent.example"] >= 1
             assert await place.states(bad) == {"PENDING": EVENTS}
-            await _settles_at(worker, FIRST_WINDOW)
+            await _falls_to(worker, FIRST_WINDOW)
 
 
 async def test_however_many_endpoints_hang_those_that_answer_are_told(place: Market, receiver: Receiver) -> None:
@@ -121,7 +121,7 @@ async def test_however_many_endpoints_hang_those_that_answer_are_told(place: Mar
         await _until_told(place, healthy, EVENTS)
 
         assert max(receiver.most_under_way[f"/bad/{n}/{each}"] for n in range(7) for each in range(20)) == FIRST_WINDOW
-        await _settles_at(worker, 140 * FIRST_WINDOW)
+        await _falls_to(worker, 140 * FIRST_WINDOW)
 
 
 async def _all_hang(receiver: Receiver, number: int) -> bool:
