@@ -7,7 +7,8 @@ from starlette.responses import Response
 
 from malipo import log
 from malipo.dashboard import draw
-from malipo.dashboard.visit import Guest
+from malipo.dashboard.mistakes import SENTENCES as SPOKEN
+from malipo.dashboard.visit import ForgedForm, Guest
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Forbidden, Missing, Refusal, TooMany, Unavailable
 
@@ -22,11 +23,20 @@ _TITLES = {
 }
 
 
+_NOT_YOURS = "Your role does not allow this. Ask an owner of your business."
+_NOTHING = "There is nothing here. It may belong to somebody else, or never have been."
+_WRONG_WAY = "This page does not take that."
+_NOT_NOW = "We cannot do this at the moment. Try again in a minute."
+_OURS = "Something went wrong on our side. Nothing of yours is lost."
+
+SENTENCES = (*_TITLES.values(), _NOT_YOURS, _NOTHING, _WRONG_WAY, _NOT_NOW, _OURS, ForgedForm.sentence)
+
+
 class NotAllowed(Forbidden):
     code = "role_insufficient"
 
     def __init__(self) -> None:
-        super().__init__("Your role does not allow this. Ask an owner of your business.")
+        super().__init__(_NOT_YOURS)
 
 
 def page_for(visit: Guest, error: Exception) -> Response:
@@ -47,16 +57,16 @@ def page_for(visit: Guest, error: Exception) -> Response:
 def _meaning(error: Exception) -> tuple[HTTPStatus, str]:
     match error:
         case Missing() | HTTPException(status_code=404):
-            return HTTPStatus.NOT_FOUND, "There is nothing here. It may belong to somebody else, or never have been."
+            return HTTPStatus.NOT_FOUND, _NOTHING
         case HTTPException(status_code=405):
-            return HTTPStatus.METHOD_NOT_ALLOWED, "This page does not take that."
+            return HTTPStatus.METHOD_NOT_ALLOWED, _WRONG_WAY
         case Forbidden():
             return HTTPStatus.FORBIDDEN, error.message
         case TooMany():
-            return HTTPStatus.TOO_MANY_REQUESTS, error.message
+            return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN.get(error.code, error.message)
         case Refusal():
-            return HTTPStatus.BAD_REQUEST, error.message
+            return HTTPStatus.BAD_REQUEST, SPOKEN.get(error.code, error.message)
         case Unavailable() | ConnectionLost() | Contention():
-            return HTTPStatus.SERVICE_UNAVAILABLE, "We cannot do this at the moment. Try again in a minute."
+            return HTTPStatus.SERVICE_UNAVAILABLE, _NOT_NOW
         case _:
-            return HTTPStatus.INTERNAL_SERVER_ERROR, "Something went wrong on our side. Nothing of yours is lost."
+            return HTTPStatus.INTERNAL_SERVER_ERROR, _OURS

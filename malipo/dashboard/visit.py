@@ -22,9 +22,10 @@ _MOST_FIELDS = 200
 
 class ForgedForm(Forbidden):
     code = "form_forged"
+    sentence = "This form was not sent from here, or you have logged in again since. Try once more."
 
     def __init__(self) -> None:
-        super().__init__("This form was not sent from here, or you have logged in again since. Try once more.")
+        super().__init__(self.sentence)
 
 
 @dataclass(slots=True)

@@ -72,7 +72,7 @@ def _row(visit: OperatorVisit, case: Case, merchant: str) -> Row:
 async def look_up(visit: OperatorVisit) -> Response:
     """From what somebody typed to its page."""
     name = visit.request.query_params.get("payment", "").strip()
-    return visit.go(f"/operator/cases/{_possible(name)}")
+    return visit.go(f"/operator/cases/{_possible(name)}" if name else "/operator")
 
 
 async def show(visit: OperatorVisit) -> Response:

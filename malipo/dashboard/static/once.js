@@ -1,0 +1,12 @@
+// A form is sent once, however often its button is pressed. The server sees to payments by itself.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+});
+
+// Whoever comes back to the page may send it again.
+window.addEventListener("pageshow", () => {
+  for (const form of document.forms) delete form.dataset.sent;
+});
