@@ -4,7 +4,7 @@ Sums come from the daily totals, so that they cost the same after a million paym
 on the day on which it ended, in Dar es Salaam.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from starlette.responses import Response
 from malipo import money
 from malipo.dashboard import charts, draw
 from malipo.dashboard.charts import Column, Labels, Point
+from malipo.dashboard.figures import ByDay, Totals, added, by_channel, by_day_of, duration, percent, tenths_of, whole_of
 from malipo.dashboard.language import ZONE, Words
 from malipo.dashboard.place import base_url
 from malipo.dashboard.visit import Visit
@@ -43,9 +44,6 @@ _SLOW = timedelta(hours=1)
 _GIVEN_UP_DAYS = 7
 _EXPIRY = timedelta(days=14)
 
-Totals = Mapping[tuple[date, str, str], Total]
-ByDay = Mapping[date, tuple[Total, Total]]  # collections, payouts
-
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -67,7 +65,7 @@ async def show(visit: Visit) -> Response:
     span = _span_in(visit.request.query_params.get("days", ""))
     days = [today - timedelta(days=back) for back in reversed(range(span))]
     seen = await visit.service.read_snapshot(lambda connection: _look(connection, visit.merchant_id, days[0], now))
-    by_day = _by_day(seen.totals, days)
+    by_day = by_day_of(seen.totals, days)
     return draw.page(
         visit,
         "overview.html",
@@ -76,7 +74,7 @@ async def show(visit: Visit) -> Response:
         wallet=seen.wallet,
         spans=SPANS,
         span=span,
-        whole=_whole(by_day),
+        whole=whole_of(by_day),
         by_day=[(_day_name(visit.words, day), both) for day, both in by_day.items()],
         by_channel=by_channel(seen.totals),
         columns=_columns(visit.words, by_day),
@@ -153,41 +151,8 @@ def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> lis
     return sorted(since.items())
 
 
-def by_channel(found: Totals) -> list[tuple[Channel, Type, Total]]:
-    """Every channel that something has ended on, collections before payouts."""
-    rows = [
-        (channel, type_, _added(total for (_, *key), total in found.items() if key == [type_, channel]))
-        for channel in Channel
-        for type_ in Type
-    ]
-    return [(channel, type_, total) for channel, type_, total in rows if _ended(total)]
-
-
-def tenths_of(total: Total) -> int | None:
-    """Of a percent: how many were completed of those that were completed or failed. Never rounded up to all of them."""
-    tried = total.completed + total.failed
-    return total.completed * 1000 // tried if tried else None
-
-
-def percent(tenths: int | None) -> str:
-    """`98.5%`; a dash where there is nothing to divide."""
-    if tenths is None:
-        return "–"
-    return f"{tenths // 10}.{tenths % 10}%" if tenths % 10 else f"{tenths // 10}%"
-
-
-def duration(words: Words, seconds: float) -> str:
-    """To the second below an hour, to the minute above it."""
-    whole = round(seconds)
-    if whole < 60:
-        return words("{seconds} s", seconds=whole)
-    if whole < 3600:
-        return words("{minutes} min {seconds} s", minutes=whole // 60, seconds=whole % 60)
-    return words("{hours} h {minutes} min", hours=whole // 3600, minutes=whole % 3600 // 60)
-
-
 def _columns(words: Words, by_day: ByDay) -> Markup:
-    (collected, paid), (first, *_, last) = _whole(by_day), by_day
+    (collected, paid), (first, *_, last) = whole_of(by_day), by_day
     labels = Labels(
         "money",
         words("Money in and out, day by day"),
@@ -218,10 +183,10 @@ def _line(words: Words, by_day: ByDay) -> Markup:
         words("Success rate, day by day"),
         words(
             "Of all payments that were completed or failed, {percent} were completed.",
-            percent=percent(tenths_of(_added(_whole(by_day)))),
+            percent=percent(tenths_of(added(whole_of(by_day)))),
         ),
     )
-    rates = {day: tenths_of(_added(both)) for day, both in by_day.items()}
+    rates = {day: tenths_of(added(both)) for day, both in by_day.items()}
     return charts.line(
         labels,
         [
@@ -229,35 +194,6 @@ def _line(words: Words, by_day: ByDay) -> Markup:
             for day, tenths in rates.items()
         ],
     )
-
-
-def _by_day(found: Totals, days: Sequence[date]) -> ByDay:
-    """What was collected and what was paid out on each of these days, over all channels."""
-    by_day = {day: (Total(), Total()) for day in days}
-    for (day, type_, _), total in found.items():
-        collected, paid = by_day[day]
-        _add(collected if type_ == Type.COLLECTION else paid, total)
-    return by_day
-
-
-def _whole(by_day: ByDay) -> tuple[Total, Total]:
-    return _added(collected for collected, _ in by_day.values()), _added(paid for _, paid in by_day.values())
-
-
-def _added(parts: Iterable[Total]) -> Total:
-    whole = Total()
-    for part in parts:
-        _add(whole, part)
-    return whole
-
-
-def _add(whole: Total, part: Total) -> None:
-    for name in Total.__slots__:
-        setattr(whole, name, getattr(whole, name) + getattr(part, name))
-
-
-def _ended(total: Total) -> int:
-    return total.completed + total.failed + total.cancelled
 
 
 def _span_in(text: str) -> int:

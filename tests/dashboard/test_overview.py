@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 from malipo import clock, ids
 from malipo.dashboard import overview
+from malipo.dashboard.figures import duration, percent, tenths_of
 from malipo.dashboard.language import Language, Words
 from malipo.dashboard.overview import Seen as Looked
 from malipo.dashboard.visit import Visit
@@ -295,7 +296,7 @@ def test_what_needs_attention(seen: dict[str, Any], wanted: dict[str, Any]) -> N
     ],
 )
 def test_a_success_rate_counts_what_was_tried_and_is_never_flattered(total: Total, words: str) -> None:
-    assert overview.percent(overview.tenths_of(total)) == words
+    assert percent(tenths_of(total)) == words
 
 
 @pytest.mark.parametrize(
@@ -310,7 +311,7 @@ def test_a_success_rate_counts_what_was_tried_and_is_never_flattered(total: Tota
     ],
 )
 def test_a_time_is_said_in_units_of_its_size(seconds: float, words: str) -> None:
-    assert overview.duration(ENGLISH, seconds) == words
+    assert duration(ENGLISH, seconds) == words
 
 
 async def test_the_page_is_there_for_whoever_may_look(running: Running, shop: Shop, surfer: Surfer) -> None:
