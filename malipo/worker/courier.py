@@ -126,7 +126,7 @@ class Courier:
             for trip in chain.from_iterable(trips.values()):
                 self._pace.cancel(trip)
         for endpoint_id, unused in trips.items():
-            del self._waiting[endpoint_id]
+            self._waiting.pop(endpoint_id, None)
             if not unused:  # There may be more: it is the last in turn now.
                 self._waiting[endpoint_id] = None
         return any(self._pace.room(endpoint_id) for endpoint_id in self._waiting)
@@ -189,6 +189,7 @@ class Courier:
         except CannotOpen as error:
             # An operator's mistake with a key. The delivery waits, and loses none of its tries.
             log.error("webhook.cannot_sign", endpoint=parcel.endpoint.id, reason=str(error))
+            self._waiting.pop(parcel.endpoint.id, None)  # Until the next look: the rest would fare no better.
             return None
         except Exception as error:
             log.error("webhook.delivery_broke", error, endpoint=parcel.endpoint.id, delivery=parcel.event_id)
