@@ -69,6 +69,7 @@ class Delivery:
     tries: int
     due_at: datetime
     claim: str | None
+    is_test: bool = False  # somebody waits for its answer; a second try would answer nobody
 
     def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
         if self.state is State.DELIVERED:
@@ -79,7 +80,7 @@ class Delivery:
         if attempt.claim != self.claim:
             return self  # Somebody else has tried it since, or does now, and says what came of it.
         tries = self.tries + 1
-        due_at = None if attempt.is_gone else next_try(retry_seconds, tries, attempt.ended_at)
+        due_at = None if attempt.is_gone or self.is_test else next_try(retry_seconds, tries, attempt.ended_at)
         if due_at is None:
             return replace(self, state=State.EXHAUSTED, tries=tries, claim=None)
         return replace(self, tries=tries, due_at=due_at, claim=None)

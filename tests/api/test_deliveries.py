@@ -92,16 +92,14 @@ async def test_a_test_is_signed_has_the_shape_of_an_event_and_is_none(desk: Desk
 
 
 @pytest.mark.usefixtures("worker")
-async def test_a_receiver_that_refuses_is_shown_with_its_answer_and_asked_again_later(
+async def test_a_receiver_that_refuses_a_test_is_shown_with_its_answer_and_not_asked_again(
     desk: Desk, shop: Receiver
 ) -> None:
     delivery = await try_out(desk, shop.behave("/", says(503, b"later")))
 
-    assert set(delivery) == {"id", "event", "state", "attempts", "nextAttemptAt"}
+    assert set(delivery) == {"id", "event", "state", "attempts"}
     (attempt,) = delivery["attempts"]
-    assert (delivery["state"], attempt["status"], attempt["answer"]) == ("PENDING", 503, "later")
-    ended = moment(attempt["at"]) + timedelta(milliseconds=attempt["durationMs"])
-    assert moment(delivery["nextAttemptAt"]) == ended + timedelta(seconds=30)
+    assert (delivery["state"], attempt["status"], attempt["answer"]) == ("EXHAUSTED", 503, "later")
 
 
 async def test_where_nobody_answers_the_attempt_says_why(desk: Desk, shop: Receiver) -> None:
@@ -112,7 +110,7 @@ async def test_where_nobody_answers_the_attempt_says_why(desk: Desk, shop: Recei
 
     for delivery, why in ((refused, "refused"), (silent, "within 1 s")):
         (attempt,) = delivery["attempts"]
-        assert delivery["state"] == "PENDING"
+        assert delivery["state"] == "EXHAUSTED"
         assert set(attempt) == UNANSWERED
         assert why in attempt["error"]
 

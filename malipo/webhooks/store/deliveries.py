@@ -109,7 +109,7 @@ async def claim(tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds
 async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Delivery]:
     rows = await tx.fetch(
         """
-        SELECT d.endpoint_id, d.event_id, d.state, d.tries, d.due_at, d.claim
+        SELECT d.endpoint_id, d.event_id, d.state, d.tries, d.due_at, d.claim, d.body IS NOT NULL AS is_test
         FROM deliveries d JOIN unnest($1::text[], $2::text[]) AS k (endpoint_id, event_id) USING (endpoint_id, event_id)
         ORDER BY d.endpoint_id, d.event_id FOR UPDATE OF d
         """,
@@ -118,7 +118,7 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Delivery]:
     )
     return {
         (key := (row["endpoint_id"], row["event_id"])): Delivery(
-            key, State(row["state"]), row["tries"], row["due_at"], row["claim"]
+            key, State(row["state"]), row["tries"], row["due_at"], row["claim"], row["is_test"]
         )
         for row in rows
     }
