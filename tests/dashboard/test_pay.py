@@ -374,7 +374,7 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
         return {"type": "http.request", "body": urlencode(body).encode(), "more_body": False}
 
     doubtful = replace(service, _initiate=Group(till.database, in_doubt, patience_seconds=0))
-    visit = Visit(doubtful, Request(scope, receive), Words(Language.ENGLISH), "127.0.0.1", session)
+    visit = Visit(doubtful, Request(scope, receive), Words(Language.ENGLISH), "127.0.0.1", session=session)
 
     answer = await pay.take_payout(visit)
 
