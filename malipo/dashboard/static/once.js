@@ -4,6 +4,7 @@ document.addEventListener("submit", (event) => {
   if (form.method !== "post") return;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
+  setTimeout(() => delete form.dataset.sent, 5_000); // On a bad line the answer may never come.
 });
 
 // Whoever comes back to the page may send it again.
