@@ -35,7 +35,7 @@ def _value(report: Report) -> dict[str, Any]:
 
 
 def _result(report: Report, system: str) -> dict[str, Any]:
-    """The middle of the rounds for each figure, and the rate of every round."""
+    """The middle of the rounds for each figure, and the rate and the p99 of every round."""
     runs = report.runs[system]
     return {
         "system": system,
@@ -46,6 +46,7 @@ def _result(report: Report, system: str) -> dict[str, Any]:
             "per_second": middle(runs, lambda run: run.stream.per_second),
             "p50_ms": middle(runs, lambda run: run.stream.p50_ms),
             "p99_ms": middle(runs, lambda run: run.stream.p99_ms),
+            "p99_ms_rounds": [round(run.stream.p99_ms, 1) for run in runs],
         },
         "memory_mb": middle(runs, lambda run: run.memory_mb),
         "cpu_us": middle(runs, lambda run: run.pile.worker_us),

@@ -35,12 +35,14 @@ _MORE_PAGES = {
 
 async def _take(url: str, payment: str, folder: Path | None) -> None:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--lang=en-GB"]
+        )
         windows = await Windows(browser).logged_in(url, _EMAIL, PASSWORD)
         one = {"transaction": f"/dashboard/transactions/{payment}"}
         if folder is None:
             await _shoot(windows, "/dashboard", _IMAGES / "dashboard.png", is_wide=True)
-            await _shoot(windows, "/dashboard/transactions", _IMAGES / "dashboard-phone.png", is_wide=False)
+            await _shoot(windows, "/dashboard/transactions#results", _IMAGES / "dashboard-phone.png", is_wide=False)
         else:
             for name, path in (_PAGES | one | _MORE_PAGES).items():
                 for scheme in ("light", "dark"):

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.conftest import Client
 
@@ -50,6 +50,22 @@ async def fill_payout(page: Page, phone: str, amount: str, network: str, name: s
     await page.get_by_label("Name of the recipient").fill(name)
     await page.get_by_role("button", name="Go on").click()
     await expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
+
+
+async def press_twice(page: Page, name: str) -> None:
+    """The form arrives; its answer is lost on the way, the page stands as it stood, and it is pressed again."""
+    has_arrived = asyncio.Event()
+
+    async def lose(route: Route) -> None:
+        await route.fetch(max_redirects=0)
+        await route.abort("aborted")
+        has_arrived.set()
+
+    await page.route(page.url, lose, times=1)
+    button = page.get_by_role("button", name=name)
+    await button.click()
+    await has_arrived.wait()
+    await button.click()
 
 
 async def ask_for_money(shop: Client, phone: str, *, name: str = "Asha") -> str:

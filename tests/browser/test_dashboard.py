@@ -14,6 +14,7 @@ from tests.browser.steps import (
     fill_payout,
     invite,
     make_key,
+    press_twice,
     wallet,
 )
 from tests.browser.window import NARROW, Windows, log_in, until_live
@@ -28,7 +29,7 @@ async def test_from_the_first_key_to_a_webhook_that_was_taken(
     async with a_receiver() as receiver, windows.strange().open() as page:
         await log_in(page, demo["email"], demo["password"])
         secret = await add_endpoint(page, receiver.url("/hook"))
-        key = await make_key(page, "Web shop")
+        key = await make_key(page, "Tovuti ya duka")
         await page.get_by_role("link", name="Transactions").first.click()
         await until_live(page)
 
@@ -53,14 +54,14 @@ async def test_from_the_first_key_to_a_webhook_that_was_taken(
         verify_with_python(secret, got.headers, got.body)
 
 
-async def test_a_payout_is_asked_about_once_more_and_a_double_click_makes_one(windows: Windows) -> None:
-    async with windows.open(NARROW) as page:
+async def test_a_payout_is_asked_about_once_more_and_pressed_twice_makes_one(windows: Windows) -> None:
+    """Without scripts, which would keep the second press from us: that it makes one is the server's promise."""
+    async with windows.open(NARROW, java_script_enabled=False) as page:
         await fill_payout(page, "0754 555 010", "25,000", "M-Pesa", "Juma Mushi")
         for words in ("TZS 25,000", "Juma Mushi", "+255 754 555 010"):
             await expect(page.locator(".meant")).to_contain_text(words)
-        await page.get_by_role("button", name="Yes, send the money").dblclick()
+        await press_twice(page, "Yes, send the money")
         await expect(page.get_by_role("heading", name="Payout to Juma Mushi")).to_be_visible()
-        await expect(page.locator("#facts")).to_contain_text("Completed", timeout=10_000)
         await page.goto("/dashboard/transactions?search=0754555010")
         await expect(page.locator("#results tbody tr")).to_have_count(1)
         # Nothing is cut off or has to be pushed sideways.
@@ -85,7 +86,7 @@ async def test_a_payout_is_taken_back_while_its_network_is_down(
 
 async def test_what_is_found_by_typing_is_what_the_file_holds(windows: Windows, shop: Client, phone: str) -> None:
     payment = await ask_for_money(shop, phone, name="=Zawadi, Mwanza")
-    await ask_for_money(shop, phone.replace("100", "101"), name="Somebody else")
+    await ask_for_money(shop, phone.replace("100", "101"), name="Mtu mwingine")
     async with windows.open() as page:
         await page.goto("/dashboard/transactions")
         await page.get_by_label("Search").press_sequentially("=zawadi")
@@ -125,7 +126,7 @@ async def test_without_scripts_everything_works_that_is_not_live(
 ) -> None:
     async with windows.strange().open(NARROW, java_script_enabled=False) as page:
         await log_in(page, demo["email"], demo["password"])
-        key = await make_key(page, "Old till")
+        key = await make_key(page, "Kaunta ya zamani")
         await fill_payout(page, "0754 555 040", "7,000", "M-Pesa", "Baraka Lema")
         await page.get_by_role("button", name="Yes, send the money").click()
         await expect(page.get_by_role("heading", name="Payout to Baraka Lema")).to_be_visible()
@@ -138,9 +139,9 @@ async def test_without_scripts_everything_works_that_is_not_live(
 
         assert (await shop.as_(key)("GET", "/v1/wallet")).status == 200
         await page.goto("/dashboard/keys")
-        await page.get_by_role("link", name="Revoke Old till").click()
+        await page.get_by_role("link", name="Revoke Kaunta ya zamani").click()
         await page.get_by_role("button", name="Yes, revoke it").click()
-        await expect(page.get_by_text("Old till")).to_have_count(0)
+        await expect(page.get_by_text("Kaunta ya zamani")).to_have_count(0)
         assert (await shop.as_(key)("GET", "/v1/wallet")).status == 401
         await page.locator("summary").first.click()
         await page.get_by_role("button", name="Log out").click()
