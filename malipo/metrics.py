@@ -61,7 +61,11 @@ class Metrics:
             "malipo_webhook_attempts", "Attempts to deliver a webhook", ["answer"], registry=self._registry
         )
         self._attempt_seconds = Histogram(
-            "malipo_webhook_seconds", "Time of an attempt to deliver", buckets=_SECONDS, registry=self._registry
+            "malipo_webhook_seconds",
+            "Time of an attempt to deliver",
+            ["answer"],
+            buckets=_SECONDS,
+            registry=self._registry,
         )
         self._deliveries = Gauge("malipo_webhooks_under_way", "Deliveries under way", registry=self._registry)
 
@@ -105,8 +109,9 @@ class Metrics:
 
     def count_attempt(self, status: int | None, seconds: float) -> None:
         """Counted by the first digit of the answer: 2xx was delivered."""
-        self._attempts.labels(f"{status // 100}xx" if status is not None else "none").inc()
-        self._attempt_seconds.observe(seconds)
+        answer = f"{status // 100}xx" if status is not None else "none"
+        self._attempts.labels(answer).inc()
+        self._attempt_seconds.labels(answer).observe(seconds)
 
     def watch_deliveries(self, under_way: Callable[[], float]) -> None:
         self._deliveries.set_function(under_way)

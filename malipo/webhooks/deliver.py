@@ -64,9 +64,8 @@ class Record:
         telling: list[Attempt] = []
         for attempt in (each for each in attempts if each.id in new):
             after = current[attempt.key].after(attempt, self._retry_seconds)
-            # A failure that comes too late to matter says nothing about how the endpoint fares now, and a test nothing
-            # about what happens to its events.
-            if attempt.is_success or (after != current[attempt.key] and not after.is_test):
+            # A failure that comes too late to matter says nothing about how the endpoint fares now.
+            if attempt.is_success or after != current[attempt.key]:
                 telling.append(attempt)
             current[attempt.key] = after
         await deliveries.update(tx, [each for key, each in current.items() if each != found[key]])

@@ -16,16 +16,8 @@ _RUN = """async (options) => (await axe.run(document, options)).violations.flatM
   .map((node) => `${each.id}: ${node.target} ${node.failureSummary.replaceAll("\\n", " ")}`))"""
 _ALL: dict[str, Any] = {"resultTypes": ["violations"], "preload": False, "iframes": False}
 _COLOURS = _ALL | {"runOnly": ["color-contrast"]}
-# What depends on where things stand; the rest is the same at every width.
-_PLACES = _ALL | {
-    "runOnly": [
-        "color-contrast",
-        "target-size",
-        "scrollable-region-focusable",
-        "link-in-text-block",
-        "nested-interactive",
-    ]
-}
+# What depends on where things stand; the rest is the same at every width, and colours cost the most to look at.
+_PLACES = _ALL | {"runOnly": ["target-size", "scrollable-region-focusable", "link-in-text-block", "nested-interactive"]}
 
 
 async def prepare(page: Page) -> None:
@@ -40,10 +32,9 @@ async def faults(page: Page) -> list[str]:
     """Everything serious: wide and narrow, light and dark. The page is told so, and not loaded again."""
     found = await _look(page, "wide", _ALL)
     await page.emulate_media(color_scheme="dark")
-    found += await _look(page, "wide, dark", _COLOURS)
-    await page.set_viewport_size(NARROW)
-    found += await _look(page, "narrow, dark", _COLOURS)
+    found += await _look(page, "dark", _COLOURS)
     await page.emulate_media(color_scheme="light")
+    await page.set_viewport_size(NARROW)
     found += await _look(page, "narrow", _PLACES)
     if not await page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
         found.append("narrow: it has to be pushed sideways")

@@ -398,8 +398,9 @@ async def test_a_payment_is_looked_up_by_reference_and_what_is_none_is_not_found
     seen = await asha.surfer.get(sent_to)
     assert (seen.status, "nothing was sent" in seen.words) == (200, True)
     assert "/propose" not in seen.text
-    for path in ("?payment=", "?payment=../x", "/txn_nothing", "/%00", "/" + "x" * 65):
+    for path in ("?payment=../x", "/txn_nothing", "/%00", "/" + "x" * 65):
         assert (await asha.surfer.get(f"/operator/cases{path}")).status == 404
+    assert (await asha.surfer.get("/operator/cases?payment=%20")).to == "/operator"
 
 
 async def test_the_book_is_checked_on_demand_and_that_is_noted(office: Office) -> None:

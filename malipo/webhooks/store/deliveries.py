@@ -32,6 +32,7 @@ async def insert(tx: Tx, new: Sequence[New], *, lease_seconds: float, now: datet
                CASE WHEN claim IS NOT NULL THEN now() + make_interval(secs => $3) END
         FROM json_to_recordset($1)
              AS new (endpoint_id text, event_id text, merchant_id text, event text, claim text)
+        ON CONFLICT DO NOTHING
         """,
         _encode(new).decode(),
         now,
