@@ -28,12 +28,13 @@ async def prepare(page: Page) -> None:
     await page.add_init_script(path=_SCRIPT)
 
 
-async def faults(page: Page) -> list[str]:
+async def faults(page: Page, *, is_dark_too: bool = True) -> list[str]:
     """Everything serious: wide and narrow, light and dark. The page is told so, and not loaded again."""
     found = await _look(page, "wide", _ALL)
-    await page.emulate_media(color_scheme="dark")
-    found += await _look(page, "dark", _COLOURS)
-    await page.emulate_media(color_scheme="light")
+    if is_dark_too:
+        await page.emulate_media(color_scheme="dark")
+        found += await _look(page, "dark", _COLOURS)
+        await page.emulate_media(color_scheme="light")
     await page.set_viewport_size(NARROW)
     found += await _look(page, "narrow", _PLACES)
     if not await page.evaluate("document.documentElement.scrollWidth <= innerWidth"):
