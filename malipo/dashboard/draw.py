@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from starlette.responses import Response
 
 from malipo import money
@@ -83,10 +83,6 @@ def moment(words: Words, at: datetime | None) -> Markup:
 def phone(number: str) -> str:
     """`+255 754 000 100`."""
     return f"{number[:4]} {number[4:7]} {number[7:10]} {number[10:]}" if number.startswith("+255") else number
-
-
-def escaped(value: object) -> str:
-    return str(escape(value))
 
 
 @cache
