@@ -1,5 +1,6 @@
 """One request of a browser: who sits before it, which language they read, and what they have filled in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl
@@ -141,3 +142,6 @@ class Form:
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._pairs if key == name]
+
+    def values(self) -> Mapping[str, Any]:
+        return {key: value.strip() for key, value in self._pairs if value.strip()}
