@@ -3,6 +3,7 @@
 Who may come in is for whoever opens the door: people of merchants in `app.py`, operators in `operator/app.py`.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -79,6 +80,17 @@ class Door(ABC, Generic[SomePage, SomeGuest]):
             if sent.has_begun:
                 raise  # A file breaks off: what is missing must not be taken for the whole.
             await problems.page_for(await self._visit_in_trouble(request), error)(scope, receive, sent)
+        finally:
+            self._note(request, sent)
+
+    def _note(self, request: Request, sent: "_Sent") -> None:
+        """A line in the log, and a count. The query is left out: it may hold a name or a number."""
+        seconds = time.perf_counter() - sent.began
+        # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
+        route = f"{self.root}/live" if request.url.path == f"{self.root}/live" else self.root
+        method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
+        self._service.metrics.count_request(method, route, sent.status or 0, seconds)
+        log.info("page", method=request.method, path=request.url.path, status=sent.status, ms=round(seconds * 1000, 1))
 
     async def _visit_in_trouble(self, request: Request) -> SomeGuest:
         """Who is told what went wrong; nobody in particular if it is the database that is away."""
@@ -122,11 +134,16 @@ class _Sent:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.has_begun = False
+        self.status: int | None = None
+        self.began = time.perf_counter()
+
+    @property
+    def has_begun(self) -> bool:
+        return self.status is not None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.has_begun = True
+            self.status = message["status"]
             headers = MutableHeaders(scope=message)
             for name, value in draw.HEADERS.items():
                 headers.setdefault(name, value)
