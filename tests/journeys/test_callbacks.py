@@ -94,7 +94,7 @@ class Square:
                 "SELECT *, due_at <= now() AS is_due FROM dispatches WHERE transaction_id = $1", id_
             )
             moves = await connection.fetch("SELECT step, source, target, amount FROM moves WHERE cause_id = $1", id_)
-            events = await connection.fetch("SELECT event FROM events WHERE transaction_id = $1", id_)
+            events = await connection.fetch("SELECT event FROM events WHERE transaction_id = $1 ORDER BY id", id_)
             hearings = await connection.fetch(
                 "SELECT act, verdict FROM hearings WHERE transaction_id = $1 ORDER BY id", id_
             )
