@@ -17,6 +17,8 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from malipo import tls
+
 _CONNECT_SECONDS = 10
 _MOST_BYTES = 256 * 1024
 _MOST_CHARACTERS = 500
@@ -62,7 +64,7 @@ class Wire:
             self._opened = aiohttp.ClientSession(
                 # Each call has a line of its own. On one that was used before, the reply might be somebody else's, or
                 # the line be closing as we write; and neither "not found" nor a refusal names its payment.
-                connector=aiohttp.TCPConnector(limit=0, force_close=True),
+                connector=aiohttp.TCPConnector(limit=0, force_close=True, ssl=tls.client_context()),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("Accept-Encoding", "User-Agent"),
             )

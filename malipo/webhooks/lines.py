@@ -58,7 +58,7 @@ exchange_under_way: ContextVar[Exchange] = ContextVar("exchange")
 class Lines(aiohttp.TCPConnector):
     """aiohttp's pool of lines, and the socket factory at its only door."""
 
-    def __init__(self, names: AbstractResolver, sockets: aiohttp.SocketFactoryType, ssl: SSLContext | bool) -> None:
+    def __init__(self, names: AbstractResolver, sockets: aiohttp.SocketFactoryType, ssl: SSLContext) -> None:
         # No limit: the caller bounds how many go at once.
         super().__init__(limit=0, keepalive_timeout=_IDLE_SECONDS, resolver=names, socket_factory=sockets, ssl=ssl)
         kind: type[ResponseHandler] = Line

@@ -20,6 +20,7 @@ from ssl import SSLContext
 import aiohttp
 from yarl import URL
 
+from malipo import tls
 from malipo.webhooks import address
 from malipo.webhooks.lines import Exchange, Lines, exchange_under_way
 from malipo.webhooks.names import Names
@@ -74,7 +75,7 @@ class Post:
         self._allow_private = allow_private
         self._ports = ports
         self._timeout_seconds = timeout_seconds
-        self._ssl = ssl_context or True
+        self._ssl = ssl_context
         self._nameservers = nameservers
         self._why_not: WhyNot = (lambda _: None) if allow_private else why_not
         self._opened: tuple[aiohttp.ClientSession, Names] | None = None
@@ -125,7 +126,7 @@ class Post:
         if self._opened is None:
             names = Names(self._nameservers)
             session = aiohttp.ClientSession(
-                connector=Lines(names, self._socket, self._ssl),
+                connector=Lines(names, self._socket, self._ssl or tls.client_context()),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "malipo"},  # Many a firewall refuses those who do not say who they are.
                 skip_auto_headers=("Accept-Encoding",),
