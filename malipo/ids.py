@@ -13,6 +13,8 @@ from malipo import clock
 # Crockford's base 32: no I, L, O or U, so a reference can be read out on the telephone.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _CHARACTERS = bytes(ord(_ALPHABET[byte % 32]) for byte in range(256))
+# The digits that Python reads numbers of base 32 with.
+_DIGITS = str.maketrans(_ALPHABET.lower(), "0123456789abcdefghijklmnopqrstuv")
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 
 _TIME_CHARACTERS = 10  # 50 bits of milliseconds: enough until the year 37,648.
@@ -53,6 +55,12 @@ def last_of(prefix: str, milliseconds: int) -> str:
     if milliseconds < 0:
         return prefix
     return prefix + _base32(milliseconds, _TIME_CHARACTERS).lower() + "z" * _CHANCE_CHARACTERS
+
+
+def milliseconds_of(id_: str) -> int:
+    """When an id was minted."""
+    start = id_.index("_") + 1
+    return int(id_[start : start + _TIME_CHARACTERS].translate(_DIGITS), 32)
 
 
 def suffix(now: datetime) -> str:

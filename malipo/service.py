@@ -30,6 +30,7 @@ from malipo.networks.connect import Networks, connect
 from malipo.networks.contract import Channel
 from malipo.networks.wire import Wire
 from malipo.outbox import feed
+from malipo.payments import tallying
 from malipo.payments.ask import Terms
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.effects import event_of
@@ -288,6 +289,11 @@ class Service:
                 if asyncio.get_running_loop().time() > deadline:
                     raise Unavailable from error
                 await asyncio.sleep(0.1)
+
+    async def count(self, *, least: int = tallying.LEAST) -> bool:
+        """Count payments that have ended, for their list. Whether more may be waiting."""
+        async with self.database.begin() as tx:
+            return await tallying.count(tx, least=least)
 
     def release_readers(self) -> None:
         """Let everybody who waits for news go with what there is."""

@@ -14,6 +14,7 @@ from malipo.payments import idempotency, shown
 from malipo.payments.ask import order_of
 from malipo.payments.cancel import Cancellation, NoSuchTransaction
 from malipo.payments.store import listing, transactions
+from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 
@@ -45,7 +46,7 @@ async def _initiate(service: Service, caller: Admitted, request: Request, type_:
 
 async def list_(service: Service, caller: Admitted, request: Request) -> Response:
     fields = Fields(request.query_params)
-    wanted = listing.Filter(
+    wanted = Filter(
         status=fields.choice("status", Status),
         type=fields.choice("type", Type),
         channel=fields.choice("channel", Channel),

@@ -32,7 +32,7 @@ from malipo.networks.store import Down
 from malipo.outbox import totals
 from malipo.outbox.totals import Total
 from malipo.payments.store import browsing, dispatches
-from malipo.payments.store.listing import Filter
+from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import endpoints, history

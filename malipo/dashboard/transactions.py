@@ -16,7 +16,7 @@ from malipo.networks.catalog import PROFILES
 from malipo.networks.contract import Channel
 from malipo.payments.store import browsing, transactions
 from malipo.payments.store.browsing import MOST_LOOKED_THROUGH, Page
-from malipo.payments.store.listing import Filter
+from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Status, Type
 
 PATH = "/dashboard/transactions"

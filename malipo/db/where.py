@@ -1,11 +1,14 @@
 """A WHERE that holds only what is asked for, so that each combination of filters gets a plan of its own."""
 
+from collections.abc import Sequence
+
 
 class Where:
-    def __init__(self, condition: str, value: object) -> None:
-        """It always begins with whose rows these are."""
-        self._conditions = [condition.format("$1")]
-        self.values = [value]
+    def __init__(self, condition: str, value: object, *, after: Sequence[object] = ()) -> None:
+        """It always begins with whose rows these are. `after` are the values that come first in the same statement."""
+        self.values = [*after]
+        self._conditions: list[str] = []
+        self.add(condition, value)
 
     def add(self, condition: str, value: object | None) -> None:
         """A condition with `{}` where its value stands; without a value, none. Conditions are constants of the code."""

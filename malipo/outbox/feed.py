@@ -8,6 +8,8 @@ import msgspec
 
 from malipo.db import Conn, Tx
 from malipo.errors import Invalid
+from malipo.tally import store as tallies
+from malipo.tally.store import Book
 
 
 class CursorExpired(Invalid):
@@ -102,8 +104,10 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int
         feed["pruned"],
         before,
     )
-    pruned = min((first_kept or feed["last"] + 1) - 1, feed["pruned"] + most)
-    if pruned == feed["pruned"]:
+    # What ended by an event must be in the counts before the event goes.
+    counted = await tallies.find_mark(tx, merchant_id, Book.PAYMENTS)
+    pruned = min((first_kept or feed["last"] + 1) - 1, feed["pruned"] + most, counted)
+    if pruned <= feed["pruned"]:
         return 0
     await tx.execute("DELETE FROM events WHERE merchant_id = $1 AND number <= $2", merchant_id, pruned)
     await tx.execute(

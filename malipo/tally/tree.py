@@ -7,7 +7,7 @@ that one only.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _FAN_BITS = 5
@@ -127,3 +127,15 @@ def pieces_of(tree: Tree, row: tuple[int, int, int], counts: Mapping[Bucket, int
         count = counts.get(bucket, 0) + bisect_right(apart, within.last) - bisect_left(apart, within.first)
         found.append(Piece(within, count, bucket))
     return found
+
+
+def add_up(tree: Tree, cells: int, things: Iterable[tuple[str, int, int]]) -> dict[tuple[str, Bucket], list[int]]:
+    """Things as (whose, number, cell from 1 on), counted in every bucket they are in."""
+    counted: dict[tuple[str, Bucket], list[int]] = {}
+    for whose, number, cell in things:
+        for bucket in tree.buckets_of(number):
+            counts = counted.get((whose, bucket))
+            if counts is None:
+                counts = counted[whose, bucket] = [0] * cells
+            counts[cell - 1] += 1
+    return counted

@@ -1,4 +1,7 @@
-"""Forgets what is no longer kept: old deliveries, then the events they told. A little at a time, once an hour."""
+"""Forgets what is no longer kept: old deliveries, then the events they told, once those are counted.
+
+A little at a time, once an hour.
+"""
 
 import asyncio
 from datetime import timedelta
@@ -29,6 +32,10 @@ async def forget(service: Service) -> None:
         async with service.database.begin() as tx:
             if not await history.prune(tx, before=before, most=_MOST):
                 break
+        await asyncio.sleep(_PAUSE_SECONDS)
+    is_more = True
+    while is_more:
+        is_more = await service.count(least=1)
         await asyncio.sleep(_PAUSE_SECONDS)
     async with service.database.read() as connection:
         merchant_ids = await feed.find_prunable(connection, before=before)

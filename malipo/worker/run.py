@@ -15,6 +15,7 @@ from malipo.settings import Settings
 from malipo.worker.courier import Courier
 from malipo.worker.housekeeping import keep_house
 from malipo.worker.line import Line, Mark
+from malipo.worker.loop import for_ever, step_seconds
 
 _LAPSE_SECONDS = 5.0
 _MOST_FILES = 65_536
@@ -79,6 +80,7 @@ async def work(
             part.hear(topic)
 
     tasks = [asyncio.ensure_future(each.run()) for each in parts]
+    tasks.append(asyncio.ensure_future(for_ever("count", service.count, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(keep_house(service)))
     tasks.append(asyncio.ensure_future(listen(database_url, hear)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:

@@ -25,7 +25,7 @@ from malipo.merchants.store.sessions import Session
 from malipo.payments.fees import Band
 from malipo.payments.initiate import Answer, Order
 from malipo.payments.store import listing, tariffs
-from malipo.payments.store.listing import Filter
+from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
 from malipo.trail import store as trail

@@ -23,7 +23,7 @@ from malipo.payments.pursuit import Act
 from malipo.payments.record import Change
 from malipo.payments.store import browsing, hearings, transactions
 from malipo.payments.store.hearings import Hearing
-from malipo.payments.store.listing import Filter
+from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.trail import store as trail

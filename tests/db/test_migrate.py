@@ -16,6 +16,7 @@ from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.record import Change
 from malipo.payments.store import listing, transactions
+from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
@@ -202,7 +203,7 @@ async def _live_a_life(service: Service) -> None:
         lambda connection: listing.page(
             connection,
             merchant.id,
-            listing.Filter(type=Type.DISBURSEMENT, search="ASHA", last=payouts[3].transaction.created_at),
+            Filter(type=Type.DISBURSEMENT, search="ASHA", last=payouts[3].transaction.created_at),
             page=1,
             limit=3,
         )

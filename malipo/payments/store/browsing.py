@@ -12,7 +12,7 @@ from typing import Any
 
 from malipo.db import Conn
 from malipo.ledger.entry import Account, Move, Step
-from malipo.payments.store.listing import Filter, where_of
+from malipo.payments.store.filter import Filter, where_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 

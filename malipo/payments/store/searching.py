@@ -1,0 +1,62 @@
+"""Transactions that hold a term in their reference, phone or name: by windows, and by a look at what is uncounted."""
+
+from malipo.db import Conn
+from malipo.db.where import Where
+from malipo.payments.store.filter import Filter, add_sort, add_span, is_sorted, where_of
+from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.store.uncounted import UNCOUNTED
+from malipo.payments.transaction import Transaction
+from malipo.payments.windows import LEAST, clues_of
+
+
+async def page(
+    connection: Conn, merchant_id: str, wanted: Filter, term: str, *, offset: int, limit: int
+) -> tuple[int, list[Transaction]]:
+    # What such a statement costs depends on the term, so a plan for any term would be a bad one.
+    await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+    matching, values = _matching(merchant_id, wanted, term)
+    row = await connection.fetchrow(
+        f"""
+        WITH {matching}
+        SELECT (SELECT count(*) FROM matching) AS total,
+               ARRAY(SELECT id FROM matching ORDER BY id DESC LIMIT {limit:d} OFFSET {offset:d}) AS ids
+        """,
+        *values,
+    )
+    assert row is not None
+    rows = await connection.fetch(
+        f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id = ANY($2) ORDER BY t.id DESC",
+        merchant_id,
+        row["ids"],
+    )
+    return row["total"], [transaction_of(each) for each in rows]
+
+
+def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[object]]:
+    """The beginning of a statement, which names those that fit `matching`; and its values."""
+    if len(term) < LEAST:
+        where = where_of(merchant_id, wanted)
+        return f"matching AS MATERIALIZED (SELECT t.id FROM transactions t WHERE {where})", where.values
+    holds = Where("t.merchant_id = {}", merchant_id)
+    holds.add("strpos(t.searchable, {}) > 0", term)
+    add_span(holds, wanted)
+    clues = clues_of(term)
+    places = range(len(holds.values) + 1, len(holds.values) + len(clues) + 1)
+    has_a_clue = " OR ".join(
+        f"t.windows {'&&' if clue.is_any else '@>'} ${place}::integer[]"
+        for place, clue in zip(places, clues, strict=True)
+    )
+    values = [*holds.values, *(list(clue.windows) for clue in clues)]
+    sort = Where("t.merchant_id = {}", merchant_id, after=values)
+    add_sort(sort, wanted)
+    fits = f"JOIN transactions t USING (id) WHERE {sort}" if is_sorted(wanted) else ""
+    return (
+        f"""
+        {UNCOUNTED}, holding AS (
+            SELECT t.id FROM searches t WHERE {holds} AND ({has_a_clue})
+            UNION ALL
+            SELECT t.id FROM uncounted t WHERE {holds}
+        ), matching AS MATERIALIZED (SELECT id FROM holding {fits})
+        """,
+        sort.values if fits else values,
+    )

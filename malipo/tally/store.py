@@ -1,0 +1,101 @@
+"""The counts' SQL. Whoever adds to them holds the mark that says up to where they go."""
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.tally.tree import Bucket
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Book(StrEnum):
+    PAYMENTS = "payments"
+    STATEMENT = "statement"
+
+
+Row = tuple[int, int, int]  # level, first bucket, last bucket
+Counted = Mapping[tuple[str, Bucket], Sequence[int]]  # of a merchant's bucket: how many in each cell
+
+
+async def find(
+    connection: Conn, merchant_id: str, book: Book, rows: Sequence[Row], cells: Collection[int]
+) -> dict[Bucket, int]:
+    """How many are in each of these buckets, of these cells. Empty ones are left out."""
+    found = await connection.fetch(
+        """
+        SELECT level, bucket, count FROM (
+            SELECT t.level, t.bucket, (SELECT sum(t.counts[cell]) FROM unnest($6::integer[]) AS cell) AS count
+            FROM unnest($3::smallint[], $4::bigint[], $5::bigint[]) AS r (level, first, last)
+            JOIN tallies t ON t.merchant_id = $1 AND t.book = $2 AND t.level = r.level
+                          AND t.bucket BETWEEN r.first AND r.last
+        ) counted WHERE count > 0
+        """,
+        merchant_id,
+        book,
+        *([row[place] for row in rows] for place in range(3)),
+        list(cells),
+    )
+    return {Bucket(row["level"], row["bucket"]): row["count"] for row in found}
+
+
+async def add(tx: Tx, book: Book, counted: Counted) -> None:
+    rows = [
+        {"merchant_id": merchant_id, "level": bucket.level, "bucket": bucket.number, "counts": counts}
+        for (merchant_id, bucket), counts in sorted(counted.items())
+    ]
+    await tx.execute(
+        """
+        INSERT INTO tallies AS t (merchant_id, book, level, bucket, counts)
+        SELECT merchant_id, $1, level, bucket, counts
+        FROM json_to_recordset($2) AS new (merchant_id text, level smallint, bucket bigint, counts integer[])
+        ON CONFLICT (merchant_id, book, level, bucket) DO UPDATE
+        SET counts = ARRAY(SELECT coalesce(old, 0) + coalesce(new, 0)
+                           FROM unnest(t.counts, excluded.counts) WITH ORDINALITY AS both_ (old, new, n) ORDER BY n)
+        """,
+        book,
+        _encode(rows).decode(),
+    )
+
+
+async def find_mark(connection: Conn, merchant_id: str, book: Book) -> int:
+    """Up to where a merchant's counts go."""
+    upto = await connection.fetchval(
+        "SELECT upto FROM tally_marks WHERE merchant_id = $1 AND book = $2", merchant_id, book
+    )
+    return upto or 0
+
+
+async def lock_marks(tx: Tx, book: Book, merchant_ids: Collection[str]) -> dict[str, int]:
+    """Up to where these merchants' counts go. Those that somebody else is adding to are left out."""
+    await tx.execute(
+        """
+        INSERT INTO tally_marks (merchant_id, book, upto)
+        SELECT merchant_id, $2, 0 FROM unnest($1::text[]) AS merchant_id ON CONFLICT DO NOTHING
+        """,
+        sorted(merchant_ids),
+        book,
+    )
+    rows = await tx.fetch(
+        """
+        SELECT merchant_id, upto FROM tally_marks WHERE merchant_id = ANY($1::text[]) AND book = $2
+        ORDER BY merchant_id FOR UPDATE SKIP LOCKED
+        """,
+        sorted(merchant_ids),
+        book,
+    )
+    return {row["merchant_id"]: row["upto"] for row in rows}
+
+
+async def set_marks(tx: Tx, book: Book, marks: Mapping[str, int]) -> None:
+    await tx.execute(
+        """
+        UPDATE tally_marks m SET upto = new.upto FROM unnest($1::text[], $2::bigint[]) AS new (merchant_id, upto)
+        WHERE m.merchant_id = new.merchant_id AND m.book = $3
+        """,
+        list(marks),
+        list(marks.values()),
+        book,
+    )

@@ -1,0 +1,227 @@
+"""The list, held against a list in memory: whatever is counted, half counted or not counted, it says the same.
+
+Payments of a year, of every sort; their ends are numbered and counted at random moments in between.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from malipo.db import Database
+from malipo.networks.contract import Channel
+from malipo.outbox import store as outbox
+from malipo.payments import tallying
+from malipo.payments.record import Change
+from malipo.payments.store import counted, dispatches, listing
+from malipo.payments.store.filter import Filter
+from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
+from malipo.service import Service
+from tests.api.conftest import place
+from tests.conftest import Merchant, make_merchant
+from tests.happen import happen
+
+BEGIN = datetime(2025, 3, 14, 8, 0, 0, 123000, tzinfo=UTC)
+NAMES = ("Asha Juma", "Neema Mushi", "Baraka O'Malley", "Zawadi 754", "Ñandú", "")
+
+
+@dataclass
+class Shop:
+    """A merchant, and what we know of its payments without asking the database."""
+
+    service: Service
+    merchant: Merchant
+    chance: random.Random
+    payments: dict[str, Transaction] = field(default_factory=dict)
+
+    async def sell(self, count: int) -> None:
+        """Half of them in the same few minutes, the others anywhere in a year."""
+        moments = [
+            BEGIN + timedelta(milliseconds=self.chance.randrange(self.chance.choice((400_000, 365 * 86_400_000))))
+            for _ in range(count)
+        ]
+        made = await asyncio.gather(*(self._place(moment) for moment in moments))
+        self.payments |= {each.id: each for each in made}
+
+    async def _place(self, moment: datetime) -> Transaction:
+        return await place(
+            self.service,
+            self.merchant,
+            at=moment,
+            type_=self.chance.choice((Type.COLLECTION, Type.COLLECTION, Type.DISBURSEMENT)),
+            channel=self.chance.choice([*Channel]),
+            phone=f"+2557{self.chance.randrange(10**8):08}",
+            name=self.chance.choice(NAMES),
+        )
+
+    async def go_on(self) -> None:
+        """Something happens to some payments that have not ended."""
+        for each in [each for each in self.payments.values() if not each.status.is_final]:
+            causes = {
+                Status.PENDING: (Cause.SUBMITTED, Cause.SUBMITTED, Cause.WITHDRAWN),
+                Status.PROCESSING: (Cause.CONFIRMED, Cause.REFUSED),
+            }[each.status]
+            if self.chance.random() < 0.6:
+                cause = self.chance.choice(causes)
+                code, reason = ("DECLINED", "no") if cause is Cause.REFUSED else (None, None)
+                change = Change(
+                    merchant_id=each.merchant_id,
+                    transaction_id=each.id,
+                    cause=cause,
+                    failure_code=code,
+                    failure_reason=reason,
+                )
+                outcome = await happen(self.service, change)
+                assert outcome is not None
+                self.payments[each.id] = outcome.transaction
+
+    def fitting(self, fits: Callable[[Transaction], bool]) -> list[str]:
+        return sorted((each.id for each in self.payments.values() if fits(each)), reverse=True)
+
+
+async def number(database: Database, most: int = 10_000) -> None:
+    async with database.begin() as tx:
+        await outbox.number(tx, most=most)
+
+
+async def count(database: Database) -> None:
+    async with database.begin() as tx:
+        await tallying.count(tx, least=1)
+
+
+async def ask(database: Database, merchant: Merchant, wanted: Filter, page: int, limit: int) -> tuple[int, list[str]]:
+    async with database.snapshot() as connection:
+        total, found = await listing.page(connection, merchant.id, wanted, page=page, limit=limit)
+    return total, [each.id for each in found]
+
+
+async def agree(database: Database, shop: Shop, wanted: Filter, *, limit: int = 7) -> None:
+    """The total and every page, far ones and the one after the last included."""
+    expected = shop.fitting(lambda each: fits(wanted, each))
+    pages = -(-len(expected) // limit)
+    for page in {1, 2, 1 + pages // 2, pages, pages + 1}:
+        if page:
+            total, found = await ask(database, shop.merchant, wanted, page, limit)
+            assert (total, found) == (len(expected), expected[(page - 1) * limit : page * limit]), (wanted, page)
+
+
+def fits(wanted: Filter, each: Transaction) -> bool:
+    term = wanted.term
+    return (
+        wanted.status in (None, each.status)
+        and wanted.type in (None, each.type)
+        and wanted.channel in (None, each.channel)
+        and (wanted.first is None or each.created_at >= wanted.first)
+        and (wanted.last is None or each.created_at <= wanted.last)
+        and (term is None or any(term in folded(text) for text in (each.reference, each.phone, each.name)))
+    )
+
+
+def some_filter(shop: Shop) -> Filter:
+    chance = shop.chance
+
+    def maybe(*values: object) -> Any:
+        return chance.choice([None, None, *values])
+
+    moments = sorted(each.created_at for each in chance.choices([*shop.payments.values()], k=2))
+    one = chance.choice([*shop.payments.values()])
+    cut = slice(*sorted(chance.choices(range(21), k=2)))
+    return Filter(
+        status=maybe(*Status),
+        type=maybe(*Type),
+        channel=maybe(*Channel),
+        first=maybe(moments[0], moments[0] + timedelta(microseconds=chance.randrange(1_000_000))),
+        last=maybe(moments[1], moments[1] - timedelta(microseconds=chance.randrange(1_000_000))),
+        search=maybe(one.reference[cut], one.phone[cut], one.name[cut], "255", "mushi", "no such thing") or None,
+    )
+
+
+@pytest.fixture
+async def shop(database: Database, service: Service) -> Shop:
+    seed = random.randrange(1_000_000)
+    print(f"seed {seed}")
+    return Shop(service, await make_merchant(database, wallet=10**9), random.Random(seed))
+
+
+@pytest.mark.parametrize("near", [0, 10, 2000])
+async def test_whatever_is_counted_the_list_says_the_same(
+    database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
+) -> None:
+    """Where the newest rows are many, a page is read from them; where they are few, it is walked to."""
+    monkeypatch.setattr(counted, "_NEAR", near)
+    for _ in range(6):
+        await shop.sell(25)
+        await shop.go_on()
+        if shop.chance.random() < 0.8:
+            await number(database, most=shop.chance.choice((5, 10_000)))
+        if shop.chance.random() < 0.6:
+            await count(database)
+        await agree(database, shop, Filter())
+        for _ in range(12):
+            await agree(database, shop, some_filter(shop))
+
+
+async def test_others_payments_are_in_no_total(database: Database, shop: Shop) -> None:
+    await shop.sell(20)
+    for _ in range(8):
+        await shop.go_on()
+    other = await make_merchant(database)
+    for is_counted in (False, True):
+        if is_counted:
+            await number(database)
+            await count(database)
+        assert await ask(database, shop.merchant, Filter(), 1, 5) == (20, shop.fitting(lambda _: True)[:5])
+        assert await ask(database, other, Filter(), 1, 5) == (0, [])
+        assert await ask(database, other, Filter(search="255"), 1, 5) == (0, [])
+
+
+async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) -> None:
+    await shop.sell(60)
+    for _ in range(8):
+        await shop.go_on()
+    await number(database)
+
+    await asyncio.gather(*(count(database) for _ in range(8)))
+
+    await agree(database, shop, Filter())
+    await agree(database, shop, Filter(status=Status.COMPLETED))
+    async with database.read() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM searches") == sum(
+            each.status.is_final for each in shop.payments.values()
+        )
+
+
+async def test_a_payment_that_is_asked_about_again_is_counted_once(database: Database, shop: Shop) -> None:
+    """Its row is back in the queue although it has ended and is counted."""
+    await shop.sell(3)
+    for _ in range(8):
+        await shop.go_on()
+    await number(database)
+    await count(database)
+    async with database.begin() as tx:
+        for each in shop.payments.values():
+            await dispatches.reopen(tx, each, "airtel_money")
+
+    await agree(database, shop, Filter())
+    await agree(database, shop, Filter(search="255"))
+
+
+async def test_a_few_are_left_until_there_are_more(database: Database, shop: Shop) -> None:
+    await shop.sell(tallying.LEAST // 3)
+    for _ in range(8):
+        await shop.go_on()
+    await number(database)
+    async with database.begin() as tx:
+        assert not await tallying.count(tx)
+
+    await shop.sell(tallying.LEAST)
+    await number(database)
+    async with database.begin() as tx:
+        assert await tallying.count(tx)
+    async with database.begin() as tx:
+        assert not await tallying.count(tx)
+    await agree(database, shop, Filter())
