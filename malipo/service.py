@@ -20,6 +20,7 @@ from malipo.db.bell import Bell
 from malipo.db.group import Act, Group
 from malipo.db.watch import Watch
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
+from malipo.ledger import tallying as statement_tallying
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admit, Admitted, Knock
 from malipo.merchants.login import Login
@@ -291,9 +292,11 @@ class Service:
                 await asyncio.sleep(0.1)
 
     async def count(self, *, least: int = tallying.LEAST) -> bool:
-        """Count payments that have ended, for their list. Whether more may be waiting."""
+        """Count payments that have ended and lines of statements, for their readers. Whether more may be waiting."""
         async with self.database.begin() as tx:
-            return await tallying.count(tx, least=least)
+            is_more = await tallying.count(tx, least=least)
+        async with self.database.begin() as tx:
+            return await statement_tallying.count(tx, least=least) or is_more
 
     def release_readers(self) -> None:
         """Let everybody who waits for news go with what there is."""

@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 
 from malipo.db import Conn
+from malipo.ledger.statement import ROUTES
+from malipo.ledger.tallying import CELLS, TREE
+from malipo.tally import audit as tally_audit
+from malipo.tally.store import Book
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ async def check(connection: Conn) -> list[Finding]:
     return [
         *await _wrong_balances(connection),
         *await _wrong_statement_lines(connection),
+        *await _wrong_line_counts(connection),
         *await _wrong_bookings(connection),
     ]
 
@@ -65,7 +70,32 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
     return [Finding(row["what"], row["merchant_id"], row["stored"], row["computed"]) for row in rows]
 
 
+async def _is_a_chain(connection: Conn) -> bool:
+    """Whether each line begins with what the line before it left, down to the wallet itself.
+
+    No line looks for its neighbour: the fingerprints of what lines leave, but for the last, add up to the fingerprints
+    of what lines begin with, but for the first.
+    """
+    sums = await connection.fetchrow(
+        """
+        SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, wallet_line, wallet_after), 0)), 0)
+               - coalesce(sum(hash_record_extended(ROW(merchant_id, wallet_line - 1, wallet_after - change), 0))
+                          FILTER (WHERE wallet_line > 1), 0) AS last,
+               count(*) FILTER (WHERE wallet_line = 1 AND wallet_after <> change) AS wrong_firsts,
+               (SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, lines, available), 0)), 0)
+                FROM wallets WHERE lines > 0) AS wallets
+        FROM (SELECT merchant_id, wallet_line, wallet_after,
+                     CASE WHEN target = 'wallet' THEN amount ELSE -amount END AS change
+              FROM moves WHERE wallet_line IS NOT NULL) AS lines
+        """
+    )
+    assert sums is not None
+    return not sums["wrong_firsts"] and bool(sums["last"] == sums["wallets"])
+
+
 async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
+    if await _is_a_chain(connection):
+        return []
     rows = await connection.fetch(
         """
         SELECT merchant_id, wallet_line, place, wallet_after, expected FROM (
@@ -87,6 +117,21 @@ async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
         if row["wallet_after"] != row["expected"]:
             found.append(Finding("balance after a statement line", where, row["wallet_after"], row["expected"]))
     return found
+
+
+async def _wrong_line_counts(connection: Conn) -> list[Finding]:
+    """The tallies of statements, held against their lines."""
+    cell = " ".join(
+        f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CELLS[kind]}"
+        for kind, (source, target) in ROUTES.items()
+    )
+    things = f"""
+        SELECT m.merchant_id, m.wallet_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell
+        FROM tally_marks k JOIN moves m ON m.merchant_id = k.merchant_id AND m.wallet_line <= k.upto
+        WHERE k.book = '{Book.STATEMENT}'
+    """
+    wrong = await tally_audit.check(connection, Book.STATEMENT, things)
+    return [Finding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]
 
 
 async def _wrong_bookings(connection: Conn) -> list[Finding]:

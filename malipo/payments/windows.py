@@ -29,7 +29,7 @@ class Clue:
 def windows_of(searchable: str) -> list[int]:
     """Of a payment's reference, phone and name, each in a line."""
     reference, phone, name = searchable.split("\n", 2)
-    return sorted({*_threes(reference, _REFERENCE), *_fives(phone[1:]), *_threes(name, _NAME)})
+    return [*_threes(reference, _REFERENCE), *_fives(phone[1:]), *_threes(name, _NAME)]
 
 
 def clues_of(term: str) -> list[Clue]:

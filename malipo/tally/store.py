@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.tally.tree import Bucket
+from malipo.tally.tree import Bucket, Piece, Tree, pick, pieces_of
 
 _encode = msgspec.json.Encoder().encode
 
@@ -39,6 +39,38 @@ async def find(
         list(cells),
     )
     return {Bucket(row["level"], row["bucket"]): row["count"] for row in found}
+
+
+async def walk(
+    connection: Conn,
+    merchant_id: str,
+    book: Book,
+    tree: Tree,
+    cells: Collection[int],
+    pieces: Sequence[Piece],
+    *,
+    skip: int,
+    take: int,
+    apart: Sequence[int] = (),
+) -> tuple[list[Piece], int]:
+    """Down to the leaves that the things are in which come after so many; and how many to skip inside those.
+
+    `apart` are the numbers, in order, of things that are not in the counts.
+    """
+    picked, skip = pick(pieces, skip=skip, take=take)
+    while rows := [tree.children_of(each.bucket) for each in picked if each.bucket and each.bucket.level]:
+        found = await find(connection, merchant_id, book, rows, cells)
+        inner = [
+            child
+            for piece in picked
+            for child in (
+                pieces_of(tree, tree.children_of(piece.bucket), found, apart)
+                if piece.bucket and piece.bucket.level
+                else [piece]
+            )
+        ]
+        picked, skip = pick(inner, skip=skip, take=take)
+    return picked, skip
 
 
 async def add(tx: Tx, book: Book, counted: Counted) -> None:

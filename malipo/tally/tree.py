@@ -17,7 +17,7 @@ _FAR = 2**50  # beyond every number, and where every bucket ends that holds the 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Bucket:
-    """Numbers from `number << bits` on. Of edges, which are no whole bucket, see `Edge`."""
+    """Thirty-two of one level make one of the next."""
 
     level: int
     number: int
@@ -108,6 +108,16 @@ def pick(pieces: Sequence[Piece], *, skip: int, take: int) -> tuple[list[Piece],
             break
         passed += piece.count
     return [piece for piece in picked if piece.count], rest if picked else 0
+
+
+def cut(pieces: list[Piece], *, skip: int) -> tuple[list[Piece], int]:
+    """The same without what is skipped, if the first piece is full: then each of its numbers is a thing."""
+    if not pieces or not skip:
+        return pieces, skip
+    first = pieces[0]
+    if first.count != first.range.last - first.range.first + 1:
+        return pieces, skip
+    return [Piece(Range(first.range.first, first.range.last - skip), first.count - skip), *pieces[1:]], 0
 
 
 def pieces_of(tree: Tree, row: tuple[int, int, int], counts: Mapping[Bucket, int], apart: Sequence[int]) -> list[Piece]:

@@ -12,6 +12,10 @@ from malipo.db import Conn, Row
 from malipo.db.where import Where
 from malipo.ledger.entry import Account
 from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
+from malipo.ledger.tallying import CELLS, TREE
+from malipo.tally import store as tallies
+from malipo.tally.store import Book
+from malipo.tally.tree import Piece, Range, cut, pieces_of
 
 _PIECE = 1000
 # How far the clocks of those who write lines may differ.
@@ -28,18 +32,72 @@ _LINES = """
 
 async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int) -> tuple[int, list[Line]]:
     """How many lines match, and this page of them, newest first. The connection is a snapshot."""
+    pieces = await _pieces(connection, merchant_id, wanted)
+    total = sum(piece.count for piece in pieces)
+    picked, skip = await tallies.walk(
+        connection, merchant_id, Book.STATEMENT, TREE, _cells(wanted), pieces, skip=(page - 1) * limit, take=limit
+    )
+    picked, skip = cut(picked, skip=skip)
     where = _where(merchant_id, wanted)
-    total = await connection.fetchval(f"SELECT count(*) FROM moves m WHERE {where}", *where.values)
+    first, last = len(where.values) + 1, len(where.values) + 2
     rows = await connection.fetch(
         f"""
-        {_LINES} WHERE {where}
-        ORDER BY m.wallet_line DESC LIMIT ${len(where.values) + 1} OFFSET ${len(where.values) + 2}
+        SELECT l.* FROM unnest(${first}::bigint[], ${last}::bigint[]) AS piece (first, last)
+        CROSS JOIN LATERAL ({_LINES} WHERE {where} AND m.wallet_line BETWEEN piece.first AND piece.last
+                            ORDER BY m.wallet_line DESC LIMIT {skip + limit:d}) l
+        ORDER BY l.wallet_line DESC LIMIT {limit:d} OFFSET {skip:d}
         """,
         *where.values,
-        limit,
-        (page - 1) * limit,
+        [piece.range.first for piece in picked],
+        [piece.range.last for piece in picked],
     )
     return total, [_line(row) for row in rows]
+
+
+async def _pieces(connection: Conn, merchant_id: str, wanted: Filter) -> list[Piece]:
+    """Where the lines are that match, the newest first, and how many."""
+    sure, unsure = await _spans(connection, merchant_id, wanted)
+    pieces = [Piece(each, await _count(connection, merchant_id, wanted, each)) for each in unsure]
+    if wanted.kind is None:
+        pieces += [Piece(each, each.last - each.first + 1) for each in sure]
+    else:
+        mark = await tallies.find_mark(connection, merchant_id, Book.STATEMENT)
+        for each in sure:
+            pieces += await _counted(connection, merchant_id, wanted, Range(each.first, min(each.last, mark)))
+            tail = Range(max(each.first, mark + 1), each.last)
+            pieces.append(Piece(tail, await _count(connection, merchant_id, wanted, tail)))
+    return sorted(pieces, key=lambda piece: piece.range.first, reverse=True)
+
+
+async def _counted(connection: Conn, merchant_id: str, wanted: Filter, span: Range) -> list[Piece]:
+    cover = TREE.cover(span.first, span.last)
+    found = await tallies.find(connection, merchant_id, Book.STATEMENT, cover.rows, _cells(wanted))
+    edges = [Piece(each, await _count(connection, merchant_id, wanted, each)) for each in cover.edges]
+    return [*edges, *(piece for row in cover.rows for piece in pieces_of(TREE, row, found, ()))]
+
+
+async def _count(connection: Conn, merchant_id: str, wanted: Filter, span: Range) -> int:
+    where = _where(merchant_id, wanted)
+    where.add("m.wallet_line >= {}", span.first)
+    where.add("m.wallet_line <= {}", span.last)
+    return int(await connection.fetchval(f"SELECT count(*) FROM moves m WHERE {where}", *where.values))
+
+
+async def _spans(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[list[Range], list[Range]]:
+    """Lines that are surely between the two times, and those near either end that may be."""
+    low, high = [0, 0], [await _last(connection, merchant_id)] * 2
+    if wanted.first is not None:
+        low = [await _last_until(connection, merchant_id, wanted.first + skew) for skew in (-_SKEW, _SKEW)]
+    if wanted.last is not None:
+        high = [await _last_until(connection, merchant_id, wanted.last + skew) for skew in (-_SKEW, _SKEW)]
+    if low[1] >= high[0]:
+        return [], [Range(low[0] + 1, high[1])]
+    unsure = [Range(low[0] + 1, low[1]), Range(high[0] + 1, high[1])]
+    return [Range(low[1] + 1, high[0])], [each for each in unsure if each.first <= each.last]
+
+
+def _cells(wanted: Filter) -> list[int]:
+    return [CELLS[wanted.kind]] if wanted.kind else [*CELLS.values()]
 
 
 async def before(
@@ -79,8 +137,7 @@ async def stream(
     read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]], merchant_id: str, wanted: Filter
 ) -> AsyncIterator[list[Line]]:
     """Every line that matches, oldest first, in pieces."""
-    last = await read(lambda connection: _last(connection, merchant_id))
-    after = 0
+    after, last = await read(lambda connection: _ends(connection, merchant_id, wanted))
     while True:
         rows = await read(lambda connection: _piece(connection, merchant_id, wanted, after, last))  # noqa: B023
         if rows:
@@ -88,6 +145,13 @@ async def stream(
         if len(rows) < _PIECE:
             return
         after = rows[-1]["wallet_line"]
+
+
+async def _ends(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[int, int]:
+    """After which line the statement begins, and with which it ends."""
+    sure, unsure = await _spans(connection, merchant_id, wanted)
+    spans = sure + unsure
+    return min(each.first for each in spans) - 1, max(each.last for each in spans)
 
 
 async def _last(connection: Conn, merchant_id: str) -> int:

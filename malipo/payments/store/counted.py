@@ -1,6 +1,6 @@
 """Totals and pages of transactions by their counts: filters and ranges of time, but no search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from malipo import ids
@@ -13,7 +13,7 @@ from malipo.payments.store.uncounted import UNCOUNTED
 from malipo.payments.transaction import Transaction
 from malipo.tally import store as tallies
 from malipo.tally.store import Book
-from malipo.tally.tree import Bucket, Piece, Range, pick, pieces_of
+from malipo.tally.tree import Piece, Range, pieces_of
 
 # A page among so many newest rows is read from them, whatever the filter: that is quicker than to walk.
 _NEAR = 2000
@@ -99,16 +99,21 @@ async def _near(connection: Conn, merchant_id: str, wanted: Filter, *, offset: i
 
 async def _far(connection: Conn, counts: Counts, wanted: Filter, *, skip: int, take: int) -> list[Transaction]:
     """Walk down to the leaves that the page is in, and read only those."""
-    pieces, skip = pick(counts.pieces, skip=skip, take=take)
-    while rows := [TREE.children_of(each.bucket) for each in pieces if each.bucket and each.bucket.level]:
-        found = await tallies.find(connection, counts.merchant_id, Book.PAYMENTS, rows, counts.cells)
-        pieces, skip = pick(
-            [inner for piece in pieces for inner in _opened(piece, found, counts.apart)], skip=skip, take=take
-        )
+    pieces, skip = await tallies.walk(
+        connection,
+        counts.merchant_id,
+        Book.PAYMENTS,
+        TREE,
+        counts.cells,
+        counts.pieces,
+        skip=skip,
+        take=take,
+        apart=counts.apart,
+    )
     where = Where("t.merchant_id = {}", counts.merchant_id)
     add_sort(where, wanted)
     first, last = len(where.values) + 1, len(where.values) + 2
-    found_rows = await connection.fetch(
+    rows = await connection.fetch(
         f"""
         SELECT {COLUMNS} FROM unnest(${first}::text[], ${last}::text[]) AS leaf (first, last)
         CROSS JOIN LATERAL (SELECT * FROM transactions t
@@ -119,11 +124,4 @@ async def _far(connection: Conn, counts: Counts, wanted: Filter, *, skip: int, t
         [ids.first_of("txn_", piece.range.first) for piece in pieces],
         [ids.last_of("txn_", piece.range.last) for piece in pieces],
     )
-    return [transaction_of(row) for row in found_rows]
-
-
-def _opened(piece: Piece, found: Mapping[Bucket, int], apart: Sequence[int]) -> list[Piece]:
-    """What a bucket is made of; a leaf and an edge are made of nothing smaller."""
-    if piece.bucket is None or not piece.bucket.level:
-        return [piece]
-    return pieces_of(TREE, TREE.children_of(piece.bucket), found, apart)
+    return [transaction_of(row) for row in rows]
