@@ -14,12 +14,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 
 from benchmarks.made import History, Made, Place
 from malipo import clock
+from malipo.ledger.entry import Account
+from malipo.ledger.statement import KINDS
+from malipo.ledger.tallying import CELLS as LINE_CELLS
+from malipo.ledger.tallying import TREE as LINES
 from malipo.networks.contract import Channel
 from malipo.payments.cells import CELLS, TREE
 from malipo.payments.transaction import Status, Type
@@ -46,9 +50,10 @@ _COLUMNS = {
 
 @dataclass
 class Part:
-    """What is to be added up: how many in each cell of a leaf, and totals of a day, type and channel."""
+    """What is to be added up: payments and lines in each cell of a leaf, and totals of a day, type and channel."""
 
     leaves: dict[int, Counter[int]] = field(default_factory=dict)
+    lines: dict[int, Counter[int]] = field(default_factory=dict)
     days: dict[Day, Counter[str]] = field(default_factory=dict)
     first_event: int | None = None  # that is still there
 
@@ -118,16 +123,25 @@ async def _write_sums(
     await connection.execute(
         "INSERT INTO feeds (merchant_id, last, pruned, pruned_before) VALUES ($1, $2, $3, $4)", *feed
     )
-    await connection.execute("INSERT INTO tally_marks VALUES ($1, $2, $3)", merchant_id, Book.PAYMENTS, end.events)
+    for book, upto in ((Book.PAYMENTS, end.events), (Book.STATEMENT, end.line)):
+        await connection.execute("INSERT INTO tally_marks VALUES ($1, $2, $3)", merchant_id, book, upto)
     days = _added_up(part.days for part in parts)
     await connection.copy_records_to_table(
         "daily_totals", records=[_daily_total(merchant_id, day, total) for day, total in days.items()]
     )
-    leaves = _added_up(part.leaves for part in parts)
+    await _write_counts(connection, merchant_id, Book.PAYMENTS, _added_up(part.leaves for part in parts), len(CELLS))
+    await _write_counts(
+        connection, merchant_id, Book.STATEMENT, _added_up(part.lines for part in parts), len(LINE_CELLS)
+    )
+
+
+async def _write_counts(
+    connection: Connection, merchant_id: str, book: Book, leaves: Mapping[int, Counter[int]], cells: int
+) -> None:
     for level in range(TOP + 1):
         buckets = _added_up({leaf >> 5 * level: counts} for leaf, counts in leaves.items())
         rows = (
-            (merchant_id, Book.PAYMENTS, level, bucket, [counts[cell] for cell in CELLS.values()])
+            (merchant_id, book, level, bucket, [counts[cell] for cell in range(1, cells + 1)])
             for bucket, counts in buckets.items()
         )
         await connection.copy_records_to_table("tallies", records=rows)
@@ -182,6 +196,9 @@ async def write_part(task: Task) -> Part:
         rows["searches"].append(_search(task.merchant_id, made))
         for move in _moves(made):
             balance, line = _add_move(rows["moves"], task.merchant_id, made, move, balance, line)
+            if move.change:
+                kind = KINDS[Account(move.source), Account(move.target)]
+                part.lines.setdefault(line >> LINES.bits(0), Counter())[LINE_CELLS[kind]] += 1
         for event, ms in _events(made):
             number += 1
             if n >= task.history.kept_from:
@@ -216,23 +233,27 @@ def _searchable(made: Made) -> str:
 
 def _search(merchant_id: str, made: Made) -> str:
     searchable = _searchable(made)
-    windows = str(windows_of(searchable.replace("\\n", "\n")))[1:-1]
+    windows = str(windows_of(merchant_id, searchable.replace("\\n", "\n")))[1:-1]
     return f"{merchant_id}\t{made.id}\t{searchable}\t{{{windows}}}\n"
 
 
-def _moves(made: Made) -> list[tuple[str, str, str, int]]:
-    """Step, source, target, and what it changes in the wallet."""
+class _Move(NamedTuple):
+    step: str
+    source: str
+    target: str
+    change: int  # in the wallet
+
+
+def _moves(made: Made) -> list[_Move]:
     if made.type is Type.COLLECTION:
-        return [("end", "float", "wallet", made.amount)] if made.status is Status.COMPLETED else []
-    opened = ("open", "wallet", "in_flight", -made.amount)
+        return [_Move("end", "float", "wallet", made.amount)] if made.status is Status.COMPLETED else []
+    opened = _Move("open", "wallet", "in_flight", -made.amount)
     if made.status is Status.COMPLETED:
-        return [opened, ("end", "in_flight", "float", 0)]
-    return [opened, ("end", "in_flight", "wallet", made.amount)]
+        return [opened, _Move("end", "in_flight", "float", 0)]
+    return [opened, _Move("end", "in_flight", "wallet", made.amount)]
 
 
-def _add_move(
-    rows: list[str], merchant_id: str, made: Made, move: tuple[str, str, str, int], balance: int, line: int
-) -> tuple[int, int]:
+def _add_move(rows: list[str], merchant_id: str, made: Made, move: _Move, balance: int, line: int) -> tuple[int, int]:
     step, source, target, change = move
     place = "\\N\t\\N"
     if change:

@@ -18,8 +18,8 @@ _LAST_NAMES = """
     Mushi Kimaro Massawe Lyimo Mollel Shirima Mrema Swai Temu Urassa Kessy Minja Mboya Komba Mwakalinga Chuwa
     Mwinyi Ngowi Mbwana Mtei Mkude Kavishe Sanga Malima Haule Tarimo Salim Msuya Ndosi Laizer Pinda Mfinanga
 """.split()  # noqa: SIM905
-_RARE_NAME = "Kwayuzi"
-_RARE_CUSTOMERS = 40  # buyers of this name, whatever the size of the history
+RARE_NAME = "Kwayuzi"
+_RARE_CUSTOMERS = 40  # buyers of this name, however long the history is
 
 # Of a hundred payments.
 _CHANNELS = [Channel.MPESA] * 45 + [Channel.AIRTEL_MONEY] * 25 + [Channel.TIGO_PESA] * 20 + [Channel.HALOPESA] * 10
@@ -62,6 +62,7 @@ class History:
         self.first = first
         self._begin_ms = end_ms - _TOOK_MS - _YEAR_MS
         self._customers = max(size // 20, 50)
+        self._rare = min(_RARE_CUSTOMERS, self._customers // 50)
         self.kept_from = bisect_left(
             range(size), end_ms - _KEPT_MS, key=self.created_ms
         )  # whose events are still there
@@ -80,7 +81,7 @@ class History:
             status,
             _amount(type_, sort),
             f"+2557{_mixed(customer) % 10**8:08}",
-            name_of(customer),
+            name_of(customer, self._rare),
             created_ms,
             created_ms + (_TOOK_MS if status is not Status.CANCELLED else 3_000),
         )
@@ -110,9 +111,9 @@ def effect_of(type_: Type, status: Status, amount: int) -> tuple[int, int]:
     return (-amount, 1) if status is Status.COMPLETED else (0, 2)
 
 
-def name_of(customer: int) -> str:
-    if customer < _RARE_CUSTOMERS:
-        return f"{_FIRST_NAMES[customer % 32]} {_RARE_NAME}"
+def name_of(customer: int, rare: int) -> str:
+    if customer < rare:
+        return f"{_FIRST_NAMES[customer % 32]} {RARE_NAME}"
     mixed = _mixed(customer)
     return f"{_FIRST_NAMES[mixed % 32]} {_LAST_NAMES[(mixed >> 8) % 32]}"
 

@@ -126,7 +126,7 @@ async def _wrong_line_counts(connection: Conn) -> list[Finding]:
         for kind, (source, target) in ROUTES.items()
     )
     things = f"""
-        SELECT m.merchant_id, m.wallet_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell
+        SELECT m.merchant_id, m.wallet_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count
         FROM tally_marks k JOIN moves m ON m.merchant_id = k.merchant_id AND m.wallet_line <= k.upto
         WHERE k.book = '{Book.STATEMENT}'
     """

@@ -22,8 +22,8 @@ from malipo.networks.contract import Channel, Verdict
 from malipo.payments.pursuit import Act
 from malipo.payments.record import Change
 from malipo.payments.store import browsing, hearings, transactions
-from malipo.payments.store.hearings import Hearing
 from malipo.payments.store.filter import Filter
+from malipo.payments.store.hearings import Hearing
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.trail import store as trail

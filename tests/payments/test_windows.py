@@ -7,14 +7,16 @@ import pytest
 from malipo.payments.transaction import folded
 from malipo.payments.windows import LEAST, Clue, clues_of, windows_of
 
+MERCHANT = "mer_01k9z0000000000000000000ab"
+
 
 def has(windows: list[int], clue: Clue) -> bool:
     return (any if clue.is_any else all)(window in windows for window in clue.windows)
 
 
 def is_worth_a_look(searchable: str, term: str) -> bool:
-    windows = windows_of(searchable)
-    return any(has(windows, clue) for clue in clues_of(term))
+    windows = windows_of(MERCHANT, searchable)
+    return any(has(windows, clue) for clue in clues_of(MERCHANT, term))
 
 
 TEXTS = [
@@ -70,4 +72,21 @@ def test_hardly_anything_else_is() -> None:
     ],
 )
 def test_only_fields_that_may_hold_a_term_have_a_clue(term: str, fields: int) -> None:
-    assert len(clues_of(term)) == fields
+    assert len(clues_of(MERCHANT, term)) == fields
+
+
+def test_what_is_stored_keeps_its_meaning() -> None:
+    """By hand: scope 56 of the merchant, then kind and characters. Whoever changes this must write all searches anew."""
+    scope = ((ord("b") << 3 ^ ord("a")) & 63) << 23
+    assert windows_of(MERCHANT, "m-1\n+255754\nabc") == [
+        scope + (109 << 14 ^ 45 << 7 ^ 49),
+        scope + (1 << 22) + 25575,
+        scope + (1 << 22) + 55754,
+        scope + (1 << 21) + (97 << 14 ^ 98 << 7 ^ 99),
+    ]
+    assert max(windows_of(MERCHANT, "zzz\n+99999\nzzz")) < 2**31
+
+
+def test_merchants_have_lists_of_their_own() -> None:
+    other = MERCHANT[:-1] + "c"
+    assert not set(windows_of(MERCHANT, TEXTS[0])) & set(windows_of(other, TEXTS[0]))

@@ -63,9 +63,12 @@ FROM (SELECT merchant_id, level, number >> (18 + 5 * level) AS bucket, n, count(
 GROUP BY merchant_id, level, bucket;
 
 INSERT INTO searches (merchant_id, id, searchable, windows)
-SELECT merchant_id, id, searchable,
-       pg_temp.threes(split_part(searchable, E'\n', 1), 0) || pg_temp.threes(split_part(searchable, E'\n', 3), 1)
-       || ARRAY(SELECT (1 << 22) + substr(split_part(searchable, E'\n', 2), n, 5)::integer FROM generate_series(2, 9) n)
+SELECT merchant_id, id, searchable, ARRAY(
+    SELECT ((((ascii(right(merchant_id, 1)) << 3) # ascii(left(right(merchant_id, 2), 1))) & 63) << 23) + window_
+    FROM unnest(
+        pg_temp.threes(split_part(searchable, E'\n', 1), 0) || pg_temp.threes(split_part(searchable, E'\n', 3), 1)
+        || ARRAY(SELECT (1 << 22) + substr(split_part(searchable, E'\n', 2), n, 5)::integer FROM generate_series(2, 9) n)
+    ) AS window_)
 FROM forgotten;
 
 INSERT INTO tally_marks (merchant_id, book, upto) SELECT merchant_id, 'payments', pruned FROM feeds;

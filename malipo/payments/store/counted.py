@@ -68,16 +68,34 @@ async def _uncounted(connection: Conn, merchant_id: str, wanted: Filter) -> list
 
 async def _count_range(connection: Conn, merchant_id: str, wanted: Filter, edge: Range) -> int:
     """What lies in less than a leaf is looked at itself, counted or not."""
-    where = _where_within(merchant_id, wanted, edge)
-    return int(await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {where}", *where.values))
-
-
-def _where_within(merchant_id: str, wanted: Filter, within: Range) -> Where:
     where = Where("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
-    where.add("t.id >= {}", ids.first_of("txn_", within.first))
-    where.add("t.id <= {}", ids.last_of("txn_", within.last))
-    return where
+    return int(
+        await connection.fetchval(
+            f"SELECT count(*) FROM ({_in_leaves(where)}) t WHERE {where}", *_values(where, [edge])
+        )
+    )
+
+
+def _in_leaves(where: Where) -> str:
+    """The transactions of some short ranges, which come after the values of a WHERE.
+
+    OFFSET 0 keeps PostgreSQL from looking for all that fit the WHERE in another index first.
+    """
+    first = len(where.values) + 1
+    return f"""
+        SELECT t.* FROM unnest(${first}::text[], ${first + 1}::text[]) AS leaf (first, last)
+        CROSS JOIN LATERAL (SELECT * FROM transactions t
+                            WHERE t.merchant_id = $1 AND t.id BETWEEN leaf.first AND leaf.last OFFSET 0) t
+    """
+
+
+def _values(where: Where, ranges: Sequence[Range]) -> list[object]:
+    return [
+        *where.values,
+        [ids.first_of("txn_", each.first) for each in ranges],
+        [ids.last_of("txn_", each.last) for each in ranges],
+    ]
 
 
 async def _near(connection: Conn, merchant_id: str, wanted: Filter, *, offset: int, limit: int) -> list[Transaction]:
@@ -112,16 +130,11 @@ async def _far(connection: Conn, counts: Counts, wanted: Filter, *, skip: int, t
     )
     where = Where("t.merchant_id = {}", counts.merchant_id)
     add_sort(where, wanted)
-    first, last = len(where.values) + 1, len(where.values) + 2
     rows = await connection.fetch(
         f"""
-        SELECT {COLUMNS} FROM unnest(${first}::text[], ${last}::text[]) AS leaf (first, last)
-        CROSS JOIN LATERAL (SELECT * FROM transactions t
-                            WHERE {where} AND t.id BETWEEN leaf.first AND leaf.last) t
-        ORDER BY t.id DESC LIMIT {take:d} OFFSET {skip:d}
+        WITH found AS MATERIALIZED ({_in_leaves(where)})
+        SELECT {COLUMNS} FROM found t WHERE {where} ORDER BY t.id DESC LIMIT {take:d} OFFSET {skip:d}
         """,
-        *where.values,
-        [ids.first_of("txn_", piece.range.first) for piece in pieces],
-        [ids.last_of("txn_", piece.range.last) for piece in pieces],
+        *_values(where, [piece.range for piece in pieces]),
     )
     return [transaction_of(row) for row in rows]

@@ -17,7 +17,7 @@ async def insert(tx: Tx, ended: Sequence[Ended]) -> None:
             "merchant_id": each.merchant_id,
             "id": each.id,
             "searchable": each.searchable,
-            "windows": windows_of(each.searchable),
+            "windows": windows_of(each.merchant_id, each.searchable),
         }
         for each in ended
     ]

@@ -40,7 +40,7 @@ def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[ob
     holds = Where("t.merchant_id = {}", merchant_id)
     holds.add("strpos(t.searchable, {}) > 0", term)
     add_span(holds, wanted)
-    clues = clues_of(term)
+    clues = clues_of(merchant_id, term)
     places = range(len(holds.values) + 1, len(holds.values) + len(clues) + 1)
     has_a_clue = " OR ".join(
         f"t.windows {'&&' if clue.is_any else '@>'} ${place}::integer[]"

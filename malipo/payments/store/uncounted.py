@@ -7,16 +7,19 @@ from malipo.db import Conn, Tx
 from malipo.tally.store import Book
 
 # The transactions of merchant $1 that are in no count and in no search, as `uncounted`. Together with the counted ones
-# that is all of them, each once, at every moment. (Events without a number are few, and looked up first.)
+# that is all of them, each once, at every moment. (They are few: looked up one by one, the planner believes it.)
 UNCOUNTED = f"""
     unnumbered AS MATERIALIZED (
         SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND event <> 'payment.pending'
     ), ended AS (
         SELECT transaction_id FROM unnumbered WHERE merchant_id = $1
         UNION ALL
-        SELECT transaction_id FROM events
-        WHERE merchant_id = $1 AND event <> 'payment.pending' AND number > coalesce(
-            (SELECT upto FROM tally_marks WHERE merchant_id = $1 AND book = '{Book.PAYMENTS}'), 0)
+        SELECT e.transaction_id
+        FROM generate_series(
+            coalesce((SELECT upto FROM tally_marks WHERE merchant_id = $1 AND book = '{Book.PAYMENTS}'), 0) + 1,
+            (SELECT last FROM feeds WHERE merchant_id = $1)
+        ) AS place JOIN events e ON e.merchant_id = $1 AND e.number = place
+        WHERE e.event <> 'payment.pending'
     ), uncounted AS MATERIALIZED (
         SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.searchable
         FROM ended JOIN transactions t ON t.merchant_id = $1 AND t.id = ended.transaction_id

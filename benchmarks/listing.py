@@ -1,0 +1,251 @@
+"""`bench list`: whether the list of transactions is slower for a merchant with a long history.
+
+Merchants of 100 thousand, 1 million and 10 million payments among hundreds of small ones, on one database. Each
+question is asked over HTTP by turns, and what counts is the time until its answer is there. Beside it, for the largest,
+the conventional way: PostgreSQL counts with `count(*)` and goes to the page with `OFFSET`.
+"""
+
+import asyncio
+import http.client
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+from urllib.parse import urlencode
+
+import asyncpg
+import msgspec
+
+from benchmarks import database, history, systems
+from benchmarks.load import CannotMeasure
+from benchmarks.made import RARE_NAME
+from malipo import clock
+from malipo.db.embedded import server
+from malipo.networks.contract import Channel
+from malipo.payments.store.filter import Filter, where_of
+from malipo.payments.transaction import Status, Type
+
+_SMALL_MERCHANTS = 300
+_SMALL = 500  # payments of each
+_PER_PAGE = 20
+_PLAIN_ROUNDS = 3
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    sizes: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
+    rounds: int = 40
+    data: Path | None = None  # where the data stays for the next run
+
+
+QUICK = Plan(sizes=(1_000, 10_000, 100_000), rounds=20)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A page of the list; or, with a name, one transaction."""
+
+    filter: Filter = Filter()
+    page: int = 1
+    name: str | None = None
+
+    @property
+    def path(self) -> str:
+        if self.name:
+            return f"/v1/payments/{self.name}"
+        wanted = self.filter
+        query = {
+            "status": wanted.status,
+            "type": wanted.type,
+            "channel": wanted.channel,
+            "from": wanted.first and clock.iso(wanted.first),
+            "to": wanted.last and clock.iso(wanted.last),
+            "search": wanted.search,
+            "page": self.page,
+        }
+        return "/v1/payments?" + urlencode({name: value for name, value in query.items() if value})
+
+
+def _questions(some: asyncpg.Record) -> dict[str, Question]:
+    """About a merchant, of whom we know one payment from the middle of the year."""
+    middle: datetime = some["created_at"]
+    month = Filter(first=middle - timedelta(days=15), last=middle + timedelta(days=15))
+    return {
+        "newest": Question(),
+        "page 1,000": Question(page=1000),
+        "completed": Question(Filter(status=Status.COMPLETED)),
+        "payouts, M-Pesa": Question(Filter(type=Type.DISBURSEMENT, channel=Channel.MPESA)),
+        "failed payouts, HaloPesa": Question(
+            Filter(type=Type.DISBURSEMENT, channel=Channel.HALOPESA, status=Status.FAILED)
+        ),
+        "completed, page 1,000": Question(Filter(status=Status.COMPLETED), page=1000),
+        "a month": Question(month),
+        "a month, failed": Question(replace(month, status=Status.FAILED)),
+        "search: reference": Question(Filter(search=some["reference"])),
+        "search: end of reference": Question(Filter(search=some["reference"][-6:])),
+        "search: phone": Question(Filter(search=some["phone"])),
+        "search: end of phone": Question(Filter(search=some["phone"][-6:])),
+        "search: rare name": Question(Filter(search=RARE_NAME)),
+        "one, by id": Question(name=some["id"]),
+        "one, by reference": Question(name=some["reference"]),
+    }
+
+
+@dataclass(frozen=True)
+class Report:
+    plan: Plan
+    postgres: str
+    busy_percent: float
+    times: dict[str, dict[int, list[float]]]  # of each question, for each size: milliseconds
+    totals: dict[str, int]  # of each question, for the largest
+    plain: dict[str, float]  # of each question, for the largest: milliseconds of the conventional way
+
+    def ms(self, question: str, size: int) -> float:
+        return median(self.times[question][size])
+
+    def ratio(self, question: str) -> float:
+        return self.ms(question, self.plan.sizes[-1]) / self.ms(question, self.plan.sizes[0])
+
+    def vs_plain(self, question: str) -> float | None:
+        return self.plain[question] / self.ms(question, self.plan.sizes[-1]) if question in self.plain else None
+
+
+def measure(plan: Plan, say: Say) -> Report:
+    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder, _database(plan, say) as url:
+        merchants = {size: database.merchant(number) for number, size in enumerate(plan.sizes, start=1)}
+        asyncio.run(_allow_reading(url))
+        questions = {size: _questions(asyncio.run(_middle(url, merchants[size]))) for size in plan.sizes}
+        with systems.malipo(url, Path(folder)) as running:
+            busy = systems.busy_percent()
+            say(f"asking {len(questions[plan.sizes[0]])} questions of {len(plan.sizes)} merchants ...")
+            times = _ask(plan, running.port, questions)
+            say("the conventional way ...")
+            totals, plain = asyncio.run(_plain(url, running.port, plan, questions[plan.sizes[-1]]))
+        return Report(plan, asyncio.run(database.version(url)), busy, times, totals, plain)
+
+
+@contextmanager
+def _database(plan: Plan, say: Say) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as temporary:
+        folder = plan.data or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        is_written = folder / f"{'-'.join(map(str, plan.sizes))}.written"
+        with server(folder) as server_url:
+            url = database.url_of(server_url, "bench")
+            if not is_written.exists():
+                asyncio.run(_write(server_url, plan, say))
+                is_written.touch()
+            yield url
+
+
+async def _write(server_url: str, plan: Plan, say: Say) -> None:
+    count = len(plan.sizes)
+    url = await database.create(server_url, "bench", merchants=count + _SMALL_MERCHANTS)
+    sizes = {database.merchant(number): size for number, size in enumerate(plan.sizes, start=1)}
+    sizes |= {database.merchant(count + number): _SMALL for number in range(1, _SMALL_MERCHANTS + 1)}
+    say(f"writing {sum(sizes.values()):,} payments ...")
+    began = time.monotonic()
+    await history.write_all(url, sizes, first=0)
+    say(f"written in {time.monotonic() - began:,.0f} s; checking the ledger ...")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
+        await asyncio.to_thread(systems.check_ledger, url, Path(folder))
+    say(f"the ledger is clean ({time.monotonic() - began:,.0f} s)")
+
+
+async def _allow_reading(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("UPDATE api_keys SET permissions = '{payments.create,payments.read,wallet.read}'")
+    finally:
+        await connection.close()
+
+
+async def _middle(url: str, merchant_id: str) -> asyncpg.Record:
+    connection = await asyncpg.connect(url)
+    try:
+        row = await connection.fetchrow(
+            """
+            SELECT t.id, t.reference, t.phone, t.created_at
+            FROM moves m JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+            WHERE m.merchant_id = $1 AND m.wallet_line = (SELECT lines / 2 FROM wallets WHERE merchant_id = $1)
+            """,
+            merchant_id,
+        )
+        assert row is not None
+        return row
+    finally:
+        await connection.close()
+
+
+def _ask(plan: Plan, port: int, questions: dict[int, dict[str, Question]]) -> dict[str, dict[int, list[float]]]:
+    names = questions[plan.sizes[0]]
+    times: dict[str, dict[int, list[float]]] = {name: {size: [] for size in plan.sizes} for name in names}
+    keys = {size: _key(number) for number, size in enumerate(plan.sizes, start=1)}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    for round_ in range(plan.rounds + 1):
+        for name in names:
+            for size in plan.sizes:
+                took, _ = _answer(connection, questions[size][name].path, keys[size])
+                if round_:  # The first round warms up.
+                    times[name][size].append(took)
+    connection.close()
+    return times
+
+
+def _key(merchant: int) -> str:
+    return f"mlp_live_{merchant:040}"
+
+
+def _answer(connection: http.client.HTTPConnection, path: str, key: str) -> tuple[float, Any]:
+    began = time.perf_counter()
+    connection.request("GET", path, headers={"x-api-key": key})
+    response = connection.getresponse()
+    body = response.read()
+    took = (time.perf_counter() - began) * 1000
+    if response.status != 200:
+        raise CannotMeasure(f"{path} answered {response.status}.")
+    return took, msgspec.json.decode(body)
+
+
+async def _plain(
+    url: str, port: int, plan: Plan, questions: dict[str, Question]
+) -> tuple[dict[str, int], dict[str, float]]:
+    """What the conventional way takes; and the totals, which must be the same."""
+    merchant_id, key = database.merchant(len(plan.sizes)), _key(len(plan.sizes))
+    totals: dict[str, int] = {}
+    took: dict[str, float] = {}
+    connection = await asyncpg.connect(url)
+    http_ = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    try:
+        for name, question in questions.items():
+            if question.name is not None:
+                continue
+            where = where_of(merchant_id, question.filter)
+            rounds = []
+            for _ in range(_PLAIN_ROUNDS):
+                began = time.perf_counter()
+                total = await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {where}", *where.values)
+                await connection.fetch(
+                    f"""
+                    SELECT * FROM transactions t WHERE {where} ORDER BY t.id DESC
+                    LIMIT {_PER_PAGE} OFFSET {(question.page - 1) * _PER_PAGE}
+                    """,
+                    *where.values,
+                )
+                rounds.append((time.perf_counter() - began) * 1000)
+            totals[name], took[name] = total, median(rounds)
+            said = _answer(http_, question.path, key)[1]["pagination"]["total"]
+            if said != total:
+                raise CannotMeasure(f"{name}: malipo counts {said}, and PostgreSQL {total}: this is a bug.")
+    finally:
+        http_.close()
+        await connection.close()
+    return totals, took
