@@ -5,8 +5,6 @@ It costs a tenth of a second, so that a test can have one for each way in which 
 
 import dataclasses
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -23,11 +21,12 @@ from malipo.networks.contract import Channel
 from malipo.payments.transaction import Type
 from malipo.service import Service
 from malipo.settings import Settings, read
+from tests import nursery
 from tests.conftest import Merchant, make_merchant
 from tests.journeys import witness
 from tests.journeys.crowd import order
 from tests.journeys.town import HURRY, until
-from tests.simulator.processes import ROOT, Sim
+from tests.simulator.processes import Sim
 from tests.simulator.processes import start as start_simulator
 
 WALLET = 1_000_000
@@ -165,7 +164,7 @@ async def hamlet(sim: Sim, database_url: str, *, via: str | None = None, **setti
 class Mortal:
     """A worker process that a signal will meet; see `mortal.py`."""
 
-    process: subprocess.Popen[bytes]
+    process: nursery.Child
     log: Path
 
     @property
@@ -193,7 +192,7 @@ def a_mortal(
 
 @contextmanager
 def a_real_worker(place: Place, folder: Path) -> Iterator[Mortal]:
-    """`malipo worker`, as an operator starts it."""
+    """`malipo worker`, with nothing of a test in it."""
     with _running(place, folder, "malipo", "worker") as worker:
         yield worker
 
@@ -202,13 +201,8 @@ def a_real_worker(place: Place, folder: Path) -> Iterator[Mortal]:
 def _running(place: Place, folder: Path, *command: str) -> Iterator[Mortal]:
     log = folder / f"{'-'.join(command)}.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", *command],
-            cwd=ROOT,
-            env={"PATH": os.environ["PATH"], **place.environment},
-            stdout=output,
-            stderr=output,
-        )
+        environment = {"PATH": os.environ["PATH"], **place.environment}
+        process = nursery.run_module(*command, env=environment, stdout=output, stderr=output)
     try:
         yield Mortal(process, log)
     finally:

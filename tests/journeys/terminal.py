@@ -2,12 +2,13 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import Any
 
 import msgspec
+
+from tests import nursery
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,15 @@ async def malipo(*arguments: str, **settings: Any) -> Said:
         "PATH": os.environ["PATH"],
         **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
     }
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "malipo", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return Said(done.returncode, done.stdout, done.stderr)
+    return await asyncio.to_thread(_run, arguments, environment)
+
+
+def _run(arguments: tuple[str, ...], environment: dict[str, str]) -> Said:
+    with TemporaryFile() as out, TemporaryFile() as err:
+        child = nursery.run_module("malipo", *arguments, env=environment, stdout=out, stderr=err)
+        try:
+            code = child.wait(60)
+        finally:
+            child.kill()
+        said = [os.pread(each.fileno(), 2**24, 0).decode() for each in (out, err)]
+    return Said(code, *said)

@@ -23,7 +23,7 @@ from tests.journeys.wire import Fault, Wire, wire_to
 TAKES_PAYMENTS = "INSERT INTO transactions"
 LETS_IN = "FROM api_keys"
 # Enough for every try that succeeds; and next to nothing, for those that are to end without success.
-PATIENCE_SECONDS = 10
+PATIENCE_SECONDS = 6
 LITTLE_PATIENCE_SECONDS = 2
 
 

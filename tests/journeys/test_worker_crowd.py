@@ -6,8 +6,6 @@ At the end each phone was paid exactly once, or not at all as its payment says, 
 import asyncio
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -16,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import nursery
 from tests.conftest import create_database
 from tests.journeys import witness
 from tests.journeys.town import Town, a_worker, founded, until
-from tests.simulator.processes import ROOT
 
 pytestmark = pytest.mark.timeout(300)
 PAYOUTS = 2000
@@ -51,12 +49,12 @@ def _payouts(chance: random.Random) -> list[tuple[str, str, int]]:
 
 
 @contextmanager
-def _worker(town: Town, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _worker(town: Town, folder: Path) -> Iterator[nursery.Child]:
     """One that is to die: as `malipo worker`, but missed sooner."""
-    command = [sys.executable, "-m", "tests.journeys.mortal", "never", "1", "KILL", str(LEASE_SECONDS)]
+    command = ("tests.journeys.mortal", "never", "1", "KILL", str(LEASE_SECONDS))
     environment = {"PATH": os.environ["PATH"], **town.environment, "MALIPO_DATABASE_URL": town.database_url}
     with (folder / "mortal.log").open("ab") as output:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output)
+        process = nursery.run_module(*command, env=environment, stdout=output, stderr=output)
     try:
         yield process
     finally:

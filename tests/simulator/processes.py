@@ -8,30 +8,42 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import aiohttp
 import msgspec
 from aiohttp import web
+
+from tests import nursery
 
 ROOT = Path(__file__).parents[2]
 
 
 @dataclass
 class Process:
-    process: subprocess.Popen[str]
+    process: nursery.Child
     url: str
+    _words: IO[str]
+    _complaints: IO[str]
+    _end: tuple[int, str] | None = None
 
     def stop(self) -> tuple[int, str]:
         """The exit code, and whatever it complained of in its life."""
-        if self.process.poll() is None:
-            self.process.terminate()
-        _, complaints = self.process.communicate(timeout=10)
-        return self.process.returncode, complaints
+        self.process.terminate()
+        return self._ended()
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=10)
+        self._ended()
+
+    def _ended(self) -> tuple[int, str]:
+        if self._end is None:
+            code = self.process.wait(10)
+            with self._words, self._complaints:
+                self._complaints.seek(0)
+                self._end = code, self._complaints.read()
+        return self._end
 
 
 def launch(*arguments: str) -> subprocess.Popen[str]:
@@ -46,12 +58,15 @@ def launch(*arguments: str) -> subprocess.Popen[str]:
 
 
 def start(*arguments: str) -> Process:
-    process = launch("--port", "0", *arguments)
-    assert process.stdout
-    assert process.stderr
-    line = process.stdout.readline()
-    assert line.startswith("simulator ready on http://127.0.0.1:"), line + process.stderr.read()
-    return Process(process, line.split()[-1])
+    """One that is ready. It comes out of the nursery: how a whole one starts, `launch` shows."""
+    hears, says = os.pipe()
+    words, complaints = os.fdopen(hears), TemporaryFile("w+")  # noqa: SIM115 (closed at its end)
+    command = ("malipo_simulator", "--port", "0", *arguments)
+    child = nursery.run_module(*command, env={"PATH": os.environ["PATH"]}, stdout=says, stderr=complaints)
+    os.close(says)
+    line = words.readline()
+    assert line.startswith("simulator ready on http://127.0.0.1:"), line + complaints.read()
+    return Process(child, line.split()[-1], words, complaints)
 
 
 @dataclass

@@ -83,12 +83,37 @@ def test_it_knows_nothing_of_malipo() -> None:
         assert "from malipo." not in text
 
 
-async def test_a_body_without_end_is_refused(sim: Sim) -> None:
+_MOST = 256 * 1024  # bytes of a body
+_CHUNKED = (b"Transfer-Encoding: chunked", b"%x\r\n" % (2 * _MOST))
+_LONG = (b"Content-Length: %d" % (2 * _MOST), b"")
+
+
+@pytest.mark.parametrize("begun", [_CHUNKED, _LONG], ids=["chunked", "long"])
+@pytest.mark.parametrize(
+    "line", [b"POST /mpesa/sandbox/ipg/v2/vodacomTZN/b2cPayment/ HTTP/1.1", b"PATCH /api/control HTTP/1.1"]
+)
+async def test_a_body_without_end_is_refused(sim: Sim, line: bytes, begun: tuple[bytes, bytes]) -> None:
+    """At the first byte that is too many, and that one is the last we send: nobody can hang up on what was answered."""
+    header, before = begun
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(sim.url.rpartition(":")[2]))
+    try:
+        writer.write(b"\r\n".join((line, b"Host: x", header, b"", before + b"x" * (_MOST + 1))))
+        assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 413 ")
+    finally:
+        writer.close()
+
+
+async def test_who_never_stops_writing_keeps_nobody_else_from_being_answered(sim: Sim) -> None:
+    """Refused by an answer or by being hung up on, whichever it notices first."""
+
     async def parts() -> AsyncIterator[bytes]:
-        for _ in range(40):
+        while True:
             yield b"x" * 10_000
 
     for method, path in (("POST", "/mpesa/sandbox/ipg/v2/vodacomTZN/b2cPayment/"), ("PATCH", "/api/control")):
-        for body in (b"x" * 400_000, parts()):
-            async with sim.http.request(method, sim.url + path, data=body) as answer:
+        try:
+            async with asyncio.timeout(10), sim.http.request(method, sim.url + path, data=parts()) as answer:
                 assert answer.status == 413
+        except aiohttp.ClientConnectionError:
+            pass
+        await sim("GET", "/api/control")
