@@ -1,16 +1,29 @@
-"""The command line: `./run bench create`, or webhooks, pages, or several of them."""
+"""The command line: `./run bench create`, or another benchmark, or several of them; without a name, which there are."""
 
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
-from benchmarks import create_report, pages_report, webhooks_report
-from benchmarks.create import Plan as CreatePlan
+from benchmarks import (
+    create_report,
+    gate,
+    hot_wallet_report,
+    journey_report,
+    limits_report,
+    listing_report,
+    pages_report,
+    start_report,
+    webhooks_report,
+)
+from benchmarks.gate import Fall
 from benchmarks.load import CannotMeasure
+from benchmarks.rounds import Plan as RoundsPlan
+from benchmarks.start import Plan as StartPlan
 from benchmarks.told import Told
 from benchmarks.webhooks import Plan as WebhooksPlan
 from malipo import log
@@ -26,7 +39,16 @@ class Benchmark(Protocol):
     def run(self, options: Any, say: Callable[[str], None], /) -> Told: ...
 
 
-BENCHMARKS: dict[str, Benchmark] = {"create": create_report, "webhooks": webhooks_report, "pages": pages_report}
+BENCHMARKS: dict[str, Benchmark] = {
+    "create": create_report,
+    "hot-wallet": hot_wallet_report,
+    "journey": journey_report,
+    "list": listing_report,
+    "webhooks": webhooks_report,
+    "pages": pages_report,
+    "limits": limits_report,
+    "start": start_report,
+}
 
 _END = """
 Nothing is left behind. Close other programs: the ratios can be compared between machines, the rates cannot.
@@ -34,43 +56,88 @@ Nothing is left behind. Close other programs: the ratios can be compared between
 
 
 def main(arguments: Sequence[str]) -> int:
-    parsed = _parser().parse_args(arguments)
+    parsed = parse(arguments)
+    if not parsed.benchmarks:
+        print(_list())
+        return 0
     log.configure(level="error", stream=sys.stderr)
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
-    told: list[Told] = []
     try:
-        for name in dict.fromkeys(parsed.benchmarks):
-            told.append(BENCHMARKS[name].run(parsed, _say))
-            if not parsed.json:
-                print("\n" * (len(told) > 1) + told[-1].text, flush=True)
+        return measure(parsed, BENCHMARKS)
     except (CannotMeasure, EmbeddedError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def measure(parsed: argparse.Namespace, benchmarks: Mapping[str, Benchmark]) -> int:
+    """Measure what was asked for, and tell of it; the exit code."""
+    told: list[Told] = []
+    fallen: list[Fall] = []
+    for name in dict.fromkeys(parsed.benchmarks):
+        new, falls = _measure(name, benchmarks[name], parsed)
+        told.append(new)
+        fallen.extend(falls)
+        if not parsed.json:
+            print("\n" * (len(told) > 1) + new.text, flush=True)
     if parsed.json:
         print(_json(told))
-    return 0
+    for fall in fallen:
+        _say(f"{fall} So it was twice, and --gate lets nothing through that is so much slower.")
+    return 1 if fallen else 0
+
+
+def _measure(name: str, benchmark: Benchmark, parsed: argparse.Namespace) -> tuple[Told, list[Fall]]:
+    def once() -> Told:
+        return benchmark.run(parsed, _say)
+
+    return gate.hold(name, once, _say) if parsed.gate else (once(), [])
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    if unknown := [name for name in parsed.benchmarks if parsed.gate and name not in gate.EXPECTED]:
+        parser.error(f"--gate has no expectation of {unknown[0]}, only of {' and '.join(gate.EXPECTED)}")
+    if parsed.gate and not parsed.benchmarks:
+        parser.error(f"--gate needs the name of a benchmark: {' or '.join(gate.EXPECTED)}")
+    return parsed
+
+
+def _list() -> str:
+    lines = [f"  {name:<12}{benchmark.HELP}" for name, benchmark in BENCHMARKS.items()]
+    return "\n".join(["./run bench BENCHMARK … measures:", "", *lines, "", "./run bench --help tells more."])
 
 
 def _parser() -> argparse.ArgumentParser:
     told = [f"\n{name}: {benchmark.HELP}.\n{benchmark.ABOUT}" for name, benchmark in BENCHMARKS.items()]
     parser = argparse.ArgumentParser(
         prog="./run bench",
-        description="Measures malipo beside others. Asserts nothing.",
+        description="Measures malipo beside others. Asserts nothing, except with --gate.",
         epilog="".join([*told, _END]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "benchmarks", nargs="+", choices=BENCHMARKS, metavar="BENCHMARK", help=f"one or more of {', '.join(BENCHMARKS)}"
+        "benchmarks", nargs="*", type=_name, metavar="BENCHMARK", help=f"one or more of {', '.join(BENCHMARKS)}"
     )
-    parser.add_argument("--quick", action="store_true", help="one short round, in less than a minute each")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, in less than a minute each")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs; of several, a list")
-    parser.add_argument("--rounds", type=_whole(1, 100), help=f"how often each is measured ({CreatePlan.rounds})")
-    parser.add_argument("--seconds", type=_whole(1, 600), help=f"of each measurement ({CreatePlan.seconds})")
-    of_create = parser.add_argument_group("only for create")
-    of_create.add_argument("--connections", type=_whole(1, 1000), help=f"of wrk ({CreatePlan.connections})")
+    parser.add_argument("--gate", action="store_true", help="fail if a ratio falls to less than half, twice in a row")
+    parser.add_argument("--rounds", type=_whole(1, 100), help=f"how often each is measured ({RoundsPlan.rounds})")
+    parser.add_argument("--seconds", type=_whole(1, 600), help=f"of each measurement ({RoundsPlan.seconds})")
+    of_create = parser.add_argument_group("only for create, hot-wallet and limits")
+    of_create.add_argument("--connections", type=_whole(1, 1000), help=f"of wrk ({RoundsPlan.connections})")
+    of_lists = parser.add_argument_group("only for list and statement")
+    of_lists.add_argument("--data", type=Path, metavar="FOLDER", help="where the data stays for the next run")
+    of_start = parser.add_argument_group("only for start")
+    of_start.add_argument(
+        "--soak",
+        type=_whole(0, 1440),
+        metavar="MINUTES",
+        help=f"of load while the memory is watched ({StartPlan.soak_minutes}; with --quick none)",
+    )
     of_webhooks = parser.add_argument_group("only for webhooks")
     of_webhooks.add_argument(
         "--events", type=_whole(1, 1000), help=f"that wait for each endpoint at first ({WebhooksPlan.events})"
@@ -88,6 +155,13 @@ def _parser() -> argparse.ArgumentParser:
         help=f"that the endpoints are on; of 1000, each has an address of its own, on Linux ({WebhooksPlan.servers})",
     )
     return parser
+
+
+def _name(text: str) -> str:
+    # Not `choices`: of no name at all, argparse would say that it is none of them.
+    if text not in BENCHMARKS:
+        raise argparse.ArgumentTypeError(f"there is no benchmark {text!r}, only {', '.join(BENCHMARKS)}")
+    return text
 
 
 def _whole(least: int, most: int) -> Any:

@@ -3,7 +3,7 @@
 FastAPI, SQLAlchemy Core on asyncpg, a pool, uvicorn with uvloop; one transaction and one commit a request. It is
 written to be fast within that shape: Core and not the ORM, statements built once and cached, prepared by the driver,
 JSON in and out through pydantic. It does malipo's work on malipo's tables: the key by its hash, the idempotency key,
-the fee, the transaction, its event.
+the fee, the transaction, its place in the line to its network, its event.
 """
 
 import hashlib
@@ -89,6 +89,14 @@ transactions = table(
     column("searchable", String),
     column("created_at", _TIME),
 )
+dispatches = table(
+    "dispatches",
+    column("merchant_id", String),
+    column("transaction_id", String),
+    column("channel", String),
+    column("type", String),
+    column("due_at", _TIME),
+)
 events = table(
     "events",
     column("id", String),
@@ -132,6 +140,7 @@ _FIND_TARIFF = (
     .limit(1)
 )
 _INSERT_TRANSACTION = insert(transactions)
+_INSERT_DISPATCH = insert(dispatches)
 _INSERT_EVENT = insert(events)
 
 
@@ -192,6 +201,14 @@ async def create(
             return await _replay(connection, claim)
         row["fee"] = await _fee(connection, row)
         await connection.execute(_INSERT_TRANSACTION, row)
+        dispatch = {
+            "merchant_id": merchant_id,
+            "transaction_id": row["id"],
+            "channel": row["channel"],
+            "type": row["type"],
+            "due_at": now,
+        }
+        await connection.execute(_INSERT_DISPATCH, dispatch)
         event = {
             "id": ids.mint("evt_", now),
             "merchant_id": merchant_id,

@@ -41,14 +41,16 @@ class _Told(msgspec.Struct):
     broken: int
 
 
-def pgbench(url: str, folder: Path, *, clients: int, seconds: int, first: int = 0) -> Measured:
+def pgbench(
+    url: str, folder: Path, *, clients: int, seconds: int, first: int = 0, script: str = "create.sql"
+) -> Measured:
     """`first` is where the ids begin, so no two runs on one database may share it."""
     for old in folder.glob("pgbench_log.*"):
         old.unlink()
     threads = min(clients, os.cpu_count() or 1)
     said = _run(
         [
-            *(str(binary("pgbench")), "-n", "-M", "prepared", "-f", str(_HERE / "create.sql"), "-D", f"n={first}"),
+            *(str(binary("pgbench")), "-n", "-M", "prepared", "-f", str(_HERE / script), "-D", f"n={first}"),
             *("-D", f"merchants={MERCHANTS}", "-c", str(clients), "-j", str(threads), "-T", str(seconds), "-l"),
             url,
         ],
@@ -68,15 +70,25 @@ def pgbench(url: str, folder: Path, *, clients: int, seconds: int, first: int = 
     return Measured(len(times), float(rate[1]), _percentile(times, 50), _percentile(times, 99), clients)
 
 
-def wrk(port: int, *, word: str, connections: int, seconds: int, rest_ms: int = 0) -> Measured:
-    """`word` is in every idempotency key, so no two runs on one database may share it."""
+def wrk(
+    port: int,
+    *,
+    word: str,
+    connections: int,
+    seconds: int,
+    rest_ms: int = 0,
+    script: str = "create.lua",
+    path: str = "/v1/payments",
+    more: tuple[str, ...] = (),
+) -> Measured:
+    """`word` is in every idempotency key, so no two runs on one database may share it. `more` goes to the script."""
     program = shutil.which("wrk")
     assert program is not None, "need_wrk comes first"
     said = _run(
         [
             *(program, "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--timeout", "20s"),
-            *("-s", str(_HERE / "create.lua"), f"http://127.0.0.1:{port}/v1/payments"),
-            *("--", word, str(MERCHANTS), str(_MOST_REQUESTS), str(rest_ms)),
+            *("-s", str(_HERE / script), f"http://127.0.0.1:{port}{path}"),
+            *("--", word, str(MERCHANTS), str(_MOST_REQUESTS), str(rest_ms), *more),
         ],
         seconds=seconds,
     )

@@ -68,10 +68,11 @@ class Postmaster:
 
 
 @contextmanager
-def malipo(url: str, folder: Path) -> Iterator[Running]:
-    """`malipo api`, with its default settings but for the limits of one key."""
+def malipo(url: str, folder: Path, *, per_minute: int = 0) -> Iterator[Running]:
+    """`malipo api`, with its default settings but for what one key may ask for in a minute: 0 is no limit at all."""
     port = free_port()
-    settings = _settings(url, folder) | {"MALIPO_PORT": str(port), "MALIPO_RATE_LIMIT_CREATE": "0"}
+    limits = {f"MALIPO_RATE_LIMIT_{name}": str(per_minute) for name in ("CREATE", "LIST", "OTHER")}
+    settings = _settings(url, folder) | {"MALIPO_PORT": str(port)} | limits
     command = [sys.executable, "-m", "malipo", "api"]
     with started(command, settings, folder / "malipo.log", answers(port, "/readyz"), port) as running:
         yield running
@@ -98,9 +99,9 @@ def conventional(url: str, folder: Path) -> Iterator[Running]:
         yield running
 
 
-def busy_percent() -> float:
+def busy_percent(seconds: float = 1.0) -> float:
     """How much of the machine is taken while we do nothing."""
-    return float(psutil.cpu_percent(interval=1.0))
+    return float(psutil.cpu_percent(interval=seconds))
 
 
 def check_ledger(url: str, folder: Path) -> None:
@@ -161,6 +162,11 @@ def answers(port: int, path: str, address: str = "127.0.0.1") -> Callable[[], bo
 def says(log: Path, word: str) -> Callable[[], bool]:
     """Ready when a word is in the log."""
     return lambda: word in log.read_text(errors="replace")
+
+
+def command(*arguments: str) -> list[str]:
+    """malipo's own, with this interpreter."""
+    return [sys.executable, "-m", "malipo", *arguments]
 
 
 def free_port() -> int:

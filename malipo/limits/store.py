@@ -5,42 +5,44 @@ from collections.abc import Collection, Mapping
 from malipo.db import Tx
 from malipo.limits.window import RateClass, Window
 
+_CLASSES = {each.value: each for each in RateClass}  # quicker than asking the enumeration
+
 Place = tuple[str, RateClass]  # a key's id and the class of its request
 
 
 async def lock(tx: Tx, places: Collection[Place]) -> tuple[int, dict[Place, Window]]:
-    """The time in milliseconds, read after the last lock was granted, and the windows, held until the commit."""
+    """The time in milliseconds, read after the last lock was granted, and the windows, held until the commit.
+
+    That commit need not be on disk before anybody is answered.
+    """
     ordered = sorted(places)
     rows = await tx.fetch(
         """
         WITH held AS MATERIALIZED (
-            SELECT key_id, class, times, counts FROM rate_windows
+            SELECT key_id, class, admitted FROM rate_windows
             WHERE (key_id, class) IN (SELECT * FROM unnest($1::text[], $2::text[]))
             ORDER BY key_id, class FOR UPDATE
         )
-        SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms FROM held
+        SELECT key_id, class, admitted, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+        FROM held, set_config('synchronous_commit', 'off', true)
         """,
         [key_id for key_id, _ in ordered],
         [rate_class for _, rate_class in ordered],
     )
-    windows = {
-        (row["key_id"], RateClass(row["class"])): Window(tuple(row["times"]), tuple(row["counts"])) for row in rows
-    }
-    return max((row["now_ms"] for row in rows), default=0), windows
+    windows = {(row[0], _CLASSES[row[1]]): Window.unpacked(row[2]) for row in rows}
+    return max((row[3] for row in rows), default=0), windows
 
 
 async def save(tx: Tx, windows: Mapping[Place, Window]) -> None:
-    # asyncpg has no arrays of unequal arrays, so each window travels as text.
     await tx.execute(
         """
-        UPDATE rate_windows SET times = new.times::bigint[], counts = new.counts::integer[]
-        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS new (key_id, class, times, counts)
+        UPDATE rate_windows SET admitted = new.admitted
+        FROM unnest($1::text[], $2::text[], $3::bytea[]) AS new (key_id, class, admitted)
         WHERE rate_windows.key_id = new.key_id AND rate_windows.class = new.class
         """,
         [key_id for key_id, _ in windows],
         [rate_class for _, rate_class in windows],
-        ["{" + ",".join(map(str, window.times)) + "}" for window in windows.values()],
-        ["{" + ",".join(map(str, window.counts)) + "}" for window in windows.values()],
+        [window.packed() for window in windows.values()],
     )
 
 

@@ -1,15 +1,28 @@
 """The arithmetic of a rate limit: no span of 60 seconds holds more than the limit.
 
-A window remembers when requests were let in, as (time, count) pairs. Up to 300 pairs it is exact. Above a limit
+A window remembers when requests were let in, as pairs of a time and a count. Up to 300 pairs it is exact. Above a limit
 of 300 a minute, requests within the same fifth of a second are remembered as one pair at the time of its
 newest, which errs by at most that fifth, on the strict side.
+
+Every request reads a window and writes it anew, and a busy one has 300 pairs. So it is kept small, and instead of the
+counts it has their running totals: nothing here looks at every pair.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_right
 from enum import StrEnum
+from itertools import pairwise
+
+import msgspec
 
 SPAN_MS = 60_000
 _PAIRS = 300
+_NUMBER = "I"  # of four bytes
+_START_BYTES = 8
+_MOST = 2**31  # Before times or totals outgrow their four bytes, they begin anew.
 
 
 class RateClass(StrEnum):
@@ -18,8 +31,7 @@ class RateClass(StrEnum):
     OTHER = "other"  # everything else under /v1
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """What a caller is told: the limit, what is left of it, and in how many seconds there is more."""
 
     limit: int
@@ -27,41 +39,72 @@ class Standing:
     reset_seconds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    times: tuple[int, ...] = ()  # milliseconds, oldest first
-    counts: tuple[int, ...] = ()
+class Window(msgspec.Struct, frozen=True):
+    """The last pairs, oldest first. The first one only says how many were let in before those that count.
 
-    def admit(self, asked: int, *, limit: int, now_ms: int) -> tuple[int, "Window"]:
+    Never changed: an admission makes another window.
+    """
+
+    start_ms: int = 0
+    times: array[int] = array(_NUMBER, [0])  # milliseconds since the start
+    totals: array[int] = array(_NUMBER, [0])  # how many were let in until then
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Window:
+        if not packed:
+            return _EMPTY
+        times, totals = array(_NUMBER), array(_NUMBER)
+        middle = (len(packed) + _START_BYTES) // 2
+        times.frombytes(packed[_START_BYTES:middle])
+        totals.frombytes(packed[middle:])
+        return cls(int.from_bytes(packed[:_START_BYTES], sys.byteorder), times, totals)
+
+    def packed(self) -> bytes:
+        """The start, all times, all totals, in this machine's order of bytes: a fleet is of one kind."""
+        return self.start_ms.to_bytes(_START_BYTES, sys.byteorder) + self.times.tobytes() + self.totals.tobytes()
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The times that count, and how many were let in at each."""
+        counts = (after - before for before, after in pairwise(self.totals))
+        return [(self.start_ms + time, count) for time, count in zip(self.times[1:], counts, strict=True)]
+
+    def admit(self, asked: int, *, limit: int, now_ms: int) -> tuple[int, Window]:
         """How many of the asked may pass, first come first served, and the window after them."""
         # A clock that was set back must not make room: time stands still until it has caught up.
-        now_ms = max(now_ms, self.times[-1]) if self.times else now_ms
-        fresh = next((i for i, time in enumerate(self.times) if time > now_ms - SPAN_MS), len(self.times))
-        times, counts = list(self.times[fresh:]), list(self.counts[fresh:])
-        admitted = min(asked, max(limit - sum(counts), 0))
-        if admitted:
-            slot_ms = 0 if limit <= _PAIRS else SPAN_MS // _PAIRS
-            if times and (times[-1] == now_ms or (slot_ms and times[-1] // slot_ms == now_ms // slot_ms)):
-                times[-1] = now_ms
-                counts[-1] += admitted
-            else:
-                times.append(now_ms)
-                counts.append(admitted)
-        return admitted, Window(tuple(times), tuple(counts))
+        now = max(now_ms - self.start_ms, self.times[-1])
+        gone = max(bisect_right(self.times, now - SPAN_MS) - 1, 0)
+        left = Window(self.start_ms, self.times[gone:], self.totals[gone:])
+        admitted = min(asked, max(limit - (left.totals[-1] - left.totals[0]), 0))
+        slot_ms = 1 if limit <= _PAIRS else SPAN_MS // _PAIRS
+        return admitted, left._with(admitted, self.start_ms + now, slot_ms) if admitted else left
+
+    def _with(self, admitted: int, now_ms: int, slot_ms: int) -> Window:
+        """This window, which is nobody's yet, with one more admission."""
+        start_ms, times, totals = self.start_ms, self.times, self.totals
+        if len(times) == 1:
+            start_ms, times, totals = now_ms, array(_NUMBER, [0]), array(_NUMBER, [0])
+        elif now_ms - start_ms > _MOST or totals[-1] > _MOST:
+            start_ms += times[0]
+            times = array(_NUMBER, [time - times[0] for time in times])
+            totals = array(_NUMBER, [total - totals[0] for total in totals])
+        if len(times) > 1 and (start_ms + times[-1]) // slot_ms == now_ms // slot_ms:
+            times[-1] = now_ms - start_ms
+            totals[-1] += admitted
+        else:
+            times.append(now_ms - start_ms)
+            totals.append(totals[-1] + admitted)
+        return Window(start_ms, times, totals)
 
     def standing(self, *, limit: int, now_ms: int) -> Standing:
         """What to tell somebody who asks now. Waiting `reset_seconds` is enough for at least one more."""
-        used = sum(self.counts)
-        if not self.times:
+        if len(self.times) == 1:
             return Standing(limit, limit, 0)
-        wait_ms = self.times[self._oldest_in_the_way(limit)] + SPAN_MS - now_ms
-        return Standing(limit, max(limit - used, 0), max(-(-wait_ms // 1000), 1))
+        last = self.totals[-1]
+        # The pair that must leave before there is room: usually the oldest, later if the limit was lowered.
+        in_the_way = max(bisect_right(self.totals, last - limit), 1)
+        wait_ms = self.start_ms + self.times[in_the_way] + SPAN_MS - now_ms
+        return Standing(limit, max(limit - (last - self.totals[0]), 0), max(-(-wait_ms // 1000), 1))
 
-    def _oldest_in_the_way(self, limit: int) -> int:
-        """The pair that must leave before there is room; usually the oldest, later if the limit was lowered."""
-        left = sum(self.counts)
-        for index, count in enumerate(self.counts):
-            left -= count
-            if left < limit:
-                return index
-        return len(self.times) - 1
+
+_EMPTY = Window()

@@ -59,11 +59,10 @@ class Admit:
             if refusal is None
         ]
         stale = sorted({key.id for key, _ in let_in if key.has_stale_use(now)})
-        if stale or any(self._limits[rate_class] for _, rate_class in let_in):
-            # The one place where a commit need not be on disk before we answer.
+        if stale:
+            # With the windows, the one thing that need not be on disk before we answer.
             await tx.execute("SET LOCAL synchronous_commit = off")
-            if stale:
-                await keys.touch(tx, stale, now=now)
+            await keys.touch(tx, stale, now=now)
         answers = iter(await self._count(tx, let_in))
         return [refusal if refusal is not None else next(answers) for refusal in turned_away]
 

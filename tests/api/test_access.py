@@ -10,10 +10,12 @@ from typing import Any
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.api.routes import ROUTES
 from malipo.db import Database
+from malipo.limits import store as windows
 from malipo.limits.window import RateClass
 from malipo.merchants import issue, onboard
 from malipo.merchants.keys import Environment, NewKey, Permission
@@ -337,7 +339,7 @@ async def test_the_checks_come_in_their_order(
         # The refusals before this one have used nothing of the limit up.
         assert await ask(client) == (403, "permission_missing")
     assert await ask(client) == (429, "rate_limited")
-    await change("UPDATE rate_windows SET times = '{}', counts = '{}' WHERE key_id = $1", key.id)
+    await change("UPDATE rate_windows SET admitted = '' WHERE key_id = $1", key.id)
     assert await ask(client) == (403, "permission_missing")
     await change("UPDATE api_keys SET permissions = '{payments.create}' WHERE id = $1", key.id)
     assert await ask(client) == (400, "json_invalid")
@@ -410,14 +412,12 @@ async def test_refused_requests_do_not_count_and_retry_after_is_true(
 
     async def age(seconds: int) -> None:
         async with database.begin() as tx:
-            await tx.execute(
-                """
-                UPDATE rate_windows SET times = ARRAY(SELECT each - $2::bigint FROM unnest(times) AS each)
-                WHERE class = 'list' AND key_id = (SELECT id FROM api_keys WHERE merchant_id = $1)
-                """,
-                merchant.id,
-                seconds * 1000,
-            )
+            key_id = await tx.fetchval("SELECT id FROM api_keys WHERE merchant_id = $1", merchant.id)
+            _, held = await windows.lock(tx, [(key_id, RateClass.LIST)])
+            older = {
+                place: replace(window, start_ms=window.start_ms - seconds * 1000) for place, window in held.items()
+            }
+            await windows.save(tx, older)
 
     for _ in range(limit):
         assert (await limited("GET", "/v1/payments")).status == 200

@@ -1,7 +1,9 @@
 """The arithmetic of rate limits, held against a model that remembers every single request."""
 
+from array import array
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,7 +44,9 @@ class Story:
 
     def arrive(self, gap_ms: int, asked: int) -> int:
         self.now_ms += gap_ms
-        passed, self.window = self.window.admit(asked, limit=self.limit, now_ms=self.now_ms)
+        # Between two requests it lies in the database.
+        window = Window.unpacked(self.window.packed())
+        passed, self.window = window.admit(asked, limit=self.limit, now_ms=self.now_ms)
         if passed:
             self.admitted.append((self.now_ms, passed))
         return passed
@@ -155,9 +159,9 @@ def test_a_window_never_remembers_more_than_300_pairs_and_the_one_under_way(
     for gap_ms, asked in requests:
         told.arrive(gap_ms, asked)
 
-        assert len(told.window.times) == len(told.window.counts) <= 301
-        assert sum(told.window.counts) <= limit
-        assert all(told.window.counts)
+        assert len(told.window.pairs) <= 301
+        assert sum(count for _, count in told.window.pairs) <= limit
+        assert all(count for _, count in told.window.pairs)
 
 
 def test_a_steady_stream_above_300_a_minute_keeps_the_memory_small() -> None:
@@ -166,7 +170,7 @@ def test_a_steady_stream_above_300_a_minute_keeps_the_memory_small() -> None:
     for _ in range(20_000):
         told.arrive(7, 1)
 
-    assert len(told.window.times) <= 301
+    assert len(told.window.pairs) <= 301
     assert told.used() <= 10_000
 
 
@@ -191,11 +195,28 @@ def test_a_clock_that_is_set_back_makes_no_room(story: tuple[int, list[tuple[int
     told = Story(limit)
     for gap_ms, asked in requests:
         told.arrive(gap_ms, asked)
-    last_ms = told.window.times[-1] if told.window.times else told.now_ms
+    last_ms = told.window.pairs[-1][0] if told.window.pairs else told.now_ms
 
     set_back = told.window.admit(limit, limit=limit, now_ms=last_ms - back_ms)
 
-    if told.window.times:
+    if told.window.pairs:
         assert set_back == told.window.admit(limit, limit=limit, now_ms=last_ms)
     else:
         assert set_back[0] == limit
+
+
+@pytest.mark.parametrize(("days_ms", "total"), [(0, 2**31 - 100), (2**31 - 30_000, 0), (2**32 - 1, 2**32 - 1)])
+@given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
+def test_a_window_that_was_never_empty_for_weeks_counts_as_a_new_one_does(
+    days_ms: int, total: int, story: tuple[int, list[tuple[int, int]]]
+) -> None:
+    """Its first pair counts for nothing, but is so long after the start, and after so many requests."""
+    limit, requests = story
+    told = Story(limit)
+    told.arrive(0, 1)
+    start_ms = START_MS - days_ms
+    last = array("I", [days_ms, days_ms]), array("I", [total - 1, total] if total else [0, 1])
+    old = Story(limit, window=Window(start_ms, *last), admitted=list(told.admitted))
+    for gap_ms, asked in requests:
+        assert old.arrive(gap_ms, asked) == told.arrive(gap_ms, asked)
+        assert (old.window.pairs, old.standing) == (told.window.pairs, told.standing)
