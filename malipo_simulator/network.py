@@ -7,7 +7,8 @@ gateways' affair; who carries it there is the teller's.
 import asyncio
 import secrets
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.control import Control
@@ -35,7 +36,7 @@ class AlreadyAnswered(Exception):  # noqa: N818
     """The prompt is no longer waiting."""
 
 
-class Ask(NamedTuple):
+class Ask(msgspec.Struct, gc=False):
     """A payment as a gateway has understood it."""
 
     gateway: GatewayName
@@ -111,7 +112,7 @@ class Network:
         now = self.now()
         is_prompted = ask.kind is Kind.COLLECTION and plan.is_prompted
         transaction = Transaction(
-            **ask._asdict(),
+            **msgspec.structs.asdict(ask),
             id=secrets.token_hex(8),
             merchant=self.control.switches[ask.gateway].merchant,
             taken_at=now,

@@ -7,19 +7,16 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-import aiohttp
-
 from malipo_simulator.control import Control
 from malipo_simulator.gateways.contract import Gateway, Notice
+from malipo_simulator.lines import Lines
 from malipo_simulator.network import Network
 from malipo_simulator.seen import Entry, Seen
 from malipo_simulator.transaction import GatewayName, Transaction
 
 # Before each try.
 _WAITS_SECONDS = (0, 2, 4, 8)
-_TIMEOUT = aiohttp.ClientTimeout(total=10)
 _MOST_AT_ONCE = 200
-_MOST_REPLY_BYTES = 64 * 1024
 # Of three tellings two come together, which is the worse, and one later.
 _LATE_TELLING_SECONDS = 1
 
@@ -33,9 +30,7 @@ class Teller:
         self._now: Callable[[], float] = network.now
         self._tasks: set[asyncio.Task[object]] = set()
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
-        self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=_MOST_AT_ONCE), cookie_jar=aiohttp.DummyCookieJar(), timeout=_TIMEOUT
-        )
+        self._lines = Lines()
 
     def tell(self, transaction: Transaction) -> None:
         url = self._network.memory.callback_urls.get(transaction.gateway)
@@ -79,22 +74,20 @@ class Teller:
 
     async def _try(self, transaction: Transaction, url: str, notice: Notice, attempt: int) -> bool:
         async with self._room:
-            headers = {"Content-Type": notice.content_type.decode()}
             entry = Entry(self._now(), transaction.gateway, "out", "POST", url, {}, notice.body)
             entry.phone, entry.reference, entry.attempt = transaction.phone, transaction.reference, attempt
             self._seen.add(entry)
             try:
-                async with self._http.post(url, data=notice.body, headers=headers, allow_redirects=False) as answer:
-                    reply = await answer.content.read(_MOST_REPLY_BYTES)
-            except (aiohttp.ClientError, OSError, ValueError, TimeoutError) as error:
+                answer = await self._lines.post(url, notice.body, notice.content_type)
+            except (OSError, ValueError) as error:
                 entry.answered(None, b"", self._now())
                 entry.verdict = f"not delivered: {str(error) or type(error).__name__}"
                 return False
-            entry.answered(answer.status, reply, self._now())
+            entry.answered(answer.status, answer.body, self._now())
             if not 200 <= answer.status < 300:
                 entry.verdict = f"not accepted: HTTP {answer.status}"
                 return False
-            wrong = notice.verdict(reply)
+            wrong = notice.verdict(answer.body)
             entry.verdict = f"acknowledged, but wrongly: {wrong}" if wrong else "acknowledged"
             return True
 
@@ -105,4 +98,4 @@ class Teller:
     async def close(self) -> None:
         self.forget()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._http.close()
+        self._lines.close()

@@ -6,6 +6,7 @@ import hmac
 import re
 import secrets
 import time
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -46,6 +47,7 @@ class Airtel:
         self._keys = keys
         self._sealed = Sealed(keys["privateKey"])
         self._tokens: dict[str, float] = {}  # until when
+        self._numbers = count(secrets.randbelow(10**6))  # of receipts, one after the other as networks have them
 
     def credentials(self) -> dict[str, Any]:
         shown = {name: self._keys[name] for name in ("clientId", "clientSecret", "pin", "callbackKey")}
@@ -150,7 +152,8 @@ class Airtel:
             return HTML_500._replace(phone=payment.phone)
         if self._network.find(self.name, payment.id):
             return _refuse(rules.DUPLICATE[kind])
-        now = time.gmtime(self._network.now())
+        minute = time.strftime("%y%m%d.%H%M", time.gmtime(self._network.now()))
+        letter, digits = divmod(next(self._numbers) % 10**6, 10**5)
         ask = Ask(
             gateway=self.name,
             channel="AIRTEL_MONEY",
@@ -159,8 +162,7 @@ class Airtel:
             amount=payment.amount,
             reference=payment.id,
             network_id=f"{secrets.randbelow(10**11):011}",
-            receipt=f"{'MP' if kind is Kind.COLLECTION else 'CI'}{time.strftime('%y%m%d.%H%M', now)}."
-            f"{secrets.choice('ABCDEFGHKL')}{secrets.randbelow(10**5):05}",
+            receipt=f"{'MP' if kind is Kind.COLLECTION else 'CI'}{minute}.{'ABCDEFGHKL'[letter]}{digits:05}",
             note=payment.reference,
         )
         return self._network.take(ask, is_reply_final=kind is Kind.DISBURSEMENT)
