@@ -18,6 +18,7 @@ from benchmarks import (
     listing_report,
     pages_report,
     start_report,
+    statement_report,
     webhooks_report,
 )
 from benchmarks.gate import Fall
@@ -44,6 +45,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "hot-wallet": hot_wallet_report,
     "journey": journey_report,
     "list": listing_report,
+    "statement": statement_report,
     "webhooks": webhooks_report,
     "pages": pages_report,
     "limits": limits_report,

@@ -75,6 +75,10 @@ class Arrivals:
             self.duplicates += key in self.first
             self.first.setdefault(key, float(at))
 
+    def between(self, began: float, ended: float) -> int:
+        """How many came then, for the first time."""
+        return sum(began <= at < ended for at in self.first.values())
+
 
 class Books:
     """`last_merchant` is the last of those who make payments; who comes after them only has a past."""
@@ -109,9 +113,6 @@ class Books:
             return True
         query = "SELECT EXISTS (SELECT FROM deliveries WHERE state = 'PENDING')"
         return bool(await self._connection.fetchval(query))
-
-    def arrived(self, began: float, ended: float) -> int:
-        return sum(began <= at < ended for at in self._arrivals.first.values())
 
     async def delays(self, began: float, ended: float) -> list[float]:
         """Of those that were created then: how long after it each webhook came, in seconds."""

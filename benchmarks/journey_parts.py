@@ -68,10 +68,10 @@ class Parts:
 
 @contextmanager
 def parts(url: str, folder: Path, *, of_each: int, merchants: int) -> Iterator[Parts]:
-    """`of_each` is how many APIs and how many workers there are. One merchant more than ask for payments has a past."""
+    """`of_each` is how many APIs and how many workers there are."""
     with ExitStack() as stack:
-        received = stack.enter_context(receiver(folder, _addresses(merchants + 1)))
-        asyncio.run(_register(url, received.nginx.port, merchants + 1))
+        received = stack.enter_context(receiver(folder, _addresses(merchants)))
+        asyncio.run(_register(url, received.nginx.port, merchants))
         simulator = stack.enter_context(_simulator(folder))
         settings = _settings(url, folder) | _network(simulator.port)
         apis = [stack.enter_context(_api(settings, folder, number)) for number in range(of_each)]

@@ -5,7 +5,8 @@ from operator import itemgetter
 from typing import Any
 
 from benchmarks import journey, machine
-from benchmarks.journey import QUICK, Plan, Report, Say
+from benchmarks.journey import QUICK, Plan, Report
+from benchmarks.journey_crowd import Say
 from benchmarks.journey_parts import CUSTOMER_MS
 from benchmarks.told import Told, changes, middle
 

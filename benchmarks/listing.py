@@ -9,29 +9,23 @@ import asyncio
 import http.client
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
-from typing import Any
 from urllib.parse import urlencode
 
 import asyncpg
-import msgspec
 
-from benchmarks import database, history, systems
+from benchmarks import archive, database, systems
 from benchmarks.load import CannotMeasure
 from benchmarks.made import RARE_NAME
 from malipo import clock
-from malipo.db.embedded import server
 from malipo.networks.contract import Channel
 from malipo.payments.store.filter import Filter, where_of
 from malipo.payments.transaction import Status, Type
 
-_SMALL_MERCHANTS = 300
-_SMALL = 500  # payments of each
 _PER_PAGE = 20
 _PLAIN_ROUNDS = 3
 
@@ -118,9 +112,11 @@ class Report:
 
 
 def measure(plan: Plan, say: Say) -> Report:
-    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder, _database(plan, say) as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder,
+        archive.opened(plan.sizes, plan.data, say) as url,
+    ):
         merchants = {size: database.merchant(number) for number, size in enumerate(plan.sizes, start=1)}
-        asyncio.run(_allow_reading(url))
         questions = {size: _questions(asyncio.run(_middle(url, merchants[size]))) for size in plan.sizes}
         with systems.malipo(url, Path(folder)) as running:
             busy = systems.busy_percent()
@@ -129,43 +125,6 @@ def measure(plan: Plan, say: Say) -> Report:
             say("the conventional way ...")
             totals, plain = asyncio.run(_plain(url, running.port, plan, questions[plan.sizes[-1]]))
         return Report(plan, asyncio.run(database.version(url)), busy, times, totals, plain)
-
-
-@contextmanager
-def _database(plan: Plan, say: Say) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as temporary:
-        folder = plan.data or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        is_written = folder / f"{'-'.join(map(str, plan.sizes))}.written"
-        with server(folder) as server_url:
-            url = database.url_of(server_url, "bench")
-            if not is_written.exists():
-                asyncio.run(_write(server_url, plan, say))
-                is_written.touch()
-            yield url
-
-
-async def _write(server_url: str, plan: Plan, say: Say) -> None:
-    count = len(plan.sizes)
-    url = await database.create(server_url, "bench", merchants=count + _SMALL_MERCHANTS)
-    sizes = {database.merchant(number): size for number, size in enumerate(plan.sizes, start=1)}
-    sizes |= {database.merchant(count + number): _SMALL for number in range(1, _SMALL_MERCHANTS + 1)}
-    say(f"writing {sum(sizes.values()):,} payments ...")
-    began = time.monotonic()
-    await history.write_all(url, sizes, first=0)
-    say(f"written in {time.monotonic() - began:,.0f} s; checking the ledger ...")
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:
-        await asyncio.to_thread(systems.check_ledger, url, Path(folder))
-    say(f"the ledger is clean ({time.monotonic() - began:,.0f} s)")
-
-
-async def _allow_reading(url: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute("UPDATE api_keys SET permissions = '{payments.create,payments.read,wallet.read}'")
-    finally:
-        await connection.close()
 
 
 async def _middle(url: str, merchant_id: str) -> asyncpg.Record:
@@ -188,38 +147,23 @@ async def _middle(url: str, merchant_id: str) -> asyncpg.Record:
 def _ask(plan: Plan, port: int, questions: dict[int, dict[str, Question]]) -> dict[str, dict[int, list[float]]]:
     names = questions[plan.sizes[0]]
     times: dict[str, dict[int, list[float]]] = {name: {size: [] for size in plan.sizes} for name in names}
-    keys = {size: _key(number) for number, size in enumerate(plan.sizes, start=1)}
+    keys = {size: archive.key(number) for number, size in enumerate(plan.sizes, start=1)}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     for round_ in range(plan.rounds + 1):
         for name in names:
             for size in plan.sizes:
-                took, _ = _answer(connection, questions[size][name].path, keys[size])
+                took, _ = archive.answer(connection, questions[size][name].path, keys[size])
                 if round_:  # The first round warms up.
                     times[name][size].append(took)
     connection.close()
     return times
 
 
-def _key(merchant: int) -> str:
-    return f"mlp_live_{merchant:040}"
-
-
-def _answer(connection: http.client.HTTPConnection, path: str, key: str) -> tuple[float, Any]:
-    began = time.perf_counter()
-    connection.request("GET", path, headers={"x-api-key": key})
-    response = connection.getresponse()
-    body = response.read()
-    took = (time.perf_counter() - began) * 1000
-    if response.status != 200:
-        raise CannotMeasure(f"{path} answered {response.status}.")
-    return took, msgspec.json.decode(body)
-
-
 async def _plain(
     url: str, port: int, plan: Plan, questions: dict[str, Question]
 ) -> tuple[dict[str, int], dict[str, float]]:
     """What the conventional way takes; and the totals, which must be the same."""
-    merchant_id, key = database.merchant(len(plan.sizes)), _key(len(plan.sizes))
+    merchant_id, key = database.merchant(len(plan.sizes)), archive.key(len(plan.sizes))
     totals: dict[str, int] = {}
     took: dict[str, float] = {}
     connection = await asyncpg.connect(url)
@@ -242,7 +186,7 @@ async def _plain(
                 )
                 rounds.append((time.perf_counter() - began) * 1000)
             totals[name], took[name] = total, median(rounds)
-            said = _answer(http_, question.path, key)[1]["pagination"]["total"]
+            said = archive.answer(http_, question.path, key)[1]["pagination"]["total"]
             if said != total:
                 raise CannotMeasure(f"{name}: malipo counts {said}, and PostgreSQL {total}: this is a bug.")
     finally:

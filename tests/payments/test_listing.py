@@ -15,6 +15,7 @@ import pytest
 from malipo.db import Database
 from malipo.networks.contract import Channel
 from malipo.outbox import store as outbox
+from malipo.outbox import totals
 from malipo.payments import tallying
 from malipo.payments.record import Change
 from malipo.payments.store import counted, dispatches, listing
@@ -85,7 +86,7 @@ class Shop:
 
 async def number(database: Database, most: int = 10_000) -> None:
     async with database.begin() as tx:
-        await outbox.number(tx, most=most)
+        await totals.add(tx, await outbox.number(tx, most=most))
 
 
 async def count(database: Database) -> None:
