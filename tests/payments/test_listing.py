@@ -18,7 +18,7 @@ from malipo.outbox import store as outbox
 from malipo.outbox import totals
 from malipo.payments import tallying
 from malipo.payments.record import Change
-from malipo.payments.store import counted, dispatches, listing
+from malipo.payments.store import browsing, counted, dispatches, listing
 from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
 from malipo.service import Service
@@ -226,3 +226,39 @@ async def test_a_few_are_left_until_there_are_more(database: Database, shop: Sho
     async with database.begin() as tx:
         assert not await tallying.count(tx)
     await agree(database, shop, Filter())
+
+
+@pytest.mark.parametrize("near", [3, 2000])
+async def test_pages_by_key_say_the_same_there_and_back(
+    database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
+) -> None:
+    """As the dashboard turns them. Where few payments are looked through, a search finds by windows."""
+    monkeypatch.setattr(browsing, "_NEAR", near)
+    await shop.sell(80)
+    for _ in range(6):
+        await shop.go_on()
+    await number(database)
+    await count(database)
+    await shop.sell(20)
+    for search in ("juma", "754", "255", "-", "no such thing", next(iter(shop.payments.values())).reference[-5:]):
+        wanted = Filter(search=search)
+        expected = shop.fitting(lambda each: fits(wanted, each))  # noqa: B023
+        assert await turned(database, shop, wanted) == expected
+        pieces = browsing.stream(shop.service.read, shop.merchant.id, wanted, size=10)
+        assert [each.id async for piece in pieces for each in piece] == expected
+
+
+async def turned(database: Database, shop: Shop, wanted: Filter) -> list[str]:
+    """From the newest page to the oldest; and on the way back the same pages are there."""
+    seen: list[list[str]] = []
+    before: str | None = None
+    while True:
+        async with database.snapshot() as connection:
+            page = await browsing.page(connection, shop.merchant.id, wanted, before=before, limit=7)
+            if seen and page.newer:
+                back = await browsing.page(connection, shop.merchant.id, wanted, after=page.newer, limit=7)
+                assert [each.id for each in back.transactions] == seen[-1]
+        seen.append([each.id for each in page.transactions])
+        if page.older is None:
+            return [id_ for ids in seen for id_ in ids]
+        before = page.older

@@ -2,7 +2,7 @@
 
 A page never counts and never skips, so it is as quick after a million payments as after ten. A filter that fits nearly
 nothing would still make it look through all of them: it looks through so many, says how far it came, and the next page
-begins there.
+begins there. A search that fits little finds by windows.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,11 +12,14 @@ from typing import Any
 
 from malipo.db import Conn
 from malipo.ledger.entry import Account, Move, Step
+from malipo.payments.store import searching
 from malipo.payments.store.filter import Filter, where_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
+from malipo.payments.windows import LEAST
 
 MOST_LOOKED_THROUGH = 100_000
+_NEAR = 2000
 _PIECE = 1000
 
 
@@ -96,6 +99,21 @@ async def _look(
     connection: Conn, merchant_id: str, wanted: Filter, key: str | None, *, is_upwards: bool, limit: int, most: int
 ) -> tuple[list[Transaction], str | None]:
     """What fits among the next so many payments from a key on; and the last of those many, if there are more."""
+    term = wanted.term
+    if term is None or len(term) < LEAST or most <= _NEAR:
+        return await _look_through(connection, merchant_id, wanted, key, is_upwards=is_upwards, limit=limit, most=most)
+    # A term that fits many is soon met; one that fits few is quicker found by its windows.
+    found, reached = await _look_through(
+        connection, merchant_id, wanted, key, is_upwards=is_upwards, limit=limit, most=_NEAR
+    )
+    if len(found) >= limit or reached is None:
+        return found, reached
+    return await searching.beside(connection, merchant_id, wanted, term, key, is_upwards=is_upwards, limit=limit), None
+
+
+async def _look_through(
+    connection: Conn, merchant_id: str, wanted: Filter, key: str | None, *, is_upwards: bool, limit: int, most: int
+) -> tuple[list[Transaction], str | None]:
     beyond, within, order = (">", "<=", "ASC") if is_upwards else ("<", ">=", "DESC")
     where = where_of(merchant_id, wanted)
     where.add(f"t.id {beyond} {{}}", key)
@@ -126,7 +144,7 @@ async def stream(
     before: str | None = None
     while True:
         piece: Page = await read(
-            lambda connection: page(connection, merchant_id, wanted, before=before, limit=size)  # noqa: B023
+            lambda connection: page(connection, merchant_id, wanted, before=before, limit=size, most=_NEAR)  # noqa: B023
         )
         if piece.transactions:
             yield piece.transactions

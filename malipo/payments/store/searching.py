@@ -12,8 +12,7 @@ from malipo.payments.windows import LEAST, clues_of
 async def page(
     connection: Conn, merchant_id: str, wanted: Filter, term: str, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
-    # What such a statement costs depends on the term, so a plan for any term would be a bad one.
-    await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+    await _plan_for_the_term(connection)
     matching, values = _matching(merchant_id, wanted, term)
     row = await connection.fetchrow(
         f"""
@@ -24,12 +23,42 @@ async def page(
         *values,
     )
     assert row is not None
+    return row["total"], await _get(connection, merchant_id, row["ids"])
+
+
+async def beside(
+    connection: Conn, merchant_id: str, wanted: Filter, term: str, key: str | None, *, is_upwards: bool, limit: int
+) -> list[Transaction]:
+    """Those next to a transaction that is not among them: the newer ones, oldest first; or the older ones."""
+    await _plan_for_the_term(connection)
+    matching, values = _matching(merchant_id, wanted, term)
+    beyond, order = (">", "ASC") if is_upwards else ("<", "DESC")
+    rows = await connection.fetch(
+        f"""
+        WITH {matching}
+        SELECT id FROM matching WHERE ${len(values) + 1}::text IS NULL OR id {beyond} ${len(values) + 1}
+        ORDER BY id {order} LIMIT {limit:d}
+        """,
+        *values,
+        key,
+    )
+    found = await _get(connection, merchant_id, [row["id"] for row in rows])
+    return found[::-1] if is_upwards else found
+
+
+async def _plan_for_the_term(connection: Conn) -> None:
+    """What such a statement costs depends on the term, so a plan for any term would be a bad one."""
+    await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+
+
+async def _get(connection: Conn, merchant_id: str, ids: list[str]) -> list[Transaction]:
+    """The newest first."""
     rows = await connection.fetch(
         f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id = ANY($2) ORDER BY t.id DESC",
         merchant_id,
-        row["ids"],
+        ids,
     )
-    return row["total"], [transaction_of(each) for each in rows]
+    return [transaction_of(row) for row in rows]
 
 
 def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[object]]:
