@@ -20,6 +20,7 @@ from benchmarks import (
     start_report,
     statement_report,
     webhooks_report,
+    where_report,
 )
 from benchmarks.gate import Fall
 from benchmarks.load import CannotMeasure
@@ -50,6 +51,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "pages": pages_report,
     "limits": limits_report,
     "start": start_report,
+    "where": where_report,
 }
 
 _END = """
@@ -132,6 +134,8 @@ def _parser() -> argparse.ArgumentParser:
     of_create = parser.add_argument_group("only for create, hot-wallet and limits")
     of_create.add_argument("--connections", type=_whole(1, 1000), help=f"of wrk ({RoundsPlan.connections})")
     of_lists = parser.add_argument_group("only for list and statement")
+    of_where = parser.add_argument_group("only for where")
+    of_where.add_argument("--svg", metavar="FILE", help="draw a picture of it")
     of_lists.add_argument("--data", type=Path, metavar="FOLDER", help="where the data stays for the next run")
     of_start = parser.add_argument_group("only for start")
     of_start.add_argument(

@@ -62,6 +62,14 @@ async def count(url: str, table: str) -> int:
         await connection.close()
 
 
+async def value(url: str, query: str) -> int:
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval(query))
+    finally:
+        await connection.close()
+
+
 async def version(url: str) -> str:
     connection = await asyncpg.connect(url)
     try:
