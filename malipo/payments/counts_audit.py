@@ -7,6 +7,7 @@ from malipo.db import Conn
 from malipo.ledger.audit import Finding
 from malipo.payments.cells import TREE
 from malipo.tally import audit as tally_audit
+from malipo.tally.audit import fingerprints
 from malipo.tally.store import Book
 
 # Ends that the counter has not come to.
@@ -55,8 +56,8 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
                    count(*) FILTER (WHERE t.status = 'CANCELLED') AS cancelled,
                    coalesce(sum(t.amount) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS amount,
                    coalesce(sum(t.fee) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS fees,
-                   coalesce(sum(extract(epoch FROM t.ended_at - t.created_at)) FILTER (WHERE t.status = 'COMPLETED'), 0)
-                       ::float8 AS seconds
+                   coalesce(sum(date_part('epoch', t.ended_at - t.created_at)) FILTER (WHERE t.status = 'COMPLETED'), 0)
+                       AS seconds
             FROM transactions t
             WHERE t.ended_at IS NOT NULL AND NOT EXISTS (
                 SELECT FROM events e
@@ -96,12 +97,7 @@ async def _wrong_searches(connection: Conn) -> list[Finding]:
     """A search finds what is counted, and nothing else."""
     found = "SELECT merchant_id, id, searchable, 1 AS count FROM searches WHERE cardinality(windows) > 0"
     sums = [
-        await connection.fetchval(
-            f"""
-            SELECT coalesce(sum(count * hash_record_extended(ROW(merchant_id, id, searchable), 0)::numeric), 0)
-            FROM ({rows}) AS set_
-            """
-        )
+        await connection.fetchval(f"SELECT {fingerprints('merchant_id, id, searchable')} FROM ({rows}) AS set_")
         for rows in (_COUNTED, found)
     ]
     if sums[0] == sums[1]:
