@@ -1,19 +1,18 @@
 """malipo payments …: payments that need an operator."""
 
 import argparse
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
 from malipo.cli.work import add_act, cell, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
-from malipo.payments import resolve
+from malipo.payments import resolve, why
 from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
 from malipo.payments.store import cases, hearings
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.hearings import Hearing
-from malipo.payments.transaction import Status
 from malipo.settings import Settings
 from malipo.trail.store import Actor
 
@@ -23,6 +22,10 @@ _WHY = {
     "differs": "the network speaks of another amount or phone",
     "unsent": "the network spoke of it before it was sent",
     "unheard": "its answer was not heard, and the network cannot be asked",
+    "now_unpaid": "contradicted: the network now says that it was not paid",
+    "now_paid": "contradicted: the network now says that it was paid",
+    "doubted": "proposed as {proposed}: another operator must approve or reject it",
+    "late": "takes too long",
 }
 
 
@@ -79,18 +82,8 @@ def _row(case: Case, settings: Settings) -> dict[str, Any]:
 
 def _why(case: Case, settings: Settings) -> str | None:
     """Why an operator should look; nothing, if there is no reason to."""
-    transaction, attention = case.transaction, case.dispatch.attention if case.dispatch else None
-    if case.is_contradicted:
-        said = "not paid" if transaction.status is Status.COMPLETED else "paid"
-        return f"contradicted: the network now says that it was {said}"
-    if case.proposed is not None and transaction.status.is_final:
-        return f"proposed as {case.proposed}: another operator must approve or reject it"
-    if transaction.status is not Status.PROCESSING or transaction.processing_at is None:
-        return None
-    if attention is not None:
-        return _WHY[attention]
-    is_late = clock.now() - transaction.processing_at > timedelta(seconds=settings.unsettled_seconds)
-    return "takes too long" if is_late else None
+    word = why.reason(case, unsettled_seconds=settings.unsettled_seconds, now=clock.now())
+    return _WHY[word].format(proposed=case.proposed) if word in _WHY else None
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from malipo.dashboard import draw
-from malipo.dashboard.operator import why
 from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.dashboard.operator.why import SENTENCES
 from malipo.db import Conn, Tx
 from malipo.merchants.store import merchants
 from malipo.networks import store as networks
 from malipo.networks.catalog import PROFILES
+from malipo.payments import why
 from malipo.payments.resolve import NoSuchCase
 from malipo.payments.store import cases, hearings
 from malipo.payments.store.cases import Case, Proposal
@@ -66,7 +67,7 @@ def _row(visit: OperatorVisit, case: Case, merchant: str) -> Row:
     now = visit.service.clock()
     reason = why.reason(case, unsettled_seconds=visit.service.settings.unsettled_seconds, now=now)
     minutes = max(int((now - why.since(case)).total_seconds()) // 60, 0)
-    return Row(case, merchant, visit.words(why.SENTENCES[reason]), minutes, reason != "none")
+    return Row(case, merchant, visit.words(SENTENCES[reason]), minutes, reason != "none")
 
 
 async def look_up(visit: OperatorVisit) -> Response:
