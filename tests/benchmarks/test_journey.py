@@ -10,6 +10,7 @@ from benchmarks import database
 from benchmarks.journey import Plan, Report, Run
 from benchmarks.journey_book import Arrivals, Payment, differences
 from benchmarks.journey_crowd import Stream
+from benchmarks.journey_parts import CUSTOMER_SECONDS
 from benchmarks.journey_report import _text, _value
 from benchmarks.load import CannotMeasure
 
@@ -90,8 +91,9 @@ def test_there_is_no_result_if_a_merchants_server_has_refused_a_webhook(tmp_path
 
 
 def stream(*, seconds: float, late: float) -> Stream:
+    ended = 100.0 + seconds
     return Stream(
-        rate=600, began=100.0, ended=100.0 + seconds, last=100.0 + seconds + late, cpu_seconds={}, payments=6000
+        rate=600, began=100.0, ended=ended, last=ended + CUSTOMER_SECONDS + late, cpu_seconds={}, payments=6000
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import socket
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,12 @@ from tests.networks.teller import Reply as Said
 
 PAY = "POST /pay"
 ASK = "GET /ask"
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
+def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """uvloop is what runs in production; it does not break in the same places."""
+    return "asyncio", {"use_uvloop": request.param}
 
 
 async def call(
@@ -69,6 +76,12 @@ async def test_an_address_that_leads_nowhere_sent_nothing(wire: Wire, host: str)
     assert isinstance(await call(wire, 80, host=host), Unsent)
 
 
+async def test_a_header_that_would_break_the_request_sent_nothing(wire: Wire, teller: Teller) -> None:
+    url = f"http://127.0.0.1:{teller.port}/pay"
+    answer = await wire.call("POST", url, headers={"X-Key": "a\r\nX-Other: b"}, timeout_seconds=5, body=b"{}")
+    assert isinstance(answer, Unsent)
+
+
 async def test_a_connection_that_is_never_made_sent_nothing(wire: Wire) -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
@@ -101,6 +114,12 @@ LOST = {
     "speaks nonsense": Said(bytes(range(256)) * 20, After.CLOSE),
     "packs badly": http("200 OK", b"this is not gzip", "Content-Encoding: gzip"),
     "has a header without end": Said(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, After.CLOSE),
+    "wants to speak something else": Said(
+        b"HTTP/1.1 101 Now\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n", After.HANG
+    ),
+    "only promises an answer": Said(b"HTTP/1.1 100 Continue\r\n\r\n", After.HANG),
+    "goes on after its end": Said(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}}", After.HANG),
+    "ends with the line, which breaks": Said(b"HTTP/1.1 200 OK\r\n\r\n{}", After.RESET),
 }
 
 

@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+import msgspec
+
 from malipo.db import Conn, Tx
 from malipo.ledger.entry import Account, Move, Posting, Step, Wallet
+
+_encode = msgspec.json.Encoder().encode
 
 
 async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
@@ -22,10 +26,25 @@ async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
     return {row["merchant_id"]: Wallet(*row.values()) for row in rows}
 
 
+class _Row(msgspec.Struct, frozen=True):
+    """A move as it is written."""
+
+    merchant_id: str
+    cause_id: str
+    step: str
+    line: int
+    source: str
+    target: str
+    channel: str | None
+    amount: int
+    wallet_line: int | None
+    wallet_after: int | None
+
+
 async def post(tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], *, now: datetime) -> None:
     """Write moves and what they leave in the wallets, which the caller has locked."""
     touched: dict[str, Wallet] = {}
-    rows: list[tuple[object, ...]] = []
+    rows: list[_Row] = []
     for posting in postings:
         wallet = touched.get(posting.merchant_id) or wallets[posting.merchant_id]
         for line, move in enumerate(posting.moves, start=1):
@@ -34,35 +53,29 @@ async def post(tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting
         touched[posting.merchant_id] = wallet
     if not rows:
         return
+    # One statement, and documents instead of an array a column: half the round trips, and the driver looks at less.
     await tx.execute(
         """
-        INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount,
-                           wallet_line, wallet_after, at)
-        SELECT *, $11 FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::text[],
-                                  $7::text[], $8::bigint[], $9::bigint[], $10::bigint[])
-        """,
-        *map(list, zip(*rows, strict=True)),
-        now,
-    )
-    await tx.execute(
-        """
+        WITH moved AS (
+            INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount, wallet_line,
+                               wallet_after, at)
+            SELECT new.*, $3 FROM json_to_recordset($1) AS new (
+                merchant_id text, cause_id text, step text, line smallint, source text, target text, channel text,
+                amount bigint, wallet_line bigint, wallet_after bigint))
         UPDATE wallets SET available = new.available, in_flight = new.in_flight, lines = new.lines,
-                           updated_at = greatest(wallets.updated_at, $5)
-        FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
-             AS new (merchant_id, available, in_flight, lines)
+                           updated_at = greatest(wallets.updated_at, $3)
+        FROM json_to_recordset($2) AS new (merchant_id text, available bigint, in_flight bigint, lines bigint)
         WHERE wallets.merchant_id = new.merchant_id
         """,
-        list(touched),
-        [wallet.available for wallet in touched.values()],
-        [wallet.in_flight for wallet in touched.values()],
-        [wallet.lines for wallet in touched.values()],
+        _encode(rows).decode(),
+        _encode([*touched.values()]).decode(),
         now,
     )
 
 
-def _row(posting: Posting, line: int, move: Move, after: Wallet) -> tuple[object, ...]:
+def _row(posting: Posting, line: int, move: Move, after: Wallet) -> _Row:
     in_statement = move.change_of(Account.WALLET) != 0
-    return (
+    return _Row(
         posting.merchant_id,
         posting.cause_id,
         posting.step,
