@@ -7,13 +7,13 @@ from typing import Any
 from benchmarks import journey, machine
 from benchmarks.journey import QUICK, Plan, Report
 from benchmarks.journey_crowd import Say
-from benchmarks.journey_parts import CUSTOMER_MS
+from benchmarks.journey_parts import CUSTOMER_SECONDS
 from benchmarks.told import Told, changes, middle
 
 HELP = "whole payments a second: from the request, over the network and its callback, to the merchant's webhook"
 ABOUT = """
 How many collections a second go all the way: wrk asks `malipo api` for them, `malipo worker` sends each to a simulated
-network, whose customer approves after a tenth of a second, the network's signed callback completes it in the ledger,
+network, whose customer approves after half a second, the network's signed callback completes it in the ledger,
 and the worker posts payment.completed to the merchant's server (nginx). All of it runs on this machine, PostgreSQL too.
 
 Payments come at a rate of their own, whatever is done with them, and the highest rate counts that leaves nothing
@@ -46,7 +46,7 @@ def _result(report: Report, of_each: int) -> dict[str, Any]:
         "per_second": round(report.per_second(of_each), 1),
         "p50_ms": middle(runs, lambda run: run.p50_ms),
         "p99_ms": middle(runs, lambda run: run.p99_ms),
-        "customer_ms": CUSTOMER_MS,
+        "customer_ms": CUSTOMER_SECONDS * 1000,
         "drained_ms": middle(runs, lambda run: run.last_ms),
         "rounds": [round(run.per_second, 1) for run in runs],
         "cpu_us": _by_kind([run.cpu_us for run in runs]),
@@ -84,7 +84,7 @@ def _text(report: Report) -> str:
         "",
         *(f"{name.replace('_vs_', ' of each / ')} of each   {ratio:.2f}" for name, ratio in report.ratios().items()),
         "",
-        f"Of each delay the customer takes {CUSTOMER_MS} ms. {_end(results)}",
+        f"Of each delay the customer takes {CUSTOMER_SECONDS * 1000:.0f} ms. {_end(results)}",
         *machine.warning(_machine(report)),
     ]
     return "\n".join(lines)

@@ -111,7 +111,7 @@ def check_ledger(url: str, folder: Path) -> None:
         env=_environment({"MALIPO_DATABASE_URL": url, "MALIPO_DATA_DIR": str(folder)}),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
     if done.returncode:

@@ -25,9 +25,8 @@ async def balances(connection: Conn) -> dict[str, int]:
         """
         SELECT CASE account WHEN 'float' THEN 'float ' || channel ELSE account END AS account,
                sum(change)::bigint AS balance
-        FROM (SELECT target AS account, channel, amount AS change FROM moves
-              UNION ALL
-              SELECT source, channel, -amount FROM moves) AS entries
+        FROM (SELECT source, target, channel, sum(amount) AS amount FROM moves GROUP BY 1, 2, 3) AS routes
+        CROSS JOIN LATERAL (VALUES (target, amount), (source, -amount)) AS entries (account, change)
         GROUP BY 1 ORDER BY 1
         """
     )

@@ -1,52 +1,18 @@
 """Holds every transaction against the moves and events its status calls for. It reads, and never mends.
 
-The expectations are written out in SQL, independent of `effects.py`, so that a mistake there is found here.
+Most of it is proved by one look at each table (`proof.py`); only where something differs, joins say what. The
+expectations are in `expected.py`.
 """
 
 from malipo.db import Conn
 from malipo.ledger.audit import Finding
-from malipo.payments import counts_audit
+from malipo.payments import counts_audit, proof
+from malipo.payments.expected import DUE_EVENTS, DUE_MOVES, FOUND_EVENTS, FOUND_MOVES
 
-# What each transaction must have moved, as (step, line, source, target, amount).
-_EXPECTED_MOVES = """
-    SELECT t.merchant_id, t.id, due.step, due.line::smallint AS line, due.source, due.target, due.amount,
-           CASE WHEN 'float' IN (due.source, due.target) THEN t.channel END AS channel
-    FROM transactions t CROSS JOIN LATERAL (VALUES
-        ('open', 1, 'wallet', 'in_flight', t.amount + t.fee, t.type = 'DISBURSEMENT'),
-        ('end', 1, 'in_flight', 'wallet', t.amount + t.fee,
-         t.type = 'DISBURSEMENT' AND t.status IN ('FAILED', 'CANCELLED')),
-        ('end', 1, 'in_flight', 'float', t.amount, t.type = 'DISBURSEMENT' AND t.status = 'COMPLETED'),
-        ('end', 2, 'in_flight', 'fees', t.fee, t.type = 'DISBURSEMENT' AND t.status = 'COMPLETED' AND t.fee > 0),
-        ('end', 1, 'float', 'wallet', t.amount - t.fee, t.type = 'COLLECTION' AND t.status = 'COMPLETED'),
-        ('end', 2, 'float', 'fees', t.fee, t.type = 'COLLECTION' AND t.status = 'COMPLETED' AND t.fee > 0)
-    ) AS due (step, line, source, target, amount, is_due)
-    WHERE due.is_due
-"""
-_FOUND_MOVES = """
-    SELECT merchant_id, cause_id AS id, step, line, source, target, amount, channel
-    FROM moves WHERE step IN ('open', 'end')
-"""
-
-# What each transaction must have told, and when.
-_EXPECTED_EVENTS = """
-    SELECT t.merchant_id, t.id, due.event, due.at
-    FROM transactions t CROSS JOIN LATERAL (VALUES
-        ('payment.pending', t.created_at, t.type = 'COLLECTION'),
-        (CASE t.type WHEN 'COLLECTION' THEN 'payment.' ELSE 'payout.' END || lower(t.status), t.ended_at,
-         t.status IN ('COMPLETED', 'FAILED', 'CANCELLED'))
-    ) AS due (event, at, is_due)
-    WHERE due.is_due
-"""
-_FOUND_EVENTS = "SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events"
-
-
-def _kept(events: str) -> str:
-    """As far back as the merchant's events are kept."""
-    return f"""
-        SELECT e.* FROM ({events}) e LEFT JOIN feeds f USING (merchant_id)
-        WHERE f.pruned_before IS NULL OR e.at >= f.pruned_before
-    """
-
+_EXPECTED_MOVES = " UNION ALL ".join(f"SELECT {row} FROM transactions t WHERE {due}" for row, due in DUE_MOVES)
+_EXPECTED_EVENTS = " UNION ALL ".join(
+    f"SELECT {row}, {at} FROM transactions t WHERE {due}" for row, at, due in DUE_EVENTS
+)
 
 # What clears a contradiction: if the merchant saw the truth, the network's float is put back; else the wallet follows.
 _EXPECTED_RESOLUTIONS = """
@@ -75,39 +41,27 @@ _EXPECTED_RESOLUTIONS = """
 
 
 async def check(connection: Conn) -> list[Finding]:
+    differs = await proof.differences(connection)
     return [
-        *await _wrong_moves(connection),
-        *await _wrong_events(connection),
+        *(await _wrong_moves(connection) if "moves" in differs else []),
+        *await _wrong_channels(
+            connection, "true" if "moves" in differs else "m.step IN ('contradiction', 'resolution')"
+        ),
+        *(await _wrong_events(connection) if "events" in differs else []),
         *await _wrong_feeds(connection),
         *await _lost_keys(connection),
         *await _idle(connection),
         *await _wrong_contradictions(connection),
         *await _wrong_resolutions(connection),
-        *await counts_audit.check(connection),
+        *await counts_audit.check(connection, differs),
     ]
-
-
-async def _are_same(connection: Conn, expected: str, found: str, columns: str) -> bool:
-    """Whether two sets of rows are the same, by the sum of their fingerprints: no row has to look for its twin.
-
-    Each fingerprint has 64 bits. If the sums differ, a join says where.
-    """
-    sums = [
-        await connection.fetchrow(
-            f"SELECT count(*), sum(hash_record_extended(ROW({columns}), 0)) FROM ({rows}) AS set_"
-        )
-        for rows in (expected, found)
-    ]
-    return sums[0] == sums[1]
 
 
 async def _wrong_moves(connection: Conn) -> list[Finding]:
-    columns = "merchant_id, id, step, line, source, target, amount, channel"
-    if await _are_same(connection, _EXPECTED_MOVES, _FOUND_MOVES, columns):
-        return await _wrong_channels(connection, "m.step IN ('contradiction', 'resolution')")
     rows = await connection.fetch(
         f"""
-        WITH expected AS ({_EXPECTED_MOVES}), found AS ({_FOUND_MOVES})
+        WITH expected (merchant_id, id, step, line, source, target, amount) AS ({_EXPECTED_MOVES}),
+             found AS ({FOUND_MOVES})
         SELECT coalesce(e.id, f.id) AS id, coalesce(e.step, f.step) AS step, coalesce(e.line, f.line) AS line,
                e.amount AS computed, f.amount AS stored
         FROM expected e FULL JOIN found f USING (merchant_id, id, step, line)
@@ -115,10 +69,9 @@ async def _wrong_moves(connection: Conn) -> list[Finding]:
         ORDER BY 1, 2, 3 LIMIT 100
         """
     )
-    wrong = [
+    return [
         Finding("move", f"{row['id']} {row['step']} line {row['line']}", row["stored"], row["computed"]) for row in rows
     ]
-    return wrong + await _wrong_channels(connection, "true")
 
 
 async def _wrong_channels(connection: Conn, which: str) -> list[Finding]:
@@ -133,11 +86,10 @@ async def _wrong_channels(connection: Conn, which: str) -> list[Finding]:
 
 
 async def _wrong_events(connection: Conn) -> list[Finding]:
-    if await _are_same(connection, _kept(_EXPECTED_EVENTS), _kept(_FOUND_EVENTS), "merchant_id, id, event"):
-        return []
+    """Events held against transactions, as far back as events are kept."""
     rows = await connection.fetch(
         f"""
-        WITH expected AS ({_EXPECTED_EVENTS}), found AS ({_FOUND_EVENTS})
+        WITH expected (merchant_id, id, event, at) AS ({_EXPECTED_EVENTS}), found AS ({FOUND_EVENTS})
         SELECT id, event, f.at IS NULL AS is_lost
         FROM expected e FULL JOIN found f USING (merchant_id, id, event)
         LEFT JOIN feeds USING (merchant_id)

@@ -3,45 +3,21 @@
 It reads, and never mends. What is not counted yet is not missing.
 """
 
+from collections.abc import Collection
+
 from malipo.db import Conn
 from malipo.ledger.audit import Finding
-from malipo.payments.cells import TREE
+from malipo.payments.expected import CELL, COUNTED, FOUND_SEARCHES, LEAF
 from malipo.tally import audit as tally_audit
-from malipo.tally.audit import fingerprints
 from malipo.tally.store import Book
 
-# Ends that the counter has not come to.
-_UNCOUNTED = f"""
-    SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND event <> 'payment.pending'
-    UNION ALL
-    SELECT e.merchant_id, e.transaction_id
-    FROM feeds f LEFT JOIN tally_marks m ON m.merchant_id = f.merchant_id AND m.book = '{Book.PAYMENTS}'
-    JOIN events e ON e.merchant_id = f.merchant_id AND e.number > coalesce(m.upto, 0)
-    WHERE e.event <> 'payment.pending'
-"""
-# Those that must be counted, each with a 1; and with a -1 those that are not yet. So nobody has to look for the few
-# uncounted ones among all.
-_COUNTED = f"""
-    SELECT merchant_id, id, type, channel, status, created_at, searchable, 1 AS count
-    FROM transactions WHERE ended_at IS NOT NULL
-    UNION ALL
-    SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.created_at, t.searchable, -1
-    FROM ({_UNCOUNTED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
-"""
-_CELL = """
-    6 * CASE channel WHEN 'MPESA' THEN 0 WHEN 'TIGO_PESA' THEN 1 WHEN 'AIRTEL_MONEY' THEN 2 WHEN 'HALOPESA' THEN 3 END
-    + CASE type WHEN 'COLLECTION' THEN 0 WHEN 'DISBURSEMENT' THEN 3 END
-    + CASE status WHEN 'COMPLETED' THEN 1 WHEN 'FAILED' THEN 2 WHEN 'CANCELLED' THEN 3 END
-"""
-# Times are kept in whole milliseconds.
-_LEAF = f"round(date_part('epoch', created_at) * 1000)::bigint >> {TREE.bits(0)}"
 
-
-async def check(connection: Conn) -> list[Finding]:
+async def check(connection: Conn, differs: Collection[str]) -> list[Finding]:
+    """`differs` says in which of them something is wrong already."""
     return [
         *await _wrong_totals(connection),
-        *await _wrong_tallies(connection),
-        *await _wrong_searches(connection),
+        *await _wrong_tallies(connection, are_leaves_right="tallies" not in differs),
+        *(await _wrong_searches(connection) if "searches" in differs else []),
     ]
 
 
@@ -87,25 +63,18 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
     ]
 
 
-async def _wrong_tallies(connection: Conn) -> list[Finding]:
-    things = f"SELECT merchant_id, {_LEAF} AS bucket, {_CELL} AS cell, count FROM ({_COUNTED}) AS counted"
-    wrong = await tally_audit.check(connection, Book.PAYMENTS, things)
+async def _wrong_tallies(connection: Conn, *, are_leaves_right: bool) -> list[Finding]:
+    things = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({COUNTED}) AS counted"
+    wrong = await tally_audit.check(connection, Book.PAYMENTS, None if are_leaves_right else things)
     return [Finding("payments counted", each.where, each.stored, each.computed) for each in wrong]
 
 
 async def _wrong_searches(connection: Conn) -> list[Finding]:
     """A search finds what is counted, and nothing else."""
-    found = "SELECT merchant_id, id, searchable, 1 AS count FROM searches WHERE cardinality(windows) > 0"
-    sums = [
-        await connection.fetchval(f"SELECT {fingerprints('merchant_id, id, searchable')} FROM ({rows}) AS set_")
-        for rows in (_COUNTED, found)
-    ]
-    if sums[0] == sums[1]:
-        return []
     rows = await connection.fetch(
         f"""
-        WITH expected AS (SELECT merchant_id, id, searchable FROM ({_COUNTED}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0)
-        SELECT id FROM expected e FULL JOIN ({found}) s USING (merchant_id, id)
+        WITH expected AS (SELECT merchant_id, id, searchable FROM ({COUNTED}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0)
+        SELECT id FROM expected e FULL JOIN ({FOUND_SEARCHES}) s USING (merchant_id, id)
         WHERE e.searchable IS DISTINCT FROM s.searchable ORDER BY 1 LIMIT 100
         """
     )

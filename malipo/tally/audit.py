@@ -14,38 +14,49 @@ class Wrong:
     computed: int | None
 
 
-def fingerprints(columns: str) -> str:
-    """The sum of rows' fingerprints, each as often as its `count` says. Whole numbers are quicker than decimals."""
-    one = f"hash_record_extended(ROW({columns}), 0)"
+async def check(connection: Conn, book: Book, things: str | None) -> list[Wrong]:
+    """`things` selects merchant_id, bucket (of the leaves), cell and count of what must be counted, in any order.
+
+    None, if the leaves are known to be right.
+    """
+    wrong = await _differences(connection, 0, things, _stored(book, 0)) if things else []
+    for level in range(1, TOP + 1):
+        # What stands above the leaves is the sum of what stands below it.
+        below = f"SELECT merchant_id, bucket >> 5 AS bucket, cell, count FROM ({_stored(book, level - 1)}) AS below"
+        wrong += await _differences(connection, level, below, _stored(book, level))
+    return wrong
+
+
+def _stored(book: Book, level: int) -> str:
     return f"""
-        coalesce(sum({one}) FILTER (WHERE count = 1), 0)
-        + coalesce(sum(count * {one}::numeric) FILTER (WHERE count <> 1), 0)
+        SELECT merchant_id, bucket, cell::integer AS cell, count
+        FROM tallies, unnest(counts) WITH ORDINALITY AS c (count, cell)
+        WHERE book = '{book}' AND level = {level} AND count <> 0
     """
 
 
-async def check(connection: Conn, book: Book, things: str) -> list[Wrong]:
-    """`things` selects merchant_id, bucket (of the leaves), cell and count of what must be counted, in any order."""
-    wrong: list[Wrong] = []
-    expected = things
-    for level in range(TOP + 1):
-        stored = f"""
-            SELECT merchant_id, bucket, cell::integer AS cell, count
-            FROM tallies, unnest(counts) WITH ORDINALITY AS c (count, cell)
-            WHERE book = '{book}' AND level = {level} AND count <> 0
-        """
-        wrong += await _differences(connection, level, expected, stored)
-        # What stands above the leaves is the sum of what stands below it.
-        expected = f"SELECT merchant_id, bucket >> 5 AS bucket, cell, count FROM ({stored}) AS lower"
-    return wrong
+async def stored_leaves(connection: Conn, book: Book) -> int:
+    """The sum of the fingerprints (merchant, leaf, cell) of all that is counted."""
+    return await _sum(connection, _stored(book, 0))
+
+
+async def _sum(connection: Conn, counted: str) -> int:
+    """A count of n things is n times the fingerprint of its place. (Whole numbers are quicker than decimals.)"""
+    one = "hash_record_extended(ROW(merchant_id, bucket, cell), 0)"
+    return int(
+        await connection.fetchval(
+            f"""
+            SELECT coalesce(sum({one}) FILTER (WHERE count = 1), 0)
+                   + coalesce(sum(count * {one}::numeric) FILTER (WHERE count <> 1), 0)
+            FROM ({counted}) AS counted
+            """
+        )
+    )
 
 
 async def _differences(connection: Conn, level: int, expected: str, stored: str) -> list[Wrong]:
     """By the sums of fingerprints first; only if those differ, somebody has to say where."""
-    sums = [
-        await connection.fetchval(f"SELECT {fingerprints('merchant_id, bucket, cell')} FROM ({counted}) AS counted")
-        for counted in (expected, stored)
-    ]
-    if sums[0] == sums[1]:
+    if await _sum(connection, expected) == await _sum(connection, stored):
         return []
     rows = await connection.fetch(
         f"""
