@@ -7,20 +7,17 @@ It knows HTTP and nothing of payments. What matters above all is whether anythin
     Lost        something may have been sent, and no whole answer came: nobody knows what happened
 """
 
-import asyncio
-import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
 import msgspec
 
 from malipo import tls
+from malipo.networks.exchange import Exchanges, NotSent
+from malipo.networks.line import Broken
 
-_CONNECT_SECONDS = 10
-_MOST_BYTES = 256 * 1024
 _MOST_CHARACTERS = 500
 _MOST_OF_A_RECEIPT = 64
 _MOST_OF_A_KEY = 20
@@ -52,23 +49,14 @@ class Lost:
 
 
 class Wire:
-    """Connections to the networks. No redirect is followed, and no proxy is taken from the environment."""
+    """Calls to the networks. No redirect is followed, and no proxy is taken from the environment.
+
+    Each call has a connection of its own. On one that was used before, the reply might be somebody else's, or the
+    connection be closing as we write; and neither "not found" nor a refusal names its payment.
+    """
 
     def __init__(self) -> None:
-        self._opened: aiohttp.ClientSession | None = None
-
-    @property
-    def _session(self) -> aiohttp.ClientSession:
-        """Made when it is first needed: a process that only reads callbacks never calls."""
-        if self._opened is None:
-            self._opened = aiohttp.ClientSession(
-                # Each call has a line of its own. On one that was used before, the reply might be somebody else's, or
-                # the line be closing as we write; and neither "not found" nor a refusal names its payment.
-                connector=aiohttp.TCPConnector(limit=0, force_close=True, ssl=tls.client_context()),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=("Accept-Encoding", "User-Agent"),
-            )
-        return self._opened
+        self._opened: Exchanges | None = None
 
     @classmethod
     @asynccontextmanager
@@ -92,35 +80,15 @@ class Wire:
         timeout_seconds: float,
         body: bytes | None = None,
     ) -> Reply | Unsent | Lost:
-        timeout = aiohttp.ClientTimeout(total=timeout_seconds, connect=min(_CONNECT_SECONDS, 0.9 * timeout_seconds))
+        if self._opened is None:  # A process that only reads callbacks never calls.
+            self._opened = Exchanges(tls.client_context())
         try:
-            async with self._session.request(
-                method, url, headers=headers, data=body, timeout=timeout, allow_redirects=False
-            ) as response:
-                return await _whole(response)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
-            return Unsent(_in_words(error))
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            return Lost(_in_words(error))
-
-
-async def _whole(response: aiohttp.ClientResponse) -> Reply | Lost:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > _MOST_BYTES:
-            return Lost("the answer is too long")
-    return Reply(response.status, bytes(body))
-
-
-def _in_words(error: BaseException) -> str:
-    """Never the address or the headers: they may hold a secret."""
-    if isinstance(error, asyncio.TimeoutError):
-        return "no answer in time"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        number = error.os_error.errno
-        return f"no connection: {os.strerror(number) if number and number > 0 else type(error.os_error).__name__}"
-    return type(error).__name__
+            answer = await self._opened.make(method, url, headers=headers, body=body, timeout_seconds=timeout_seconds)
+        except NotSent as error:
+            return Unsent(str(error))
+        except Broken as error:
+            return Lost(str(error))
+        return Reply(answer.status, answer.body)
 
 
 def json_object(body: bytes) -> dict[str, Any] | None:

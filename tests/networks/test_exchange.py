@@ -109,6 +109,7 @@ def test_a_request_without_a_body_says_so(method: str) -> None:
         ("http://h", "h", 80, "h", "/"),
         ("http://h:80/", "h", 80, "h", "/"),
         ("http://h:443/", "h", 443, "h:443", "/"),
+        ("http://h:0/", "h", 0, "h:0", "/"),
         ("https://h:443/a", "h", 443, "h", "/a"),
         ("https://H.Example:80/A", "h.example", 80, "h.example:80", "/A"),
         ("http://[::1]/", "::1", 80, "[::1]", "/"),
@@ -131,6 +132,8 @@ def test_an_address_is_taken_as_it_is_given(url: str, host: str, port: int, auth
     ],
 )
 async def test_what_is_no_address_is_sent_nothing(exchanges: Exchanges, url: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        target_of(url)
     with pytest.raises(NotSent):
         await exchanges.make("POST", url, headers={}, body=b"{}", timeout_seconds=PLENTY)
 
@@ -302,6 +305,8 @@ async def test_a_name_that_leads_nowhere_is_said_so() -> None:
     with pytest.raises(NotSent, match=r"^no connection: .*[Nn]ame") as caught:
         await pay(exchanges, 80, at="http://nobody.invalid")
     assert "invalid" not in str(caught.value)
+    with pytest.raises(NotSent):
+        await pay(exchanges, 80, at="http://what..ever")
 
 
 async def test_a_real_name_is_found(teller: Teller) -> None:
@@ -385,6 +390,7 @@ async def test_a_name_is_looked_up_once_for_everybody_and_again_if_it_failed(tel
         await pay(exchanges, teller.port, at=f"http://{NAME}")
     many = await asyncio.gather(*(pay(exchanges, teller.port, at=f"http://{NAME}") for _ in range(10)))
     assert set(many) == {Answer(200, b"{}")}
+    assert await pay(exchanges, teller.port, at=f"http://{NAME}") == (200, b"{}")
     assert asked == [NAME] * 3
 
 
@@ -476,19 +482,36 @@ async def test_who_cuts_the_line_cannot_make_an_answer(
 # Afterwards.
 
 
-@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "TLS"])
-async def test_the_connection_is_closed_after_the_answer(exchanges: Exchanges, is_tls: bool) -> None:
-    closed: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+async def test_the_connection_is_closed_after_the_answer(exchanges: Exchanges) -> None:
+    hung_up = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n{}")
         writer.write(http("200 OK", "{}").sent)
-        closed.set_result(await reader.read())
+        assert await reader.read() == b""
+        hung_up.set()
 
-    async with listening(serve, tls=authority().server(NAME) if is_tls else None) as port:
-        assert await pay(exchanges, port, at=f"http{'s' if is_tls else ''}://{NAME}") == (200, b"{}")
+    async with listening(serve) as port:
+        assert await pay(exchanges, port) == (200, b"{}")
         async with asyncio.timeout(PLENTY):
-            assert await closed == b""
+            await hung_up.wait()
+
+
+async def test_through_tls_we_say_goodbye(exchanges: Exchanges) -> None:
+    def serve(listener: socket.socket) -> bytes:
+        tls = authority().server(NAME)
+        tls.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
+        line = tls.wrap_socket(listener.accept()[0], server_side=True, suppress_ragged_eofs=False)
+        with line:
+            line.recv(65536)
+            line.sendall(http("200 OK", "{}").sent)
+            return line.recv(65536)  # It raises for a connection that just ends.
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(asyncio.to_thread(serve, listener))
+        assert await pay(exchanges, listener.getsockname()[1], at=f"https://{NAME}") == (200, b"{}")
+        async with asyncio.timeout(PLENTY):
+            assert await serving == b""
 
 
 async def test_who_never_says_goodbye_is_not_waited_for_long(exchanges: Exchanges) -> None:
@@ -563,7 +586,7 @@ async def test_closing_ends_what_is_under_way(teller: Teller) -> None:
     call = asyncio.create_task(pay(exchanges, teller.port))
     await teller.was_called.wait()
     await exchanges.close()
-    with pytest.raises(Broken):
+    with pytest.raises(Broken, match="the connection was closed"):
         await call
 
 
