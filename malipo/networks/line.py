@@ -1,7 +1,8 @@
 """A connection that carries one request, and hears one answer, bit by bit.
 
 It knows when an answer is whole, and that one which is too long, or not HTTP, or followed by something that is not, is
-none. It closes itself when it has heard enough: what comes later is nobody's.
+none. It closes itself when it has heard enough: what comes later is nobody's. But whoever closes first has to remember
+the connection for a minute, and our ports are not without end: so the other side, which was asked to, may do it.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import httptools
 _MOST_OF_A_HEAD = 64 * 1024  # and all that comes before it
 _MOST_OF_A_BODY = 256 * 1024
 _MOST_BYTES = 1024 * 1024  # in all: chunks may be small, and say much about themselves
+_FAREWELL_SECONDS = 1.0
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _TOO_LONG = "the answer is too long"
 
@@ -45,6 +47,7 @@ class Line(asyncio.Protocol):
         self._status = 0
         self._body = bytearray()
         self._is_whole = False
+        self._leaving: asyncio.TimerHandle | None = None  # when the answer is there
         self.on_message_begin()
 
     def send(self, request: bytes) -> None:
@@ -53,7 +56,7 @@ class Line(asyncio.Protocol):
             self._transport.write(request)
 
     def hang_up(self, *, at_once: bool = False) -> None:
-        if at_once or not self._transport.is_closing():
+        if at_once or self._leaving is None:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -62,6 +65,7 @@ class Line(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.outcome.done():
+            self._transport.abort()
             return
         self._heard += len(data)
         try:
@@ -82,6 +86,8 @@ class Line(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._among.discard(self)
+        if self._leaving is not None:
+            self._leaving.cancel()
         self._fail(in_words(error) if error else "the connection was closed before the answer was whole")
         del self._parser  # It holds us as we hold it.
 
@@ -119,7 +125,7 @@ class Line(asyncio.Protocol):
             self._fail("the answer cannot be unpacked")
             return
         self.outcome.set_result(Answer(self._status, body))
-        self._transport.close()
+        self._leaving = asyncio.get_running_loop().call_later(_FAREWELL_SECONDS, self._transport.close)
 
     def _fail(self, why: str) -> None:
         if not self.outcome.done():

@@ -7,12 +7,17 @@ rings or does not.
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from malipo import clock
 from malipo.merchants import onboard
+from malipo.networks.contract import Channel
+from malipo.payments.transaction import Type
+from malipo.service import Service
+from tests.api.conftest import place
 from tests.conftest import NOBODY, create_database, make_merchant
 from tests.journeys import witness
 from tests.journeys.hamlet import Hamlet, hamlet, networks
@@ -198,12 +203,23 @@ async def test_a_collection_that_waited_too_long_fails_and_is_never_sent_and_pay
 
 async def test_a_collection_that_waited_too_long_for_a_worker_is_not_sent_either(town: Town) -> None:
     """Nobody was there; the network was. But the customer has gone."""
-    late = await _take(town, "AIRTEL_MONEY", "COLLECTION")
-    payout = await _take(town, "AIRTEL_MONEY", "DISBURSEMENT")
+    service = Service.assemble(town.settings, town.database)
+    late, payout = [
+        [
+            (
+                await place(
+                    service,
+                    town.merchant,
+                    at=clock.now() - timedelta(hours=1),
+                    type_=type_,
+                    channel=Channel.AIRTEL_MONEY,
+                    phone=_phone("AIRTEL_MONEY"),
+                )
+            ).id
+        ]
+        for type_ in (Type.COLLECTION, Type.DISBURSEMENT)
+    ]
     async with town.database.begin() as tx:
-        await tx.execute(
-            "UPDATE transactions SET created_at = created_at - interval '1 hour' WHERE id = ANY($1)", [*late, *payout]
-        )
         await tx.execute(
             "UPDATE dispatches SET due_at = due_at - interval '1 hour' WHERE transaction_id = ANY($1)", [*late, *payout]
         )

@@ -530,6 +530,26 @@ async def test_who_never_says_goodbye_is_not_waited_for_long(exchanges: Exchange
             await serving
 
 
+async def test_the_other_side_closes_first_and_if_it_does_not_we_do(exchanges: Exchanges) -> None:
+    """Whoever closes first keeps the port for a minute, and we have fewer ports than a network has payments."""
+
+    def serve(listener: socket.socket) -> str:
+        with listener.accept()[0] as line:
+            line.recv(65536)
+            line.sendall(http("200 OK", "{}").sent)
+            line.settimeout(0.3)
+            with contextlib.suppress(TimeoutError):
+                return f"{line.recv(1)!r} at once"
+            line.settimeout(PLENTY)
+            return repr(line.recv(1))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(asyncio.to_thread(serve, listener))
+        assert await pay(exchanges, listener.getsockname()[1]) == (200, b"{}")
+        async with asyncio.timeout(PLENTY):
+            assert await serving == "b''"
+
+
 async def _gone(reader: asyncio.StreamReader) -> None:
     with contextlib.suppress(ConnectionError):
         await reader.read()
