@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import replace as replace_struct
 
 from malipo import clock as clocks
+from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Database
 from malipo.outbox.event import Event
@@ -94,7 +95,8 @@ class Market:
         async def one() -> Transaction:
             asked = order(merchant.id, Type.COLLECTION, 1000)
             assert asked.draft is not None
-            draft = replace_struct(asked.draft, created_at=self.clock())
+            now = self.clock()
+            draft = replace_struct(asked.draft, id=ids.mint("txn_", now), created_at=now)
             return (await self.service.initiate(replace_struct(asked, draft=draft))).transaction
 
         return list(await asyncio.gather(*(one() for _ in range(number))))

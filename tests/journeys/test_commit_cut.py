@@ -317,7 +317,7 @@ async def test_a_door_whose_look_at_the_key_hangs_opens_again(impatient: Line) -
 
 
 async def test_reads_whose_statements_hang_are_answered(line: Line) -> None:
-    listing = line.wire.trap(Fault.HANG_BEFORE, after="SELECT count(*) FROM transactions", at_commit=False)
+    listing = line.wire.trap(Fault.HANG_BEFORE, after="SELECT level, bucket, count FROM", at_commit=False)
     retrieval = line.wire.trap(Fault.HANG_BEFORE, after="WHERE t.merchant_id = $1 AND t.id = $2", at_commit=False)
 
     async with line.in_time(8):

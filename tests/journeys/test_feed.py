@@ -48,7 +48,7 @@ async def _number(tx: Tx, place: Market, *, most: int) -> int:
 async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Transaction:
     asked = order(merchant.id, Type.COLLECTION, 1000).draft
     assert asked is not None
-    draft = replace(asked, created_at=at or asked.created_at)
+    draft = asked if at is None else replace(asked, id=ids.mint("txn_", at), created_at=at)
     await record.open_all(tx, [draft], {}, now=draft.created_at)
     return draft
 
