@@ -23,6 +23,7 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[dict[str, int], list[Finding]]:
         # One moment for all of it, so that a busy service does not look like a wrong book.
         async with database.snapshot() as connection:
+            await audit.prepare(connection)
             _progress("adding up every account ...")
             balances = await audit.balances(connection)
             _progress("recomputing every wallet and statement ...")

@@ -47,14 +47,19 @@ DUE_EVENTS = [
 ]
 FOUND_EVENTS = "SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events"
 
-# Ends that the counter has not come to.
+# Ends that have no place in the feed yet, and those that the counter has not come to.
+_UNNUMBERED = "SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND event <> 'payment.pending'"
 _UNCOUNTED = f"""
-    SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND event <> 'payment.pending'
+    {_UNNUMBERED}
     UNION ALL
     SELECT e.merchant_id, e.transaction_id
     FROM feeds f LEFT JOIN tally_marks m ON m.merchant_id = f.merchant_id AND m.book = '{Book.PAYMENTS}'
-    JOIN events e ON e.merchant_id = f.merchant_id AND e.number > coalesce(m.upto, 0)
+    CROSS JOIN LATERAL generate_series(coalesce(m.upto, 0) + 1, f.last) AS place
+    JOIN events e ON e.merchant_id = f.merchant_id AND e.number = place
     WHERE e.event <> 'payment.pending'
+"""
+UNNUMBERED = f"""
+    SELECT t.* FROM ({_UNNUMBERED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
 """
 UNCOUNTED = f"""
     SELECT t.* FROM ({_UNCOUNTED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
@@ -74,4 +79,6 @@ CELL = """
 """
 # Times are kept in whole milliseconds.
 LEAF = f"round(date_part('epoch', created_at) * 1000)::bigint >> {TREE.bits(0)}"
+# The day of an end in Dar es Salaam, where the clocks are never changed.
+DAY = "(ended_at AT TIME ZONE INTERVAL '3 hours')::date"
 FOUND_SEARCHES = "SELECT merchant_id, id, searchable FROM searches WHERE cardinality(windows) > 0"

@@ -43,15 +43,15 @@ async def stored_leaves(connection: Conn, book: Book) -> int:
 async def _sum(connection: Conn, counted: str) -> int:
     """A count of n things is n times the fingerprint of its place. (Whole numbers are quicker than decimals.)"""
     one = "hash_record_extended(ROW(merchant_id, bucket, cell), 0)"
-    return int(
-        await connection.fetchval(
-            f"""
-            SELECT coalesce(sum({one}) FILTER (WHERE count = 1), 0)
-                   + coalesce(sum(count * {one}::numeric) FILTER (WHERE count <> 1), 0)
-            FROM ({counted}) AS counted
-            """
-        )
+    # `fetch`, though it is one row: whoever asks for one row only gets no help from PostgreSQL's other processes.
+    ((sum_,),) = await connection.fetch(
+        f"""
+        SELECT coalesce(sum({one}) FILTER (WHERE count = 1), 0)
+               + coalesce(sum(count * {one}::numeric) FILTER (WHERE count <> 1), 0)
+        FROM ({counted}) AS counted
+        """
     )
+    return int(sum_)
 
 
 async def _differences(connection: Conn, level: int, expected: str, stored: str) -> list[Wrong]:

@@ -45,6 +45,7 @@ async def check(visit: OperatorVisit) -> Response:
 async def _recompute(service: Service) -> tuple[dict[str, int], list[Finding]]:
     # One moment for all of it, so that a busy service does not look like a wrong book.
     async with service.database.snapshot() as connection:
+        await audit.prepare(connection)
         balances = await audit.balances(connection)
         findings = await audit.check(connection)
         return balances, findings + await payments_audit.check(connection)
