@@ -25,7 +25,7 @@ Say = Callable[[str], None]
 class Plan:
     sizes: tuple[int, ...] = (100_000, 1_000_000, 10_000_000)
     rounds: int = 40
-    export_seconds: int = 60
+    export_seconds: int = 30
     data: Path | None = None  # where the data stays for the next run
 
 

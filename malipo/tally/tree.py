@@ -110,14 +110,13 @@ def pick(pieces: Sequence[Piece], *, skip: int, take: int) -> tuple[list[Piece],
     return [piece for piece in picked if piece.count], rest if picked else 0
 
 
-def cut(pieces: list[Piece], *, skip: int) -> tuple[list[Piece], int]:
-    """The same without what is skipped, if the first piece is full: then each of its numbers is a thing."""
-    if not pieces or not skip:
+def cut(pieces: list[Piece], *, skip: int, take: int) -> tuple[list[Piece], int]:
+    """The same without what is skipped or not taken, if the first piece is full, so that each number is a thing."""
+    if not pieces or pieces[0].count != pieces[0].range.last - pieces[0].range.first + 1:
         return pieces, skip
-    first = pieces[0]
-    if first.count != first.range.last - first.range.first + 1:
-        return pieces, skip
-    return [Piece(Range(first.range.first, first.range.last - skip), first.count - skip), *pieces[1:]], 0
+    last = pieces[0].range.last - skip
+    first = max(pieces[0].range.first, last - take + 1)
+    return [Piece(Range(first, last), last - first + 1), *pieces[1:]], 0
 
 
 def pieces_of(tree: Tree, row: tuple[int, int, int], counts: Mapping[Bucket, int], apart: Sequence[int]) -> list[Piece]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from malipo.tally.tree import TOP, Bucket, Piece, Range, Tree, add_up, pick, pieces_of
+from malipo.tally.tree import TOP, Bucket, Piece, Range, Tree, add_up, cut, pick, pieces_of
 
 SMALL = Tree(leaf_bits=2)
 END = 2 ** (2 + 5 * TOP) * 3
@@ -103,3 +103,11 @@ def test_things_are_added_up_for_each_owner_and_sort() -> None:
     assert counted["a", Bucket(1, 1)] == [1, 0, 0]
     assert counted["a", Bucket(2, 0)] == [2, 0, 1]
     assert counted["a", Bucket(TOP, 0)] == [2, 0, 1]
+
+
+def test_a_full_piece_is_cut_to_what_is_wanted_of_it() -> None:
+    full, sparse = Piece(Range(100, 199), 100), Piece(Range(0, 99), 7)
+    assert cut([full, sparse], skip=10, take=5) == ([Piece(Range(185, 189), 5), sparse], 0)
+    assert cut([full, sparse], skip=97, take=5) == ([Piece(Range(100, 102), 3), sparse], 0)
+    assert cut([sparse, full], skip=3, take=5) == ([sparse, full], 3)
+    assert cut([], skip=0, take=5) == ([], 0)

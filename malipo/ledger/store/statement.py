@@ -18,6 +18,7 @@ from malipo.tally.store import Book
 from malipo.tally.tree import Piece, Range, cut, pieces_of
 
 _PIECE = 1000
+_FIRST_PIECE = 50  # so that something is seen soon
 # How far the clocks of those who write lines may differ.
 _SKEW = timedelta(minutes=5)
 
@@ -37,7 +38,7 @@ async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int,
     picked, skip = await tallies.walk(
         connection, merchant_id, Book.STATEMENT, TREE, _cells(wanted), pieces, skip=(page - 1) * limit, take=limit
     )
-    picked, skip = cut(picked, skip=skip)
+    picked, skip = cut(picked, skip=skip, take=limit)
     where = _where(merchant_id, wanted)
     first, last = len(where.values) + 1, len(where.values) + 2
     rows = await connection.fetch(
@@ -138,12 +139,14 @@ async def stream(
 ) -> AsyncIterator[list[Line]]:
     """Every line that matches, oldest first, in pieces."""
     after, last = await read(lambda connection: _ends(connection, merchant_id, wanted))
+    size = _FIRST_PIECE
     while True:
-        rows = await read(lambda connection: _piece(connection, merchant_id, wanted, after, last))  # noqa: B023
+        rows = await read(lambda connection: _piece(connection, merchant_id, wanted, after, last, size))  # noqa: B023
         if rows:
             yield [_line(row) for row in rows]
-        if len(rows) < _PIECE:
+        if len(rows) < size:
             return
+        size = _PIECE
         after = rows[-1]["wallet_line"]
 
 
@@ -158,13 +161,13 @@ async def _last(connection: Conn, merchant_id: str) -> int:
     return int(await connection.fetchval("SELECT lines FROM wallets WHERE merchant_id = $1", merchant_id))
 
 
-async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int, last: int) -> list[Row]:
+async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int, last: int, size: int) -> list[Row]:
     where = _where(merchant_id, wanted)
     count = len(where.values)
     return await connection.fetch(
         f"""
         {_LINES} WHERE {where} AND m.wallet_line > ${count + 1} AND m.wallet_line <= ${count + 2}
-        ORDER BY m.wallet_line LIMIT {_PIECE}
+        ORDER BY m.wallet_line LIMIT {size:d}
         """,
         *where.values,
         after,
