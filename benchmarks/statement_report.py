@@ -11,9 +11,9 @@ from benchmarks.told import Told, changes
 HELP = "a wallet's statement and its export, for merchants of different sizes"
 ABOUT = """
 Pages of /v1/wallet/entries, by turns, for merchants of 100 thousand, 1 million and 10 million payments among 300 small
-ones (with --quick 1, 10 and 100 thousand), and the export as CSV, read for half a minute: how many lines come in a second,
-and what the process takes before and at most. With --data FOLDER the payments stay there for the next run, and `list`
-can use them too.
+ones (with --quick 1, 10 and 100 thousand), and the export as CSV, read for half a minute: how many lines come in a
+second, and what the process takes before and at most. With --data FOLDER the payments stay there for the next run, and
+`list` can use them too.
 """
 
 
