@@ -18,12 +18,11 @@ CELLS = {
     Kind.CORRECTION_CREDIT: 6,
     Kind.CORRECTION_DEBIT: 7,
 }
-LEAST = 200
 _MERCHANTS = 50
 _LINES = 2000
 
 
-async def count(tx: Tx, *, least: int = LEAST) -> bool:
+async def count(tx: Tx, *, least: int) -> bool:
     """Count for the merchants that are furthest behind. Whether more may be waiting."""
     behind = await _find_behind(tx, least=least)
     if not behind:
