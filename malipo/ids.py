@@ -4,6 +4,7 @@ The time leads so that indexes stay warm at one end, and so that a range of time
 transactions needs no index but the primary key. Secrets are not ids; they come from `secrets` where they are made.
 """
 
+import os
 import secrets
 from datetime import datetime
 from functools import lru_cache
@@ -19,6 +20,7 @@ _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 
 _TIME_CHARACTERS = 10  # 50 bits of milliseconds: enough until the year 37,648.
 _CHANCE_CHARACTERS = 16  # 80 bits.
+_DRAWS = 256  # at once
 _SUFFIX_TIME_CHARACTERS = 9  # 45 bits of milliseconds: enough until the year 3084.
 _SUFFIX_CHANCE_CHARACTERS = 7  # 35 bits.
 
@@ -34,9 +36,19 @@ def _base32(number: int, length: int) -> str:
     return "".join(reversed(pairs))[-length:]
 
 
+# Chance that was drawn and not used yet: to ask the system for each id would take longer than all the rest of minting.
+_drawn: list[str] = []
+os.register_at_fork(after_in_child=_drawn.clear)  # or parent and child would mint the same
+
+
 def _chance(length: int) -> str:
     """Five random bits a character: a byte has eight, and the three above are left out."""
-    return secrets.token_bytes(length).translate(_CHARACTERS).decode()
+    while True:
+        try:
+            return _drawn.pop()[:length]
+        except IndexError:
+            text = secrets.token_bytes(_DRAWS * _CHANCE_CHARACTERS).translate(_CHARACTERS).decode()
+            _drawn.extend(text[at : at + _CHANCE_CHARACTERS] for at in range(0, len(text), _CHANCE_CHARACTERS))
 
 
 def mint(prefix: str, now: datetime) -> str:

@@ -1,14 +1,23 @@
 """HTTP itself: uvicorn's, with our error shape for what is not HTTP, and bounds on what a stranger may send.
 
 Nothing here knows a route or a key: it is all that stands between a socket and the application.
+
+What nearly every request is, one packet with its whole body, goes a shorter way: the application begins when the body
+is there, no timer is set for what has come already, and the answer is one write (decision 21).
 """
 
 import asyncio
+from typing import Any
+from urllib.parse import unquote
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from malipo import clock, ids
 from malipo.api.errors import response
+
+# In a request's scope: its body, if all of it came with the head. Then nobody need wait for it.
+WHOLE_BODY = "malipo.body"
 
 # Beside its body a request has a head, chunk sizes and trailers.
 _MOST_BYTES_BESIDE_THE_BODY = 256 * 1024
@@ -20,12 +29,57 @@ _HEAD_SECONDS = 30
 _BROKEN_BODY = b"\xff"
 
 
+class _Cycle(RequestResponseCycle):
+    """One request and its answer. A short answer leaves in one write; uvicorn would send its head on its own."""
+
+    _start: dict[str, Any] | None = None  # what is held back until the body comes
+
+    async def send(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            if self._send_whole(start, message):
+                return
+            await super().send(start)  # type: ignore[arg-type]
+        await super().send(message)
+
+    def _send_whole(self, start: dict[str, Any], message: dict[str, Any]) -> bool:
+        """Whether this was all there is to say."""
+        body: bytes = message.get("body", b"")
+        headers = [*self.default_headers, *start["headers"]]
+        if (
+            message.get("more_body")
+            or self.disconnected
+            or self.flow.write_paused
+            or self.scope["method"] == "HEAD"
+            or (b"content-length", b"%d" % len(body)) not in headers
+        ):
+            return False
+        if not self.keep_alive:
+            headers.append((b"connection", b"close"))
+        head = STATUS_LINE[start["status"]] + b"".join([b"%b: %b\r\n" % header for header in headers])
+        assert head.count(b"\n") == head.count(b"\r") == len(headers) + 1, "a header is one line"
+        self.transport.write(b"%b\r\n%b" % (head, body))
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+        return True
+
+
 class Protocol(HttpToolsProtocol):
     _is_in_head = True
     _is_broken = False
     _bytes = 0
     _body_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
+    _idle_timer: asyncio.TimerHandle | None = None
+    _idle_since = 0.0
+    _not_begun: _Cycle | None = None  # its body may still come with its head
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -33,28 +87,74 @@ class Protocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._is_broken:
             return
-        if self._is_in_head:
-            self._wait_for_head()
         self._bytes += len(data)
         super().data_received(data)
+        if self._not_begun is not None:
+            self._begin()
+        if self._is_in_head and self._bytes:
+            self._wait_for_head()
         beside = self._bytes - self._body_bytes
         if beside > _MOST_BYTES_BESIDE_THE_BODY or self._body_bytes > _MOST_BODY_BYTES:
             self.send_400_response("The request is too large.")
 
-    def on_headers_complete(self) -> None:
-        self._is_in_head = False
-        self._stop_waiting()
-        super().on_headers_complete()
+    def on_message_begin(self) -> None:
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # What follows a body is no header, whatever it calls itself: a key there would pass by a proxy's eyes.
         if self._is_in_head:
             super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        self._stop_waiting()
+        version = self.parser.get_http_version()
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope: Any = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "method": self.parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": self.headers,
+        }
+        self.scope = scope
+        is_free = self.cycle is None or self.cycle.response_complete
+        self.cycle = _Cycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if is_free:
+            self._not_begun = self.cycle
+        else:
+            # It came before the one before it was answered.
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -64,6 +164,37 @@ class Protocol(HttpToolsProtocol):
         self._is_in_head = True
         self._bytes = self._body_bytes = 0
         super().on_message_complete()
+        if self._not_begun is not None:
+            scope: Any = self._not_begun.scope
+            scope[WHOLE_BODY] = bytes(self._not_begun.body)
+            self._begin()
+
+    def _begin(self) -> None:
+        assert self._not_begun is not None
+        cycle, self._not_begun = self._not_begun, None
+        self._start_asgi_task(cycle, self.app)
+
+    def on_response_complete(self) -> None:
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        # One timer for all the pauses of a connection, set anew only when it goes off too early.
+        self._idle_since = self.loop.time()
+        if self._idle_timer is None:
+            self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look_whether_idle)
+
+    def _look_whether_idle(self) -> None:
+        is_idle = self.cycle.response_complete and not self._bytes
+        ends = self._idle_since + self.timeout_keep_alive
+        if is_idle and ends <= self.loop.time():
+            self._hang_up()
+        else:
+            at = ends if is_idle else self.loop.time() + self.timeout_keep_alive
+            self._idle_timer = self.loop.call_at(at, self._look_whether_idle)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP. If a request is being answered, it gets its own answer, and then we hang up."""

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.errors import TooLarge, TooSlow
+from malipo.api.protocol import WHOLE_BODY
 from malipo.errors import Invalid
 
 _MOST_BYTES = 64 * 1024
@@ -46,6 +47,15 @@ async def object_of(request: Request) -> dict[str, Any]:
 
 
 async def body_of(request: Request) -> bytes:
+    whole: bytes | None = request.scope.get(WHOLE_BODY)
+    if whole is None:
+        return await _wait_for_body(request)
+    if len(whole) > _MOST_BYTES:
+        raise TooLarge(_TOO_LARGE)
+    return whole
+
+
+async def _wait_for_body(request: Request) -> bytes:
     body = bytearray()
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > _MOST_BYTES:

@@ -8,16 +8,17 @@ This file knows no table. SQL stands in the rooms' `store.py`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 import asyncpg
 
 from malipo import log
+from malipo.db.pool import Pool
 
-Conn = asyncpg.pool.PoolConnectionProxy
-Tx = asyncpg.pool.PoolConnectionProxy
+Conn = asyncpg.Connection
+Tx = asyncpg.Connection
 Row = asyncpg.Record
 
 Found = TypeVar("Found")
@@ -57,15 +58,15 @@ class Database:
         self._url = url
         self._size = size
         self._connect_seconds = connect_seconds
-        self._pool: asyncpg.Pool | None = None
+        self._pool: Pool | None = None
 
     async def open(self) -> None:
-        self._pool = await asyncpg.create_pool(
+        self._pool = Pool(self._connect, size=self._size)
+
+    async def _connect(self) -> Conn:
+        return await asyncpg.connect(
             self._url,
-            min_size=0,
-            max_size=self._size,
             timeout=self._connect_seconds,
-            reset=_keep_as_it_is,
             server_settings={
                 "application_name": "malipo",
                 "jit": "off",
@@ -96,28 +97,27 @@ class Database:
 
     @property
     def idle(self) -> int:
-        return self._pool.get_idle_size() if self._pool else 0
+        return self._pool.idle if self._pool else 0
 
     @property
     def in_use(self) -> int:
-        return self._pool.get_size() - self._pool.get_idle_size() if self._pool else 0
+        return self._pool.in_use if self._pool else 0
 
-    @asynccontextmanager
-    async def read(self) -> AsyncIterator[Conn]:
+    def read(self) -> "Use":
         """A connection on which each statement stands alone."""
-        with _meanings():
-            async with self._connection() as connection:
-                yield connection
+        return self._use(None)
 
-    @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Conn]:
+    def snapshot(self) -> "Use":
         """A connection whose statements all see the same moment, and cannot write."""
-        with _meanings():
-            async with (
-                self._connection() as connection,
-                _transaction(connection, isolation="repeatable_read", readonly=True),
-            ):
-                yield connection
+        return self._use("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;")
+
+    def begin(self) -> "Use":
+        """A transaction: committed when the block ends, rolled back if it raises."""
+        return self._use("BEGIN;")
+
+    def _use(self, beginning: str | None) -> "Use":
+        assert self._pool is not None
+        return Use(self._pool, self._connect_seconds, beginning)
 
     async def ask(
         self, query: Callable[[Conn], Awaitable[Found]], *, patience_seconds: float, is_snapshot: bool = False
@@ -137,75 +137,85 @@ class Database:
                 log.debug("database.away", reason=str(error))
                 await asyncio.sleep(_PAUSE_SECONDS)
 
-    @asynccontextmanager
-    async def begin(self) -> AsyncIterator[Tx]:
-        """A transaction: committed when the block ends, rolled back if it raises."""
-        committing = False
-        with _meanings(lambda: committing):
-            async with self._connection() as connection, _transaction(connection):
-                yield connection
-                committing = True
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Conn]:
-        assert self._pool is not None
-        connection = await self._pool.acquire(timeout=self._connect_seconds)
+class Use:
+    """A connection from the pool for as long as a block lasts, in a transaction or not.
+
+    Everything that is done passes here, so it is one object and not a nest of generators (decision 21).
+    """
+
+    __slots__ = ("_beginning", "_connect_seconds", "_connection", "_pool")
+
+    def __init__(self, pool: Pool, connect_seconds: float, beginning: str | None) -> None:
+        self._pool = pool
+        self._connect_seconds = connect_seconds
+        self._beginning = beginning
+        self._connection: Conn | None = None
+
+    async def __aenter__(self) -> Conn:
         try:
-            yield connection
-        except _GIVEN_UP:
-            # A server that hangs would hang the tidy way of giving the connection back too.
-            _cut(connection)
-            raise
-        finally:
-            await self._pool.release(connection)
+            self._connection = await self._pool.take(seconds=self._connect_seconds)
+            if self._beginning is not None:
+                await self._connection.execute(self._beginning)
+        except BaseException as error:
+            self._leave(error)
+            raise _meaning_of(error) from error
+        return self._connection
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        is_committing = error is None and self._beginning is not None
+        try:
+            try:
+                if is_committing:
+                    await self._commit()
+                elif self._beginning is not None and not isinstance(error, _GIVEN_UP):
+                    await self._on("ROLLBACK;")
+            except BaseException as worse:
+                error = worse
+                raise
+            finally:
+                self._leave(error)
+        except BaseException as worse:
+            raise _meaning_of(worse, in_doubt=is_committing) from worse
+        if error is not None and (meaning := _meaning_of(error)) is not error:
+            raise meaning from error
+
+    async def _commit(self) -> None:
+        done = await self._on("COMMIT;")
+        # A statement failed and nobody said so: the server then rolls back, whatever it is told.
+        assert done == "COMMIT", "a transaction that failed cannot be committed"
+
+    async def _on(self, statement: str) -> str:
+        assert self._connection is not None
+        return str(await self._connection.execute(statement))
+
+    def _leave(self, error: BaseException | None) -> None:
+        if self._connection is None:
+            return
+        if isinstance(error, _GIVEN_UP):
+            # A server that hangs would not hear a ROLLBACK either. Without us, it rolls back by itself.
+            self._connection.terminate()
+        self._pool.give_back(self._connection)
 
 
-@asynccontextmanager
-async def _transaction(connection: Conn, **options: Any) -> AsyncIterator[None]:
-    transaction = connection.transaction(**options)
-    await transaction.start()
-    try:
-        yield
-    except _GIVEN_UP:
-        # A server that hangs would not hear a ROLLBACK either. Without us, it rolls back by itself.
-        _cut(connection)
-        raise
-    except BaseException:
-        await transaction.rollback()
-        raise
-    else:
-        await transaction.commit()
-
-
-def _cut(connection: Conn) -> None:
-    with suppress(asyncpg.InterfaceError):  # It may be cut already.
-        connection.terminate()
-
-
-async def _keep_as_it_is(_: Any) -> None:
-    """Nothing we do changes a session, so nothing needs to be reset: that saves a round trip a use."""
-
-
-@contextmanager
-def _meanings(is_committing: Any = lambda: False) -> Iterator[None]:
-    """Turn what the driver raises into what it means."""
-    try:
-        yield
-    except asyncpg.PostgresError as error:
+def _meaning_of(error: BaseException, *, in_doubt: bool = False) -> BaseException:
+    """What the driver's error means; whatever is not the driver's is what it is."""
+    if isinstance(error, asyncpg.PostgresError):
         state = getattr(error, "sqlstate", None) or ""
         if state[:2] in _AWAY_CLASSES or state in _AWAY:
-            raise ConnectionLost(str(error), in_doubt=is_committing()) from error
+            return ConnectionLost(str(error), in_doubt=in_doubt)
         if state in _CONTENTION:
-            raise Contention(str(error)) from error
+            return Contention(str(error))
         if state[:2] in {"22", "23"}:
-            raise DataError(str(error), constraint=getattr(error, "constraint_name", None)) from error
-        raise
-    except asyncpg.InternalClientError as error:
-        # Neither a PostgresError nor an OSError: what the driver says when a server dies between two messages.
-        raise ConnectionLost(str(error), in_doubt=is_committing()) from error
-    except asyncpg.InterfaceError as error:
+            return DataError(str(error), constraint=getattr(error, "constraint_name", None))
+        return error
+    # The first is what the driver says when a server dies between two messages.
+    if isinstance(error, asyncpg.InternalClientError):
+        return ConnectionLost(str(error), in_doubt=in_doubt)
+    if isinstance(error, asyncpg.InterfaceError):
         if isinstance(error, ValueError):  # The driver's own DataError: a value that no column could hold.
-            raise DataError("a value does not fit its column", constraint=None) from error
-        raise ConnectionLost(str(error), in_doubt=is_committing()) from error
-    except (OSError, TimeoutError) as error:
-        raise ConnectionLost(str(error) or "no answer in time", in_doubt=is_committing()) from error
+            return DataError("a value does not fit its column", constraint=None)
+        return ConnectionLost(str(error), in_doubt=in_doubt)
+    if isinstance(error, OSError | TimeoutError):
+        return ConnectionLost(str(error) or "no answer in time", in_doubt=in_doubt)
+    return error

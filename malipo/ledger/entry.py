@@ -6,8 +6,9 @@ somewhere else (a network's float, the bank).
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
 
 
 class Account(StrEnum):
@@ -29,8 +30,7 @@ class Step(StrEnum):
     BOOKING = "booking"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     source: Account
     target: Account
     amount: int
@@ -48,8 +48,7 @@ class Move:
         return -self.amount if account is self.source else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Posting:
+class Posting(msgspec.Struct, frozen=True):
     """The moves of one step of one cause."""
 
     merchant_id: str
@@ -58,8 +57,7 @@ class Posting:
     moves: Sequence[Move]
 
 
-@dataclass(frozen=True, slots=True)
-class Wallet:
+class Wallet(msgspec.Struct, frozen=True):
     """A merchant's two stored balances, and how many lines its statement has."""
 
     merchant_id: str
@@ -73,13 +71,10 @@ class Wallet:
         return after.available >= 0 and after.in_flight >= 0
 
     def after(self, moves: Iterable[Move]) -> "Wallet":
-        wallet = self
+        available, in_flight, lines = self.available, self.in_flight, self.lines
         for move in moves:
             change = move.change_of(Account.WALLET)
-            wallet = replace(
-                wallet,
-                available=wallet.available + change,
-                in_flight=wallet.in_flight + move.change_of(Account.IN_FLIGHT),
-                lines=wallet.lines + (change != 0),
-            )
-        return wallet
+            available += change
+            in_flight += move.change_of(Account.IN_FLIGHT)
+            lines += change != 0
+        return Wallet(self.merchant_id, available, in_flight, lines)

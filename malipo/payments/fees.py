@@ -31,10 +31,11 @@ class Band:
 
 def fee_of(amount: int, bands: Iterable[Band]) -> int:
     """What this amount costs; an amount below every band costs nothing."""
-    fitting = [band for band in bands if band.from_amount <= amount]
-    if not fitting:
-        return 0
-    return max(fitting, key=lambda band: band.from_amount).fee(amount)
+    best: Band | None = None
+    for band in bands:
+        if band.from_amount <= amount and (best is None or band.from_amount > best.from_amount):
+            best = band
+    return 0 if best is None else best.fee(amount)
 
 
 def check(bands: Sequence[Band]) -> None:

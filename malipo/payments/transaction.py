@@ -22,7 +22,10 @@ class Status(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        return self in (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
+        return self in _FINAL
+
+
+_FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 
 
 class Cause(StrEnum):
