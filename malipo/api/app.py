@@ -64,6 +64,7 @@ class App:
             raise
         finally:
             exchange.note(self._service.metrics)
+            del scope[_EXCHANGE]  # They know each other, and would not be freed until somebody looks for such pairs.
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
