@@ -22,7 +22,7 @@ from benchmarks.systems import Postmaster, Running
 from malipo.limits.window import SPAN_MS, Window
 
 OFF, ON = "no limits", "limits"
-_STEP_MS = 200  # a window has a pair for every fifth of a second
+_STEP_MS = SPAN_MS // 100  # a window above 300 a minute has a pair for every hundredth of it
 _PER_MINUTE = 10_000_000  # more than any load can ask for
 
 

@@ -154,7 +154,12 @@ class Service:
                 timeout_seconds=settings.webhook_timeout_seconds,
             ),
             _wire=wire,
-            _admit=group("admit", Admit(limits=limits, clock=clock), min(patience, _READING_PATIENCE_SECONDS)),
+            _admit=group(
+                "admit",
+                Admit(limits=limits, clock=clock),
+                min(patience, _READING_PATIENCE_SECONDS),
+                needs_transaction=False,
+            ),
             _initiate=group("initiate", Initiate(clock=clock)),
             _cancel=group("cancel", Cancel(clock=clock)),
             _submit=group("submit", Submit(clock=clock)),

@@ -154,8 +154,8 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
 
 
 async def _key(tx: Tx, settings: Settings, merchant_id: str, remembered: str, now: datetime) -> str:
-    found = await keys.find_by_hashes(tx, [hash_of(remembered.encode())])
-    if any(key.merchant_id == merchant_id and key.is_good(now) for key in found.values()):
+    found = await keys.find_by_hashes(tx, [(hash_of(remembered.encode()), None)])
+    if any(each.key.merchant_id == merchant_id and each.key.is_good(now) for each in found.values()):
         return remembered
     key = await issue.create_key(
         tx,

@@ -62,9 +62,10 @@ class Group(Generic[_Ask, _Answer]):
         patience_seconds: float,
         lanes: int = 1,
         most: int = 256,
+        needs_transaction: bool = True,
         observe: Callable[[int, float], None] | None = None,
     ) -> None:
-        self._database = database
+        self._begin = database.begin if needs_transaction else database.read
         self._act = act
         self._patience = patience_seconds
         self._idle = lanes
@@ -160,7 +161,7 @@ class Group(Generic[_Ask, _Answer]):
         again = any(rider.in_doubt for rider in riders)
         has_acted = False
         try:
-            async with asyncio.timeout(seconds), self._database.begin() as tx:
+            async with asyncio.timeout(seconds), self._begin() as tx:
                 answers = await self._act(tx, [rider.ask for rider in riders], again=again)
                 assert len(answers) == len(riders), "an act answers everybody"
                 has_acted = True

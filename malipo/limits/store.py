@@ -1,49 +1,42 @@
-"""The windows' SQL. Windows are locked in one order, and time is the database's, so that a fleet agrees on it."""
+"""The windows' SQL. Nobody holds a window while they think: whoever writes says which version they have read, and is
+told if somebody else was quicker. They are read together with their keys (`merchants/store/keys.py`).
+"""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.limits.window import RateClass, Window
 
-_CLASSES = {each.value: each for each in RateClass}  # quicker than asking the enumeration
-
 Place = tuple[str, RateClass]  # a key's id and the class of its request
+Version = int  # of a row: the transaction that wrote it, which PostgreSQL keeps with every row as xmin
 
 
-async def lock(tx: Tx, places: Collection[Place]) -> tuple[int, dict[Place, Window]]:
-    """The time in milliseconds, read after the last lock was granted, and the windows, held until the commit.
+async def save(connection: Conn, windows: Mapping[Place, tuple[Version, Window]]) -> set[Place]:
+    """Write those windows that are still as they were read; which ones. Nobody waits for a disk because of it.
 
-    That commit need not be on disk before anybody is answered.
+    They are locked in one order, so that no two processes wait for each other.
     """
-    ordered = sorted(places)
-    rows = await tx.fetch(
+    ordered = sorted(windows)
+    rows = await connection.fetch(
         """
         WITH held AS MATERIALIZED (
-            SELECT key_id, class, admitted FROM rate_windows
-            WHERE (key_id, class) IN (SELECT * FROM unnest($1::text[], $2::text[]))
-            ORDER BY key_id, class FOR UPDATE
+            SELECT w.key_id, w.class, new.admitted
+            FROM rate_windows w JOIN unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])
+                 AS new (key_id, class, version, admitted) ON w.key_id = new.key_id AND w.class = new.class
+            WHERE w.xmin::text::bigint = new.version
+            ORDER BY w.key_id, w.class FOR UPDATE OF w
         )
-        SELECT key_id, class, admitted, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+        UPDATE rate_windows w SET admitted = held.admitted
         FROM held, set_config('synchronous_commit', 'off', true)
+        WHERE w.key_id = held.key_id AND w.class = held.class
+        RETURNING w.key_id, w.class
         """,
         [key_id for key_id, _ in ordered],
         [rate_class for _, rate_class in ordered],
+        [windows[place][0] for place in ordered],
+        [windows[place][1].packed() for place in ordered],
     )
-    windows = {(row[0], _CLASSES[row[1]]): Window.unpacked(row[2]) for row in rows}
-    return max((row[3] for row in rows), default=0), windows
-
-
-async def save(tx: Tx, windows: Mapping[Place, Window]) -> None:
-    await tx.execute(
-        """
-        UPDATE rate_windows SET admitted = new.admitted
-        FROM unnest($1::text[], $2::text[], $3::bytea[]) AS new (key_id, class, admitted)
-        WHERE rate_windows.key_id = new.key_id AND rate_windows.class = new.class
-        """,
-        [key_id for key_id, _ in windows],
-        [rate_class for _, rate_class in windows],
-        [window.packed() for window in windows.values()],
-    )
+    return {(row[0], RateClass(row[1])) for row in rows}
 
 
 async def open_windows(tx: Tx, key_id: str) -> None:

@@ -1,11 +1,11 @@
 """The arithmetic of a rate limit: no span of 60 seconds holds more than the limit.
 
 A window remembers when requests were let in, as pairs of a time and a count. Up to 300 pairs it is exact. Above a limit
-of 300 a minute, requests within the same fifth of a second are remembered as one pair at the time of its
-newest, which errs by at most that fifth, on the strict side.
+of 300 a minute, requests within the same hundredth of the minute are remembered as one pair at the time of its
+newest, which errs by at most those 0.6 seconds, on the strict side.
 
-Every request reads a window and writes it anew, and a busy one has 300 pairs. So it is kept small, and instead of the
-counts it has their running totals: nothing here looks at every pair.
+Every request reads a window and writes it anew. So it is kept small, and instead of the counts it has their running
+totals: nothing here looks at every pair.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import msgspec
 
 SPAN_MS = 60_000
 _PAIRS = 300
+_SLOT_MS = SPAN_MS // 100
 _NUMBER = "I"  # of four bytes
 _START_BYTES = 8
 _MOST = 2**31  # Before times or totals outgrow their four bytes, they begin anew.
@@ -76,7 +77,7 @@ class Window(msgspec.Struct, frozen=True):
         gone = max(bisect_right(self.times, now - SPAN_MS) - 1, 0)
         left = Window(self.start_ms, self.times[gone:], self.totals[gone:])
         admitted = min(asked, max(limit - (left.totals[-1] - left.totals[0]), 0))
-        slot_ms = 1 if limit <= _PAIRS else SPAN_MS // _PAIRS
+        slot_ms = 1 if limit <= _PAIRS else _SLOT_MS
         return admitted, left._with(admitted, self.start_ms + now, slot_ms) if admitted else left
 
     def _with(self, admitted: int, now_ms: int, slot_ms: int) -> Window:

@@ -6,18 +6,22 @@ last moments in a crash of the database lets a few requests more through, and no
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from malipo.clock import Clock
-from malipo.db import Tx
+from malipo.db import Conn, Contention
 from malipo.errors import Forbidden, Refusal, TooMany, Unauthorized
 from malipo.limits import store as windows
 from malipo.limits.window import RateClass, Standing, Window
 from malipo.merchants.keys import Address, KnownKey
 from malipo.merchants.store import keys
+
+# Whoever loses has met one who won, so a crowd of processes at one key gets through all the same.
+_MOST_TRIES = 50
 
 
 class RateLimited(TooMany):
@@ -45,55 +49,76 @@ class Admitted(msgspec.Struct, frozen=True):
 
 
 class Admit:
+    """Needs no transaction: windows are read, decided on and written, and again where somebody else was quicker."""
+
     def __init__(self, *, limits: Mapping[RateClass, int], clock: Clock) -> None:
         self._limits = limits
         self._clock = clock
 
-    async def __call__(self, tx: Tx, knocks: Sequence[Knock], /, *, again: bool) -> list[Admitted | Refusal]:
+    async def __call__(self, connection: Conn, knocks: Sequence[Knock], /, *, again: bool) -> list[Admitted | Refusal]:
+        answers: dict[int, Admitted | Refusal] = {}
+        for _ in range(_MOST_TRIES):
+            waiting = [place for place in range(len(knocks)) if place not in answers]
+            if not waiting:
+                return [answers[place] for place in range(len(knocks))]
+            given = await self._try(connection, [knocks[place] for place in waiting])
+            answers |= {place: answer for place, answer in zip(waiting, given, strict=True) if answer is not None}
+        raise Contention("others are always quicker")
+
+    async def _try(self, connection: Conn, knocks: Sequence[Knock]) -> list[Admitted | Refusal | None]:
+        """None for those whose window somebody else has written meanwhile."""
         now = self._clock()
-        known = await keys.find_by_hashes(tx, {knock.key_hash for knock in knocks})
-        turned_away = [_reason(known.get(knock.key_hash), knock.address, now) for knock in knocks]
-        let_in = [
-            (known[knock.key_hash], knock.rate_class)
-            for knock, refusal in zip(knocks, turned_away, strict=True)
-            if refusal is None
+        # A class without a limit has no window that we need.
+        wanted = [(knock.key_hash, knock.rate_class if self._limits[knock.rate_class] else None) for knock in knocks]
+        found = await keys.find_by_hashes(connection, set(wanted))
+        turned_away = [
+            _reason(found[want].key if want in found else None, knock.address, now)
+            for want, knock in zip(wanted, knocks, strict=True)
         ]
-        stale = sorted({key.id for key, _ in let_in if key.has_stale_use(now)})
+        let_in = [want for want, refusal in zip(wanted, turned_away, strict=True) if refusal is None]
+        stale = sorted({found[want].key.id for want in let_in if found[want].key.has_stale_use(now)})
         if stale:
-            # With the windows, the one thing that need not be on disk before we answer.
-            await tx.execute("SET LOCAL synchronous_commit = off")
-            await keys.touch(tx, stale, now=now)
-        answers = iter(await self._count(tx, let_in))
-        return [refusal if refusal is not None else next(answers) for refusal in turned_away]
+            await keys.touch(connection, stale, now=now)
+        count = await self._count(connection, found, Counter(want for want in let_in if want[1] is not None))
+        return [
+            refusal if refusal is not None else count.answer(want, found[want].key)
+            for want, refusal in zip(wanted, turned_away, strict=True)
+        ]
 
-    async def _count(self, tx: Tx, let_in: Sequence[tuple[KnownKey, RateClass]]) -> list[Admitted | Refusal]:
-        asked = Counter((key.id, rate_class) for key, rate_class in let_in if self._limits[rate_class])
-        passing: dict[windows.Place, int] = {}
-        standings: dict[windows.Place, Standing] = {}
-        if asked:
-            now_ms, held = await windows.lock(tx, asked)
-            after: dict[windows.Place, Window] = {}
-            for place, count in asked.items():
-                limit = self._limits[place[1]]
-                passing[place], after[place] = held[place].admit(count, limit=limit, now_ms=now_ms)
-                standings[place] = after[place].standing(limit=limit, now_ms=now_ms)
-            changed = {place: window for place, window in after.items() if passing[place]}
-            if changed:
-                await windows.save(tx, changed)
-        return [self._answer(key, (key.id, rate_class), passing, standings) for key, rate_class in let_in]
+    async def _count(self, connection: Conn, found: Mapping[keys.Wanted, keys.Found], asked: Counter[Any]) -> "_Count":
+        passing: dict[keys.Wanted, int] = {}
+        standings: dict[keys.Wanted, Standing] = {}
+        changed: dict[windows.Place, tuple[windows.Version, Window]] = {}
+        for want, number in asked.items():
+            rate_class, seen = want[1], found[want]
+            limit = self._limits[rate_class]
+            passing[want], after = seen.window.admit(number, limit=limit, now_ms=seen.now_ms)
+            standings[want] = after.standing(limit=limit, now_ms=seen.now_ms)
+            if passing[want]:
+                changed[seen.key.id, rate_class] = (seen.version, after)
+        saved = await windows.save(connection, changed) if changed else set()
+        return _Count(passing, standings, lost=changed.keys() - saved)
 
-    @staticmethod
-    def _answer(
-        key: KnownKey,
-        place: windows.Place,
-        passing: dict[windows.Place, int],
-        standings: dict[windows.Place, Standing],
-    ) -> Admitted | Refusal:
-        standing = standings.get(place)
+
+class _Count:
+    """How many may pass, of each key and class, and what they are told."""
+
+    def __init__(
+        self, passing: dict[keys.Wanted, int], standings: dict[keys.Wanted, Standing], *, lost: Set[windows.Place]
+    ) -> None:
+        self._passing = passing
+        self._standings = standings
+        self._lost = lost
+
+    def answer(self, want: keys.Wanted, key: KnownKey) -> Admitted | Refusal | None:
+        """To the next who asks for this."""
+        standing = self._standings.get(want)
         if standing is not None:
-            if not passing[place]:
+            if (key.id, want[1]) in self._lost:
+                return None
+            if not self._passing[want]:
                 return RateLimited(standing)
-            passing[place] -= 1
+            self._passing[want] -= 1
         return Admitted(key.id, key.merchant_id, key.permissions, standing)
 
 

@@ -18,7 +18,8 @@ from malipo.db import Database
 from malipo.limits import store as windows
 from malipo.limits.window import RateClass
 from malipo.merchants import issue, onboard
-from malipo.merchants.keys import Environment, NewKey, Permission
+from malipo.merchants.keys import Environment, NewKey, Permission, hash_of
+from malipo.merchants.store import keys
 from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
 from tests.api.wire import exchange, request
 from tests.conftest import COLLECTION, NO_LIMITS, NOBODY, PAYOUT, Answer, Client, Merchant, Running, until_ready
@@ -412,12 +413,10 @@ async def test_refused_requests_do_not_count_and_retry_after_is_true(
 
     async def age(seconds: int) -> None:
         async with database.begin() as tx:
-            key_id = await tx.fetchval("SELECT id FROM api_keys WHERE merchant_id = $1", merchant.id)
-            _, held = await windows.lock(tx, [(key_id, RateClass.LIST)])
-            older = {
-                place: replace(window, start_ms=window.start_ms - seconds * 1000) for place, window in held.items()
-            }
-            await windows.save(tx, older)
+            want = (hash_of(merchant.key.encode()), RateClass.LIST)
+            found = (await keys.find_by_hashes(tx, [want]))[want]
+            older = replace(found.window, start_ms=found.window.start_ms - seconds * 1000)
+            await windows.save(tx, {(found.key.id, RateClass.LIST): (found.version, older)})
 
     for _ in range(limit):
         assert (await limited("GET", "/v1/payments")).status == 200

@@ -1,33 +1,86 @@
-"""Windows in the database: what is counted is there for everybody, and nobody waits for a disk because of it."""
+"""Windows in the database: what is counted is there for everybody, once, and nobody waits for a disk because of it."""
 
-from malipo.db import Database
+import asyncio
+
+from malipo import clock
+from malipo.db import Conn, Database
 from malipo.limits import store
 from malipo.limits.window import RateClass, Window
+from malipo.merchants.keys import hash_of
+from malipo.merchants.store import keys
+from malipo.merchants.store.keys import Found
 from tests.conftest import Merchant
+
+
+async def _read(connection: Conn, merchant: Merchant, rate_class: RateClass = RateClass.CREATE) -> Found:
+    want = (hash_of(merchant.key.encode()), rate_class)
+    return (await keys.find_by_hashes(connection, [want]))[want]
 
 
 async def test_what_is_saved_is_what_the_next_one_finds_and_no_other_class_has_it(
     database: Database, merchant: Merchant
 ) -> None:
-    async with database.begin() as tx:
-        key_id = str(await tx.fetchval("SELECT id FROM api_keys WHERE merchant_id = $1", merchant.id))
-        places = [(key_id, rate_class) for rate_class in RateClass]
-        now_ms, held = await store.lock(tx, places)
-        assert held == dict.fromkeys(places, Window())
-        _, after = held[places[0]].admit(3, limit=100, now_ms=now_ms)
-        await store.save(tx, {places[0]: after})
-    async with database.begin() as tx:
-        later_ms, held = await store.lock(tx, places)
+    async with database.read() as connection:
+        before = await _read(connection, merchant)
+        assert before.window == Window()
+        _, after = before.window.admit(3, limit=100, now_ms=before.now_ms)
+        place = (before.key.id, RateClass.CREATE)
+        assert await store.save(connection, {place: (before.version, after)}) == {place}
+        found = {rate_class: await _read(connection, merchant, rate_class) for rate_class in RateClass}
 
-    assert later_ms > now_ms
-    assert held == dict.fromkeys(places, Window()) | {places[0]: after}
-    assert after.pairs == [(now_ms, 3)]
+    assert all(each.now_ms >= before.now_ms for each in found.values())
+    assert {rate_class: each.window for rate_class, each in found.items()} == dict.fromkeys(RateClass, Window()) | {
+        RateClass.CREATE: after
+    }
+    assert after.pairs == [(before.now_ms, 3)]
+
+
+async def test_whoever_has_read_an_older_window_writes_nothing(database: Database, merchant: Merchant) -> None:
+    async with database.read() as connection:
+        first, second = await _read(connection, merchant), await _read(connection, merchant)
+        place = (first.key.id, RateClass.CREATE)
+        _, one = first.window.admit(1, limit=100, now_ms=first.now_ms)
+        _, two = second.window.admit(2, limit=100, now_ms=second.now_ms)
+        assert await store.save(connection, {place: (first.version, one)}) == {place}
+        assert await store.save(connection, {place: (second.version, two)}) == set()
+        assert (await _read(connection, merchant)).window == one
+
+
+async def test_whoever_waits_for_another_writer_sees_that_they_came_too_late(
+    database: Database, merchant: Merchant
+) -> None:
+    async with database.read() as connection:
+        read = await _read(connection, merchant)
+        place = (read.key.id, RateClass.CREATE)
+        _, after = read.window.admit(1, limit=100, now_ms=read.now_ms)
+        async with database.begin() as other:
+            assert await store.save(other, {place: (read.version, after)}) == {place}
+            late = asyncio.create_task(store.save(connection, {place: (read.version, after)}))
+            await asyncio.sleep(0.1)
+            assert not late.done()
+        assert await late == set()
+
+
+async def test_of_many_windows_those_are_written_that_nobody_else_has(database: Database, merchant: Merchant) -> None:
+    async with database.read() as connection:
+        found = {rate_class: await _read(connection, merchant, rate_class) for rate_class in RateClass}
+        after = {
+            (each.key.id, rate_class): (each.version, each.window.admit(1, limit=100, now_ms=each.now_ms)[1])
+            for rate_class, each in found.items()
+        }
+        taken = (found[RateClass.LIST].key.id, RateClass.LIST)
+        assert await store.save(connection, {taken: after[taken]}) == {taken}
+        assert await store.save(connection, after) == after.keys() - {taken}
 
 
 async def test_counting_waits_for_no_disk_and_the_next_commit_does(database: Database, merchant: Merchant) -> None:
+    async with database.begin() as tx:
+        read = await _read(tx, merchant)
+        _, after = read.window.admit(1, limit=100, now_ms=read.now_ms)
+        await store.save(tx, {(read.key.id, RateClass.CREATE): (read.version, after)})
+        assert await tx.fetchval("SHOW synchronous_commit") == "off"
+    async with database.begin() as tx:
+        await keys.touch(tx, [read.key.id], now=clock.now())
+        assert await tx.fetchval("SHOW synchronous_commit") == "off"
     async with database.read() as connection:
-        async with connection.transaction():
-            key_id = str(await connection.fetchval("SELECT id FROM api_keys WHERE merchant_id = $1", merchant.id))
-            await store.lock(connection, [(key_id, RateClass.CREATE)])
-            assert await connection.fetchval("SHOW synchronous_commit") == "off"
         assert await connection.fetchval("SHOW synchronous_commit") == "on"

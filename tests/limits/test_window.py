@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from malipo.limits.window import SPAN_MS, Standing, Window
 
 START_MS = 1_763_000_000_000
-SLOT_MS = 200  # what a window above 300 a minute may err by, on the strict side
+SLOT_MS = 600  # what a window above 300 a minute may err by, on the strict side
 
 EXACT_LIMITS = st.integers(1, 300)
 LARGE_LIMITS = st.integers(301, 2_000)
@@ -68,7 +68,7 @@ def test_an_empty_window_lets_the_limit_through_and_no_more() -> None:
     assert window.standing(limit=3, now_ms=START_MS) == Standing(3, 0, 60)
 
 
-def test_above_300_a_minute_a_fifth_of_a_second_counts_from_its_newest_request() -> None:
+def test_above_300_a_minute_a_hundredth_of_it_counts_from_its_newest_request() -> None:
     told = Story(400)
     told.arrive(0, 1)
     told.arrive(150, 399)
@@ -103,7 +103,7 @@ def test_up_to_300_a_minute_it_lets_in_exactly_as_many_as_there_is_room_for(
 
 
 @given(arrivals(LARGE_LIMITS))
-def test_above_300_a_minute_it_is_strict_by_a_fifth_of_a_second_at_most(
+def test_above_300_a_minute_it_is_strict_by_a_hundredth_of_it_at_most(
     story: tuple[int, list[tuple[int, int]]],
 ) -> None:
     limit, requests = story

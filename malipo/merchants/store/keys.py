@@ -2,8 +2,11 @@
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from malipo.db import Conn, Row, Tx
+from malipo.limits.store import Version
+from malipo.limits.window import RateClass, Window
 from malipo.merchants.keys import Environment, KnownKey, NewKey, StoredKey, hash_of
 
 _COLUMNS = """
@@ -32,30 +35,48 @@ async def insert(tx: Tx, key: NewKey) -> None:
     )
 
 
-async def find_by_hashes(tx: Tx, hashes: Collection[bytes]) -> dict[bytes, KnownKey]:
-    """The keys that have these hashes, with what their merchants are."""
-    rows = await tx.fetch(
+Wanted = tuple[bytes, RateClass | None]  # a key's hash, and the class whose window is needed
+
+
+class Found(NamedTuple):
+    """A key with what its merchant is, the window of one class of its requests, and the time in milliseconds."""
+
+    key: KnownKey
+    window: Window
+    version: Version
+    now_ms: int
+
+
+async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[Wanted, Found]:
+    """The keys that have these hashes, each with the window of this class, if any."""
+    rows = await connection.fetch(
         """
-        SELECT k.hash, k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at,
+        SELECT wanted.hash, wanted.class, w.admitted, w.xmin::text::bigint,
+               (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+               k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at,
                k.last_used_at
-        FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
-        WHERE k.hash = ANY($1)
+        FROM unnest($1::bytea[], $2::text[]) AS wanted (hash, class)
+        JOIN api_keys k ON k.hash = wanted.hash
+        JOIN merchants m ON m.id = k.merchant_id
+        LEFT JOIN rate_windows w ON w.key_id = k.id AND w.class = wanted.class
         """,
-        list(hashes),
+        [hash_ for hash_, _ in wanted],
+        [rate_class for _, rate_class in wanted],
     )
-    return {
-        row["hash"]: KnownKey(
-            id=row["id"],
-            merchant_id=row["merchant_id"],
-            merchant_is_active=row["is_active"],
-            permissions=frozenset(row["permissions"]),
-            ip_allowlist=row["ip_allowlist"],
-            expires_at=row["expires_at"],
-            revoked_at=row["revoked_at"],
-            last_used_at=row["last_used_at"],
-        )
-        for row in rows
-    }
+    return {(row[0], row[1]): Found(_known(row), Window.unpacked(row[2] or b""), row[3] or 0, row[4]) for row in rows}
+
+
+def _known(row: Row) -> KnownKey:
+    return KnownKey(
+        id=row["id"],
+        merchant_id=row["merchant_id"],
+        merchant_is_active=row["is_active"],
+        permissions=frozenset(row["permissions"]),
+        ip_allowlist=row["ip_allowlist"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+        last_used_at=row["last_used_at"],
+    )
 
 
 async def find_all(connection: Conn, merchant_id: str) -> list[StoredKey]:
@@ -102,11 +123,15 @@ def _stored(row: Row) -> StoredKey:
     )
 
 
-async def touch(tx: Tx, key_ids: Sequence[str], *, now: datetime) -> None:
-    """Note that these keys were used. Whoever finds a row taken leaves it: the other notes the same moment."""
-    await tx.execute(
+async def touch(connection: Conn, key_ids: Sequence[str], *, now: datetime) -> None:
+    """Note that these keys were used. Whoever finds a row taken leaves it: the other notes the same moment.
+
+    It need not be on disk before anybody is answered.
+    """
+    await connection.execute(
         """
         UPDATE api_keys SET last_used_at = $2
+        FROM set_config('synchronous_commit', 'off', true)
         WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED)
         """,
         key_ids,
