@@ -12,31 +12,33 @@ Version = int  # of a row: the transaction that wrote it, which PostgreSQL keeps
 
 
 async def save(connection: Conn, windows: Mapping[Place, tuple[Version, Window]]) -> set[Place]:
-    """Write those windows that are still as they were read; which ones. Nobody waits for a disk because of it.
+    """Write the windows that are still as they were read; those that are not. Nobody waits for a disk because of it.
 
     They are locked in one order, so that no two processes wait for each other.
     """
     ordered = sorted(windows)
-    rows = await connection.fetch(
+    lost = await connection.fetch(
         """
-        WITH held AS MATERIALIZED (
-            SELECT w.key_id, w.class, new.admitted
-            FROM rate_windows w JOIN unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])
-                 AS new (key_id, class, version, admitted) ON w.key_id = new.key_id AND w.class = new.class
+        WITH new AS MATERIALIZED (
+            SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])
+                AS new (key_id, class, version, admitted)
+        ), held AS MATERIALIZED (
+            SELECT w.key_id, w.class, new.admitted FROM rate_windows w JOIN new USING (key_id, class)
             WHERE w.xmin::text::bigint = new.version
             ORDER BY w.key_id, w.class FOR UPDATE OF w
+        ), saved AS (
+            UPDATE rate_windows w SET admitted = held.admitted
+            FROM held, set_config('synchronous_commit', 'off', true)
+            WHERE w.key_id = held.key_id AND w.class = held.class
         )
-        UPDATE rate_windows w SET admitted = held.admitted
-        FROM held, set_config('synchronous_commit', 'off', true)
-        WHERE w.key_id = held.key_id AND w.class = held.class
-        RETURNING w.key_id, w.class
+        SELECT key_id, class FROM new EXCEPT SELECT key_id, class FROM held
         """,
         [key_id for key_id, _ in ordered],
         [rate_class for _, rate_class in ordered],
         [windows[place][0] for place in ordered],
         [windows[place][1].packed() for place in ordered],
     )
-    return {(row[0], RateClass(row[1])) for row in rows}
+    return {(row[0], RateClass(row[1])) for row in lost}
 
 
 async def open_windows(tx: Tx, key_id: str) -> None:

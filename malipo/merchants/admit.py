@@ -96,8 +96,8 @@ class Admit:
             standings[want] = after.standing(limit=limit, now_ms=seen.now_ms)
             if passing[want]:
                 changed[seen.key.id, rate_class] = (seen.version, after)
-        saved = await windows.save(connection, changed) if changed else set()
-        return _Count(passing, standings, lost=changed.keys() - saved)
+        lost = await windows.save(connection, changed) if changed else set()
+        return _Count(passing, standings, lost=lost)
 
 
 class _Count:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+import msgspec
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_PER_MERCHANT = 20
 
@@ -69,8 +71,7 @@ class StoredKey:
     last_used_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownKey:
+class KnownKey(msgspec.Struct, frozen=True):
     """What we remember of a key, and of the merchant it speaks for."""
 
     id: str

@@ -25,7 +25,7 @@ async def test_what_is_saved_is_what_the_next_one_finds_and_no_other_class_has_i
         assert before.window == Window()
         _, after = before.window.admit(3, limit=100, now_ms=before.now_ms)
         place = (before.key.id, RateClass.CREATE)
-        assert await store.save(connection, {place: (before.version, after)}) == {place}
+        assert await store.save(connection, {place: (before.version, after)}) == set()
         found = {rate_class: await _read(connection, merchant, rate_class) for rate_class in RateClass}
 
     assert all(each.now_ms >= before.now_ms for each in found.values())
@@ -41,8 +41,8 @@ async def test_whoever_has_read_an_older_window_writes_nothing(database: Databas
         place = (first.key.id, RateClass.CREATE)
         _, one = first.window.admit(1, limit=100, now_ms=first.now_ms)
         _, two = second.window.admit(2, limit=100, now_ms=second.now_ms)
-        assert await store.save(connection, {place: (first.version, one)}) == {place}
-        assert await store.save(connection, {place: (second.version, two)}) == set()
+        assert await store.save(connection, {place: (first.version, one)}) == set()
+        assert await store.save(connection, {place: (second.version, two)}) == {place}
         assert (await _read(connection, merchant)).window == one
 
 
@@ -54,11 +54,11 @@ async def test_whoever_waits_for_another_writer_sees_that_they_came_too_late(
         place = (read.key.id, RateClass.CREATE)
         _, after = read.window.admit(1, limit=100, now_ms=read.now_ms)
         async with database.begin() as other:
-            assert await store.save(other, {place: (read.version, after)}) == {place}
+            assert await store.save(other, {place: (read.version, after)}) == set()
             late = asyncio.create_task(store.save(connection, {place: (read.version, after)}))
             await asyncio.sleep(0.1)
             assert not late.done()
-        assert await late == set()
+        assert await late == {place}
 
 
 async def test_of_many_windows_those_are_written_that_nobody_else_has(database: Database, merchant: Merchant) -> None:
@@ -69,8 +69,10 @@ async def test_of_many_windows_those_are_written_that_nobody_else_has(database: 
             for rate_class, each in found.items()
         }
         taken = (found[RateClass.LIST].key.id, RateClass.LIST)
-        assert await store.save(connection, {taken: after[taken]}) == {taken}
-        assert await store.save(connection, after) == after.keys() - {taken}
+        assert await store.save(connection, {taken: after[taken]}) == set()
+        assert await store.save(connection, after) == {taken}
+        rest = [await _read(connection, merchant, rate_class) for rate_class in RateClass]
+        assert all(len(each.window.pairs) == 1 for each in rest)
 
 
 async def test_counting_waits_for_no_disk_and_the_next_commit_does(database: Database, merchant: Merchant) -> None:
