@@ -3,7 +3,7 @@
 Nothing here knows a route or a key: it is all that stands between a socket and the application.
 
 What nearly every request is, one packet with its whole body, goes a shorter way: the application begins when the body
-is there, no timer is set for what has come already, and the answer is one write (decision 21).
+is there, and no timer is set for what has come already (decision 21). How answers leave is in `answering.py`.
 """
 
 import asyncio
@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from malipo import clock, ids
+from malipo.api.answering import Cycle, Outgoing
 from malipo.api.errors import response
 
 # In a request's scope: its body, if all of it came with the head. Then nobody need wait for it.
@@ -29,48 +30,6 @@ _HEAD_SECONDS = 30
 _BROKEN_BODY = b"\xff"
 
 
-class _Cycle(RequestResponseCycle):
-    """One request and its answer. A short answer leaves in one write; uvicorn would send its head on its own."""
-
-    _start: dict[str, Any] | None = None  # what is held back until the body comes
-
-    async def send(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
-            self._start = message
-            return
-        start, self._start = self._start, None
-        if start is not None:
-            if self._send_whole(start, message):
-                return
-            await super().send(start)  # type: ignore[arg-type]
-        await super().send(message)
-
-    def _send_whole(self, start: dict[str, Any], message: dict[str, Any]) -> bool:
-        """Whether this was all there is to say."""
-        body: bytes = message.get("body", b"")
-        headers = [*self.default_headers, *start["headers"]]
-        if (
-            message.get("more_body")
-            or self.disconnected
-            or self.flow.write_paused
-            or self.scope["method"] == "HEAD"
-            or (b"content-length", b"%d" % len(body)) not in headers
-        ):
-            return False
-        if not self.keep_alive:
-            headers.append((b"connection", b"close"))
-        head = STATUS_LINE[start["status"]] + b"".join([b"%b: %b\r\n" % header for header in headers])
-        assert head.count(b"\n") == head.count(b"\r") == len(headers) + 1, "a header is one line"
-        self.transport.write(b"%b\r\n%b" % (head, body))
-        self.response_started = self.response_complete = True
-        self.waiting_for_100_continue = False
-        self.message_event.set()
-        if not self.keep_alive:
-            self.transport.close()
-        self.on_response()
-        return True
-
-
 class Protocol(HttpToolsProtocol):
     _is_in_head = True
     _is_broken = False
@@ -79,10 +38,11 @@ class Protocol(HttpToolsProtocol):
     _head_timer: asyncio.TimerHandle | None = None
     _idle_timer: asyncio.TimerHandle | None = None
     _idle_since = 0.0
-    _not_begun: _Cycle | None = None  # its body may still come with its head
+    _not_begun: Cycle | None = None  # its body may still come with its head
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._outgoing = Outgoing.of(self.loop)
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -136,7 +96,7 @@ class Protocol(HttpToolsProtocol):
         }
         self.scope = scope
         is_free = self.cycle is None or self.cycle.response_complete
-        self.cycle = _Cycle(
+        self.cycle = cycle = Cycle(
             scope=scope,
             transport=self.transport,
             flow=self.flow,
@@ -149,12 +109,13 @@ class Protocol(HttpToolsProtocol):
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
+        cycle.outgoing = self._outgoing
         if is_free:
-            self._not_begun = self.cycle
+            self._not_begun = cycle
         else:
             # It came before the one before it was answered.
             self.flow.pause_reading()
-            self.pipeline.appendleft((self.cycle, self.app))
+            self.pipeline.appendleft((cycle, self._answer))
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -172,7 +133,14 @@ class Protocol(HttpToolsProtocol):
     def _begin(self) -> None:
         assert self._not_begun is not None
         cycle, self._not_begun = self._not_begun, None
-        self._start_asgi_task(cycle, self.app)
+        self._start_asgi_task(cycle, self._answer)
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await self.app(scope, receive, send)
+        except BaseException:
+            self._outgoing.leave()  # uvicorn is about to hang up.
+            raise
 
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
@@ -212,7 +180,12 @@ class Protocol(HttpToolsProtocol):
             cycle.more_body = False
             cycle.message_event.set()
 
+    def shutdown(self) -> None:
+        self._outgoing.leave()
+        super().shutdown()
+
     def _refuse(self) -> None:
+        self._outgoing.leave()  # What was answered before comes before.
         answer = response(400, "bad_request", "The request is not valid HTTP.")
         answer.headers["X-Request-Id"] = ids.mint("req_", clock.now())
         head = [b"HTTP/1.1 400 Bad Request\r\n"]
@@ -231,5 +204,6 @@ class Protocol(HttpToolsProtocol):
 
     def _hang_up(self) -> None:
         self._head_timer = None
+        self._outgoing.leave()
         if not self.transport.is_closing():
             self.transport.close()
