@@ -3,11 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from malipo.db import Tx
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction, Type
 
 ClaimKey = tuple[str, Type, str]  # a merchant's id, the route, the idempotency key
+
+_encode = msgspec.json.Encoder().encode
 
 
 class Claim(NamedTuple):
@@ -19,17 +23,19 @@ class Claim(NamedTuple):
 
 async def insert(tx: Tx, claims: Mapping[ClaimKey, Claim]) -> set[ClaimKey]:
     """Those of these idempotency keys that nobody had used. Whoever is using one just now is waited for."""
-    ordered = sorted(claims.items())
     rows = await tx.fetch(
         """
         INSERT INTO idempotency_keys (merchant_id, route, key, fingerprint, transaction_id)
-        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[])
+        SELECT claim ->> 0, claim ->> 1, claim ->> 2, decode(claim ->> 3, 'base64'), claim ->> 4
+        FROM json_array_elements($1) AS claim
         ON CONFLICT DO NOTHING
-        RETURNING merchant_id, route, key
+        RETURNING transaction_id
         """,
-        *_columns_of(ordered),
+        # In one order, so that no two commits wait for each other.
+        _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode(),
     )
-    return {(row["merchant_id"], Type(row["route"]), row["key"]) for row in rows}
+    won = {row["transaction_id"] for row in rows}
+    return {key for key, claim in claims.items() if claim.transaction_id in won}
 
 
 async def find(tx: Tx, keys: Collection[ClaimKey]) -> dict[ClaimKey, tuple[Claim, Transaction]]:

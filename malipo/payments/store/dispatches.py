@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import msgspec
+
 from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
 from malipo.networks.contract import Channel, FailureCode, Type
@@ -15,6 +17,8 @@ from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
 
 NetworkKey = tuple[Channel, str]
+
+_encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
     d.route, d.next_act, d.sends, d.asks, d.not_founds, d.is_acknowledged, d.sent_at, d.is_hinted, d.hint,
@@ -188,6 +192,15 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
     return {(each.channel, each.network_key): Subject(each, there.get(key)) for key, each in found.items()}
 
 
+class _Decided(msgspec.Struct, frozen=True):
+    """A dispatch as it is written, and in how many seconds it is next due."""
+
+    merchant_id: str
+    transaction_id: str
+    dispatch: Dispatch
+    seconds: float | None
+
+
 async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) -> None:
     """Write where we stand, and in how many seconds it is next due (None: as it was)."""
     if not decided:
@@ -195,28 +208,17 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
     await tx.execute(
         """
         UPDATE dispatches d
-        SET route = new.route, next_act = new.next_act, sends = new.sends, asks = new.asks,
-            not_founds = new.not_founds, is_acknowledged = new.is_acknowledged, is_hinted = new.is_hinted,
-            sent_at = new.sent_at, hint = new.hint, attention = new.attention,
+        SET route = said.route, next_act = said.next_act, sends = said.sends, asks = said.asks,
+            not_founds = said.not_founds, is_acknowledged = said.is_acknowledged, is_hinted = said.is_hinted,
+            sent_at = said.sent_at, hint = said.hint, attention = said.attention,
             due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
-        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::int[], $7::int[],
-                    $8::boolean[], $9::boolean[], $10::timestamptz[], $11::text[], $12::text[], $13::float8[])
-             AS new (merchant_id, transaction_id, route, next_act, sends, asks, not_founds, is_acknowledged,
-                     is_hinted, sent_at, hint, attention, seconds)
+        FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
+             json_to_record(new.dispatch) AS said (
+                 route text, next_act text, sends smallint, asks int, not_founds int, is_acknowledged boolean,
+                 is_hinted boolean, sent_at timestamptz, hint text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
-        *_columns([key for key, _, _ in decided]),
-        [each.route for _, each, _ in decided],
-        [each.next_act for _, each, _ in decided],
-        [each.sends for _, each, _ in decided],
-        [each.asks for _, each, _ in decided],
-        [each.not_founds for _, each, _ in decided],
-        [each.is_acknowledged for _, each, _ in decided],
-        [each.is_hinted for _, each, _ in decided],
-        [each.sent_at for _, each, _ in decided],
-        [each.hint for _, each, _ in decided],
-        [each.attention for _, each, _ in decided],
-        [seconds for _, _, seconds in decided],
+        _encode([_Decided(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
     )
 
 

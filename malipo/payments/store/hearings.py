@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.db import Conn, Tx
 from malipo.payments.pursuit import Act
 
 _MOST_CHARACTERS = 200
+
+_encode = msgspec.json.Encoder().encode
 
 
 class Hearing(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,19 +33,15 @@ async def insert(tx: Tx, hearings: Sequence[Hearing]) -> set[str]:
     rows = await tx.fetch(
         """
         INSERT INTO hearings (merchant_id, transaction_id, id, at, route, act, verdict, code, detail)
-        SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::text[], $6::text[],
-                             $7::text[], $8::text[], $9::text[])
+        SELECT merchant_id, transaction_id, id, at, route, act, verdict, code, detail
+        FROM json_to_recordset($1) AS new (
+            merchant_id text, transaction_id text, id text, at timestamptz, route text, act text, verdict text,
+            code text, detail text)
         ON CONFLICT DO NOTHING RETURNING id
         """,
-        [each.merchant_id for each in hearings],
-        [each.transaction_id for each in hearings],
-        [each.id for each in hearings],
-        [each.at for each in hearings],
-        [each.route for each in hearings],
-        [each.act for each in hearings],
-        [each.verdict for each in hearings],
-        [_storable(each.code) for each in hearings],
-        [_storable(each.detail) for each in hearings],
+        _encode(
+            [replace(each, code=_storable(each.code), detail=_storable(each.detail)) for each in hearings]
+        ).decode(),
     )
     return {row["id"] for row in rows}
 

@@ -1,6 +1,7 @@
 """Transactions. Only `record.py` may call what writes here."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -20,13 +21,34 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
+# Found by name, which is quicker than to ask the enumeration.
+_TYPES = {each.value: each for each in Type}
+_CHANNELS = {each.value: each for each in Channel}
+_STATUSES = {each.value: each for each in Status}
+
+
 def transaction_of(row: Row) -> Transaction:
-    fields = {name: value for name, value in row.items() if name in Transaction.__struct_fields__}
-    fields["type"] = Type(fields["type"])
-    fields["channel"] = Channel(fields["channel"])
-    fields["status"] = Status(fields["status"])
-    fields["metadata"] = _decode(fields["metadata"])
-    return Transaction(**fields)
+    return Transaction(
+        merchant_id=row["merchant_id"],
+        id=row["id"],
+        reference=row["reference"],
+        network_key=row["network_key"],
+        type=_TYPES[row["type"]],
+        channel=_CHANNELS[row["channel"]],
+        status=_STATUSES[row["status"]],
+        amount=row["amount"],
+        fee=row["fee"],
+        phone=row["phone"],
+        name=row["name"],
+        description=row["description"],
+        metadata=_decode(row["metadata"]),
+        created_at=row["created_at"],
+        provider_reference=row["provider_reference"],
+        failure_code=row["failure_code"],
+        failure_reason=row["failure_reason"],
+        processing_at=row["processing_at"],
+        ended_at=row["ended_at"],
+    )
 
 
 async def insert(tx: Tx, transactions: Sequence[Transaction]) -> set[str]:
@@ -70,29 +92,48 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
     return {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
 
 
+class _Reached(msgspec.Struct, frozen=True):
+    """A transaction as it is written when it has moved on."""
+
+    merchant_id: str
+    id: str
+    expected: Status
+    status: Status
+    provider_reference: str | None
+    failure_code: str | None
+    failure_reason: str | None
+    processing_at: datetime | None
+    ended_at: datetime | None
+
+
 async def update(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> set[str]:
     """Write each transaction if its status is still the one that was expected; the ids of those that were."""
+    reached = [
+        _Reached(
+            each.merchant_id,
+            each.id,
+            expected,
+            each.status,
+            each.provider_reference,
+            each.failure_code,
+            each.failure_reason,
+            each.processing_at,
+            each.ended_at,
+        )
+        for expected, each in steps
+    ]
     rows = await tx.fetch(
         """
         UPDATE transactions t
         SET status = new.status, provider_reference = new.provider_reference, failure_code = new.failure_code,
             failure_reason = new.failure_reason, processing_at = new.processing_at, ended_at = new.ended_at
-        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-                    $8::timestamptz[], $9::timestamptz[])
-             AS new (merchant_id, id, expected, status, provider_reference, failure_code, failure_reason,
-                     processing_at, ended_at)
+        FROM json_to_recordset($1) AS new (
+            merchant_id text, id text, expected text, status text, provider_reference text, failure_code text,
+            failure_reason text, processing_at timestamptz, ended_at timestamptz)
         WHERE t.merchant_id = new.merchant_id AND t.id = new.id AND t.status = new.expected
         RETURNING t.id
         """,
-        [each.merchant_id for _, each in steps],
-        [each.id for _, each in steps],
-        [expected for expected, _ in steps],
-        [each.status for _, each in steps],
-        [each.provider_reference for _, each in steps],
-        [each.failure_code for _, each in steps],
-        [each.failure_reason for _, each in steps],
-        [each.processing_at for _, each in steps],
-        [each.ended_at for _, each in steps],
+        _encode(reached).decode(),
     )
     return {row["id"] for row in rows}
 
