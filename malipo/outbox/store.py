@@ -27,18 +27,18 @@ class Fact(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-async def insert(tx: Tx, facts: Sequence[Fact]) -> None:
-    if not facts:
-        return
-    await tx.execute(
-        """
+def document_of(facts: Sequence[Fact]) -> str:
+    return _encode(facts).decode()
+
+
+def telling(facts: str) -> str:
+    """Writes facts, as a part of the statement that makes them true."""
+    return f"""
         INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at)
         SELECT id, merchant_id, transaction_id, event, body, created_at
-        FROM json_to_recordset($1)
+        FROM json_to_recordset({facts})
              AS new (id text, merchant_id text, transaction_id text, event text, body text, created_at timestamptz)
-        """,
-        _encode(facts).decode(),
-    )
+    """
 
 
 async def number(tx: Tx, *, most: int) -> list[Fact]:

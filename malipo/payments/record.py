@@ -16,12 +16,11 @@ from malipo.db import Tx
 from malipo.ledger.book import WalletTooLow
 from malipo.ledger.entry import Posting, Step, Wallet
 from malipo.ledger.store import wallets as ledger
-from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
 from malipo.payments import shown
 from malipo.payments.effects import contradiction_of, event_of, posting_of, resolution_of
-from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import steps, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -48,9 +47,9 @@ class Outcome:
 
 
 async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
-    """Write new transactions. One that is already there was written by an earlier try, with its money."""
-    new = await transactions.insert(tx, opened)
-    await _tell_and_move(tx, [each for each in opened if each.id in new], wallets, now=now)
+    """Write new transactions, none of which is there."""
+    if opened:
+        await steps.open_all(tx, opened, wallets, _postings(opened), _facts(opened), now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
@@ -78,11 +77,10 @@ async def write(
     if not reached:
         return
     latest = {(each.merchant_id, each.id): each for each in reached}
-    written = await transactions.update(tx, [(found[key].status, each) for key, each in latest.items()])
-    assert written == {each.id for each in reached}, "a locked row changed under us"
-    await dispatches.delete(tx, [key for key, each in latest.items() if each.status.is_final])
-    wallets = await ledger.lock(tx, {each.merchant_id for each in reached if posting_of(each)})
-    await _tell_and_move(tx, reached, wallets, now=now)
+    await steps.advance(tx, [(found[key].status, each) for key, each in latest.items()])
+    postings = _postings(reached)
+    wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
+    await steps.tell_and_move(tx, wallets, postings, _facts(reached), now=now)
 
 
 async def contradict(tx: Tx, contradicted: Sequence[Transaction], *, now: datetime) -> list[Transaction]:
@@ -124,12 +122,12 @@ def after_change(before: Transaction, change: Change, now: datetime) -> Transact
     )
 
 
-async def _tell_and_move(
-    tx: Tx, reached: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime
-) -> None:
-    postings: list[Posting] = [posting for each in reached if (posting := posting_of(each))]
-    await ledger.post(tx, wallets, postings, now=now)
-    await outbox.insert(tx, [_fact(event, each) for each in reached if (event := event_of(each))])
+def _postings(reached: Sequence[Transaction]) -> list[Posting]:
+    return [posting for each in reached if (posting := posting_of(each))]
+
+
+def _facts(reached: Sequence[Transaction]) -> list[Fact]:
+    return [_fact(event, each) for each in reached if (event := event_of(each))]
 
 
 def _fact(event: Event, transaction: Transaction) -> Fact:

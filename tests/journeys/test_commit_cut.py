@@ -19,9 +19,9 @@ from tests.journeys import witness
 from tests.journeys.crowd import at_once, create, tally
 from tests.journeys.wire import Fault, Wire, wire_to
 
-# What a transaction has run that takes payments in, and one that only lets callers in.
+# What a transaction has run that takes payments in, and a statement that only lets callers in.
 TAKES_PAYMENTS = "INSERT INTO transactions"
-LETS_IN = "FROM api_keys"
+LETS_IN = "JOIN api_keys"
 # Enough for every try that succeeds; and next to nothing, for those that are to end without success.
 PATIENCE_SECONDS = 6
 LITTLE_PATIENCE_SECONDS = 2
@@ -348,7 +348,7 @@ async def test_a_reader_is_told_of_a_change_though_an_earlier_look_hangs(line: L
 
 async def test_a_door_that_loses_its_database_has_done_nothing_and_says_so(impatient: Line, database: Database) -> None:
     """A caller who is told that the outcome is unknown has to find out; here there is nothing to find out."""
-    trap = impatient.wire.trap(Fault.CUT_AFTER, after=LETS_IN, stays_away=True)
+    trap = impatient.wire.trap(Fault.CUT_BEFORE, after=LETS_IN, at_commit=False, stays_away=True)
 
     answers = await at_once(
         [impatient.client("GET", "/v1/wallet"), create(impatient.client, PAYOUT, key="order-1")],

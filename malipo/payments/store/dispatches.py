@@ -237,15 +237,25 @@ async def reopen(tx: Tx, transaction: Transaction, route: str) -> None:
     )
 
 
+def lining_up(created: str) -> str:
+    """Puts new payments in line to be sent, as a part of the statement that writes them."""
+    return f"""
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at)
+        SELECT merchant_id, id, channel, type, now() FROM {created}
+    """
+
+
+def ending(keys: str) -> str:
+    """Takes payments out of the line, as a part of a statement."""
+    return f"""
+        DELETE FROM dispatches d USING json_array_elements({keys}) AS done
+        WHERE d.merchant_id = done ->> 0 AND d.transaction_id = done ->> 1
+    """
+
+
 async def delete(tx: Tx, keys: Collection[Key]) -> None:
     if keys:
-        await tx.execute(
-            """
-            DELETE FROM dispatches d USING unnest($1::text[], $2::text[]) AS done (merchant_id, transaction_id)
-            WHERE d.merchant_id = done.merchant_id AND d.transaction_id = done.transaction_id
-            """,
-            *_columns(keys),
-        )
+        await tx.execute(ending("$1::json"), _encode([*keys]).decode())
 
 
 async def _subjects(connection: Conn, query: str, *arguments: object) -> list[Subject]:

@@ -1,7 +1,6 @@
 """Transactions. Only `record.py` may call what writes here."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 
 import msgspec
 
@@ -51,31 +50,25 @@ def transaction_of(row: Row) -> Transaction:
     )
 
 
-async def insert(tx: Tx, transactions: Sequence[Transaction]) -> set[str]:
-    """The ids that were not there before. Each of these is also put in line to be sent to its network."""
-    if not transactions:
-        return set()
-    rows = await tx.fetch(
-        """
-        WITH created AS (
-            INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
-                                      phone, name, description, metadata, searchable, created_at)
-            SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
-                   description, metadata, searchable, created_at
-            FROM json_to_recordset($1) AS new (
-                merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
-                amount bigint, fee bigint, phone text, name text, description text, metadata json, searchable text,
-                created_at timestamptz)
-            ON CONFLICT (merchant_id, id) DO NOTHING
-            RETURNING merchant_id, id, channel, type)
-        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at)
-        SELECT merchant_id, id, channel, type, now() FROM created
-        RETURNING transaction_id AS id
-        """,
-        # One document and not an array a column: the driver looks at every element of an array twice.
-        _encode([msgspec.structs.asdict(each) | {"searchable": each.searchable} for each in transactions]).decode(),
-    )
-    return {row["id"] for row in rows}
+def document_of(transactions: Sequence[Transaction]) -> str:
+    # One document and not an array a column: the driver looks at every element of an array twice.
+    return _encode([msgspec.structs.asdict(each) | {"searchable": each.searchable} for each in transactions]).decode()
+
+
+def creating(transactions: str) -> str:
+    """Writes new transactions, as a part of a statement, and returns those that were not there before."""
+    return f"""
+        INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
+                                  phone, name, description, metadata, searchable, created_at)
+        SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
+               description, metadata, searchable, created_at
+        FROM json_to_recordset({transactions}) AS new (
+            merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
+            amount bigint, fee bigint, phone text, name text, description text, metadata json, searchable text,
+            created_at timestamptz)
+        ON CONFLICT (merchant_id, id) DO NOTHING
+        RETURNING merchant_id, id, channel, type
+    """
 
 
 async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
@@ -90,52 +83,6 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
         [id_ for _, id_ in keys],
     )
     return {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
-
-
-class _Reached(msgspec.Struct, frozen=True):
-    """A transaction as it is written when it has moved on."""
-
-    merchant_id: str
-    id: str
-    expected: Status
-    status: Status
-    provider_reference: str | None
-    failure_code: str | None
-    failure_reason: str | None
-    processing_at: datetime | None
-    ended_at: datetime | None
-
-
-async def update(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> set[str]:
-    """Write each transaction if its status is still the one that was expected; the ids of those that were."""
-    reached = [
-        _Reached(
-            each.merchant_id,
-            each.id,
-            expected,
-            each.status,
-            each.provider_reference,
-            each.failure_code,
-            each.failure_reason,
-            each.processing_at,
-            each.ended_at,
-        )
-        for expected, each in steps
-    ]
-    rows = await tx.fetch(
-        """
-        UPDATE transactions t
-        SET status = new.status, provider_reference = new.provider_reference, failure_code = new.failure_code,
-            failure_reason = new.failure_reason, processing_at = new.processing_at, ended_at = new.ended_at
-        FROM json_to_recordset($1) AS new (
-            merchant_id text, id text, expected text, status text, provider_reference text, failure_code text,
-            failure_reason text, processing_at timestamptz, ended_at timestamptz)
-        WHERE t.merchant_id = new.merchant_id AND t.id = new.id AND t.status = new.expected
-        RETURNING t.id
-        """,
-        _encode(reached).decode(),
-    )
-    return {row["id"] for row in rows}
 
 
 async def find_written(tx: Tx, drafts: Sequence[Transaction]) -> dict[str, Transaction]:
