@@ -15,12 +15,11 @@ from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal
 from malipo.ledger.entry import Wallet
-from malipo.ledger.store import wallets as ledger
 from malipo.payments import record
 from malipo.payments.effects import posting_of
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.store import claims, tariffs, transactions
+from malipo.payments.store import claims, needs, transactions
 from malipo.payments.store.claims import Claim, ClaimKey
 from malipo.payments.transaction import Transaction, Type
 from malipo.trail import store as trail
@@ -64,17 +63,24 @@ class Initiate:
         self._clock = clock
 
     async def __call__(self, tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
-        claimed, used = await self._claim(tx, orders)
-        open_drafts = [order.draft for order in orders if order.draft is not None and order.claim_key not in used]
-        bands = await tariffs.find_for(tx, {(draft.merchant_id, draft.type, draft.channel) for draft in open_drafts})
-        wallets = await ledger.lock(tx, {draft.merchant_id for draft in open_drafts if draft.type is Type.DISBURSEMENT})
+        wanted = _claims_of(orders)
+        drafts = [order.draft for order in orders if order.draft is not None]
+        # Another process that uses one of these keys waits here until we commit.
+        needed = await needs.find(
+            tx,
+            wanted,
+            {(draft.merchant_id, draft.type, draft.channel) for draft in drafts},
+            [draft.merchant_id for draft in drafts if draft.type is Type.DISBURSEMENT],
+        )
+        rest = {order.claim_key for order in orders if order.claim_key is not None} - needed.won
+        used = await claims.find(tx, rest) if rest else {}
         # Asked after the locks: whoever wrote these rows before us has ended by now.
-        written = await transactions.find_written(tx, open_drafts) if again else {}
-        decision = _Decision(dict(wallets), used, bands, written)
+        written = await transactions.find_written(tx, drafts) if again else {}
+        decision = _Decision(dict(needed.wallets), used, needed.bands, written)
         answers = [decision.on(order) for order in orders]
-        await self._keep_claims(tx, claimed, decision.claims)
+        await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, decision.claims)
         now = self._clock()
-        await record.open_all(tx, decision.created, wallets, now=now)
+        await record.open_all(tx, decision.created, needed.wallets, now=now)
         await self._note(tx, orders, decision.created, now)
         return answers
 
@@ -95,23 +101,6 @@ class Initiate:
                 )
 
     @staticmethod
-    async def _claim(
-        tx: Tx, orders: Sequence[Order]
-    ) -> tuple[dict[ClaimKey, Claim], dict[ClaimKey, tuple[Claim, Transaction]]]:
-        """Which keys are ours from now on, and which were used before, with what they made.
-
-        Another process that uses the same key waits here until we commit.
-        """
-        wanted: dict[ClaimKey, Claim] = {}
-        for order in orders:
-            if order.claim_key is not None and order.draft is not None:
-                wanted.setdefault(order.claim_key, Claim(order.fingerprint, order.draft.id))
-        won = await claims.insert(tx, wanted) if wanted else set()
-        rest = {order.claim_key for order in orders if order.claim_key is not None} - won
-        used = await claims.find(tx, rest) if rest else {}
-        return {key: wanted[key] for key in won}, used
-
-    @staticmethod
     async def _keep_claims(tx: Tx, claimed: Mapping[ClaimKey, Claim], kept: Mapping[ClaimKey, Claim]) -> None:
         """A refused request does not use its key up; a later one of the same batch may have taken it over."""
         dropped = [key for key in claimed if key not in kept]
@@ -120,6 +109,15 @@ class Initiate:
         changed = {key: claim for key, claim in kept.items() if claimed.get(key) != claim}
         if changed:
             await claims.update(tx, changed)
+
+
+def _claims_of(orders: Sequence[Order]) -> dict[ClaimKey, Claim]:
+    """The idempotency keys that are asked for; of two with the same one, the first."""
+    wanted: dict[ClaimKey, Claim] = {}
+    for order in orders:
+        if order.claim_key is not None and order.draft is not None:
+            wanted.setdefault(order.claim_key, Claim(order.fingerprint, order.draft.id))
+    return wanted
 
 
 class _Decision:

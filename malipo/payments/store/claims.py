@@ -21,21 +21,20 @@ class Claim(NamedTuple):
     transaction_id: str
 
 
-async def insert(tx: Tx, claims: Mapping[ClaimKey, Claim]) -> set[ClaimKey]:
-    """Those of these idempotency keys that nobody had used. Whoever is using one just now is waited for."""
-    rows = await tx.fetch(
-        """
+def document_of(claims: Mapping[ClaimKey, Claim]) -> str:
+    """In one order, so that no two commits wait for each other."""
+    return _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode()
+
+
+def claiming(claims: str) -> str:
+    """Takes the idempotency keys that nobody has used, as a part of a statement. Who is using one is waited for."""
+    return f"""
         INSERT INTO idempotency_keys (merchant_id, route, key, fingerprint, transaction_id)
         SELECT claim ->> 0, claim ->> 1, claim ->> 2, decode(claim ->> 3, 'base64'), claim ->> 4
-        FROM json_array_elements($1) AS claim
+        FROM json_array_elements({claims}) AS claim
         ON CONFLICT DO NOTHING
         RETURNING transaction_id
-        """,
-        # In one order, so that no two commits wait for each other.
-        _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode(),
-    )
-    won = {row["transaction_id"] for row in rows}
-    return {key for key, claim in claims.items() if claim.transaction_id in won}
+    """
 
 
 async def find(tx: Tx, keys: Collection[ClaimKey]) -> dict[ClaimKey, tuple[Claim, Transaction]]:

@@ -1,0 +1,60 @@
+"""What must be known to decide on orders, in one statement: which keys are new, what it costs, what wallets hold."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from malipo.db import Tx
+from malipo.ledger.entry import Wallet
+from malipo.payments.fees import Band
+from malipo.payments.store import claims
+from malipo.payments.store.claims import Claim, ClaimKey
+from malipo.payments.store.tariffs import Place
+from malipo.payments.transaction import Type
+
+_encode = msgspec.json.Encoder().encode
+_decode_claimed = msgspec.json.Decoder(set[str]).decode
+_decode_tariffs = msgspec.json.Decoder(list[tuple[str, str, str, int, int, int, int, int | None]]).decode
+_decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int]]).decode
+
+# Keys come before wallets, as everywhere, and both in their order: no wallet is looked at until all keys are claimed.
+_STATEMENT = f"""
+    WITH claimed AS ({claims.claiming("$1")}),
+         held AS (
+             SELECT merchant_id, available, in_flight, lines FROM wallets
+             WHERE merchant_id = ANY($3) AND (SELECT count(*) FROM claimed) >= 0
+             ORDER BY merchant_id FOR UPDATE)
+    SELECT (SELECT coalesce(json_agg(transaction_id), '[]') FROM claimed),
+           (SELECT coalesce(json_agg(json_build_array(t.merchant_id, t.type, t.channel, t.from_amount, t.fixed,
+                                                      t.basis_points, t.least, t.most)), '[]')
+            FROM json_array_elements($2) AS place
+            JOIN tariffs t ON t.merchant_id = place ->> 0 AND t.type = place ->> 1 AND t.channel = place ->> 2),
+           (SELECT coalesce(json_agg(json_build_array(merchant_id, available, in_flight, lines)), '[]') FROM held)
+"""
+
+
+class Needs(NamedTuple):
+    won: set[ClaimKey]
+    bands: dict[Place, list[Band]]
+    wallets: dict[str, Wallet]
+
+
+async def find(
+    tx: Tx, wanted: Mapping[ClaimKey, Claim], places: Collection[Place], merchant_ids: Iterable[str]
+) -> Needs:
+    """Take the keys that nobody has used, and hold the wallets of these merchants, until the commit."""
+    row = await tx.fetchrow(
+        _STATEMENT, claims.document_of(wanted), _encode([*places]).decode(), sorted(set(merchant_ids))
+    )
+    assert row is not None
+    claimed = _decode_claimed(row[0])
+    bands: dict[Place, list[Band]] = {}
+    for merchant_id, type_, channel, from_amount, fixed, basis_points, least, most in _decode_tariffs(row[1]):
+        band = Band(from_amount, fixed, basis_points, least, most)
+        bands.setdefault((merchant_id, Type(type_), channel), []).append(band)
+    return Needs(
+        {key for key, claim in wanted.items() if claim.transaction_id in claimed},
+        bands,
+        {each[0]: Wallet(*each) for each in _decode_wallets(row[2])},
+    )
