@@ -1,10 +1,14 @@
 """How answers leave: a short one in one write, and those of one turn of the event loop together (decision 21)."""
 
 import asyncio
+import re
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, ref
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+# What no header may hold. Ends of lines are counted.
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Outgoing:
@@ -31,7 +35,8 @@ class Outgoing:
     def leave(self) -> None:
         answers, self._answers = self._answers, []
         for transport, answer in answers:
-            transport.write(answer)
+            if not transport.is_closing():
+                transport.write(answer)
 
 
 class Cycle(RequestResponseCycle):
@@ -41,7 +46,9 @@ class Cycle(RequestResponseCycle):
     _start: dict[str, Any] | None = None  # what is held back until the body comes
 
     async def send(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
+        if self.transport.is_closing():
+            self.disconnected = True
+        if message["type"] == "http.response.start" and not self.response_started:
             self._start = message
             return
         start, self._start = self._start, None
@@ -52,9 +59,9 @@ class Cycle(RequestResponseCycle):
         await super().send(message)
 
     def _send_whole(self, start: dict[str, Any], message: dict[str, Any]) -> bool:
-        """Whether this was all there is to say."""
+        """Whether this was all there is to say, and could be said at once. What is rare is left to uvicorn."""
         body: bytes = message.get("body", b"")
-        headers = [*self.default_headers, *start["headers"]]
+        headers = [*self.default_headers, *start.get("headers", ())]
         if (
             message.get("more_body")
             or self.disconnected
@@ -63,10 +70,12 @@ class Cycle(RequestResponseCycle):
             or (b"content-length", b"%d" % len(body)) not in headers
         ):
             return False
-        if not self.keep_alive:
-            headers.append((b"connection", b"close"))
         head = STATUS_LINE[start["status"]] + b"".join([b"%b: %b\r\n" % header for header in headers])
-        assert head.count(b"\n") == head.count(b"\r") == len(headers) + 1, "a header is one line"
+        lines = len(headers) + 1
+        if b"connection:" in head or _CONTROL.search(head) or not head.count(b"\n") == head.count(b"\r") == lines:
+            return False
+        if not self.keep_alive:
+            head += b"connection: close\r\n"
         answer = b"%b\r\n%b" % (head, body)
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False

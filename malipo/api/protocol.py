@@ -156,7 +156,8 @@ class Protocol(HttpToolsProtocol):
             self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look_whether_idle)
 
     def _look_whether_idle(self) -> None:
-        is_idle = self.cycle.response_complete and not self._bytes
+        # Whoever is in the middle of a head has another timer; who owes us a body that nobody wanted has this one.
+        is_idle = self.cycle.response_complete and not (self._is_in_head and self._bytes)
         ends = self._idle_since + self.timeout_keep_alive
         if is_idle and ends <= self.loop.time():
             self._hang_up()
@@ -205,5 +206,7 @@ class Protocol(HttpToolsProtocol):
     def _hang_up(self) -> None:
         self._head_timer = None
         self._outgoing.leave()
-        if not self.transport.is_closing():
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False  # An earlier request is being answered: its answer is the last.
+        elif not self.transport.is_closing():
             self.transport.close()

@@ -181,9 +181,9 @@ class Use:
             raise meaning from error
 
     async def _commit(self) -> None:
-        done = await self._on("COMMIT;")
-        # A statement failed and nobody said so: the server then rolls back, whatever it is told.
-        assert done == "COMMIT", "a transaction that failed cannot be committed"
+        if await self._on("COMMIT;") != "COMMIT":
+            # A statement failed and nobody said so: the server then rolls back, whatever it is told.
+            raise RuntimeError("a transaction that failed cannot be committed")
 
     async def _on(self, statement: str) -> str:
         assert self._connection is not None

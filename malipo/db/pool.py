@@ -95,6 +95,9 @@ class Pool:
             self._pass_place_on()
             raise
         self._places -= 1
+        if self._is_closed:
+            _end(connection)
+            raise asyncpg.InterfaceError("the pool is closed")
         return connection
 
     async def _wait(self, seconds: float) -> asyncpg.Connection | None:
