@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 _PARTS = {
     "reading fields and JSON, ids, the shape of the answer": r"malipo/(fields|ids|phone|money|clock)\.py"
     r"|malipo/payments/(ask|shown|idempotency)|malipo/api/(shapes|payments|contract)|/json/",
-    "HTTP: parsing, reading and writing the socket": r"/uvicorn/|/httptools|malipo/(web|api/protocol)",
+    "HTTP: parsing, reading and writing the socket": r"/uvicorn/|/httptools|malipo/(web|api/(protocol|answering))",
     "the door: route, request id, errors": r"malipo/api/|/starlette/",
     "who asks: key, address, limit": r"malipo/(merchants|limits|origin)",
     "deciding and writing down: fee, wallet, payment, event": r"malipo/(payments|ledger|outbox|trail|networks|service)",

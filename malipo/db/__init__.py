@@ -2,7 +2,8 @@
 
     ConnectionLost      the server went away; `in_doubt` if that was during COMMIT, so it may have happened
     DataError           the server refused the data (SQLSTATE 22 and 23): what was asked for is bad
-    Contention          a deadlock or the like: nothing happened, and doing it again is right
+    Contention          a deadlock or the like: nothing happened, and doing it again is right; `in_doubt` if an earlier
+                        try was found to have happened
 
 This file knows no table. SQL stands in the rooms' `store.py`.
 """
@@ -48,7 +49,9 @@ class DataError(Exception):
 
 
 class Contention(Exception):  # noqa: N818
-    pass
+    def __init__(self, reason: str, *, in_doubt: bool = False) -> None:
+        super().__init__(reason)
+        self.in_doubt = in_doubt
 
 
 class Database:

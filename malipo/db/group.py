@@ -4,8 +4,8 @@ There is no timer. While one commit is under way newcomers wait; when it ends, a
 lone caller never waits for company, and a crowd pays for one flush to disk between them.
 
 An act may run more than once for the same riders, so it must be safe to repeat: ids are minted before the
-first try, and money moves only for rows that an insert or update returned. `again` tells the act that an
-earlier try may have been committed without our hearing of it.
+first try, and money moves only for rows that were not there. `again` tells the act that an earlier try may have
+been committed without our hearing of it.
 """
 
 import asyncio
@@ -128,7 +128,7 @@ class Group(Generic[_Ask, _Answer]):
                 # A line that hangs may take half of the patience, so that there is time for another.
                 answers = await self._commit(riders, seconds=max(min(deadline - loop.time(), self._patience / 2), 1.0))
             except (ConnectionLost, Contention) as error:
-                if isinstance(error, ConnectionLost) and error.in_doubt:
+                if error.in_doubt:
                     for rider in riders:
                         rider.in_doubt = True
                 pause = random.uniform(0.02, 0.1) * min(tries, 5)  # noqa: S311

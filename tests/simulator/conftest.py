@@ -18,7 +18,7 @@ from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Listener, Process, Sim, start
 from tests.simulator.tigo import Tigo
 
-SPEED = 50
+SPEED = 30
 
 
 @pytest.fixture(scope="session")

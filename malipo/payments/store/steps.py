@@ -86,7 +86,7 @@ async def open_all(
     )
     if not are_new:
         # An earlier try, whose answer was lost, was still being committed when we looked for what it wrote.
-        raise Contention("an earlier try has written some of these payments")
+        raise Contention("an earlier try has written some of these payments", in_doubt=True)
 
 
 async def tell_and_move(
