@@ -75,27 +75,12 @@ class Window(msgspec.Struct, frozen=True):
         # A clock that was set back must not make room: time stands still until it has caught up.
         now = max(now_ms - self.start_ms, self.times[-1])
         gone = max(bisect_right(self.times, now - SPAN_MS) - 1, 0)
-        left = Window(self.start_ms, self.times[gone:], self.totals[gone:])
-        admitted = min(asked, max(limit - (left.totals[-1] - left.totals[0]), 0))
+        times, totals = self.times[gone:], self.totals[gone:]  # Copies, which are nobody's yet.
+        admitted = min(asked, max(limit - (totals[-1] - totals[0]), 0))
+        if not admitted:
+            return 0, Window(self.start_ms, times, totals)
         slot_ms = 1 if limit <= _PAIRS else _SLOT_MS
-        return admitted, left._with(admitted, self.start_ms + now, slot_ms) if admitted else left
-
-    def _with(self, admitted: int, now_ms: int, slot_ms: int) -> Window:
-        """This window, which is nobody's yet, with one more admission."""
-        start_ms, times, totals = self.start_ms, self.times, self.totals
-        if len(times) == 1:
-            start_ms, times, totals = now_ms, array(_NUMBER, [0]), array(_NUMBER, [0])
-        elif now_ms - start_ms > _MOST or totals[-1] > _MOST:
-            start_ms += times[0]
-            times = array(_NUMBER, [time - times[0] for time in times])
-            totals = array(_NUMBER, [total - totals[0] for total in totals])
-        if len(times) > 1 and (start_ms + times[-1]) // slot_ms == now_ms // slot_ms:
-            times[-1] = now_ms - start_ms
-            totals[-1] += admitted
-        else:
-            times.append(now_ms - start_ms)
-            totals.append(totals[-1] + admitted)
-        return Window(start_ms, times, totals)
+        return admitted, _with(self.start_ms, times, totals, admitted, self.start_ms + now, slot_ms)
 
     def standing(self, *, limit: int, now_ms: int) -> Standing:
         """What to tell somebody who asks now. Waiting `reset_seconds` is enough for at least one more."""
@@ -106,6 +91,23 @@ class Window(msgspec.Struct, frozen=True):
         in_the_way = max(bisect_right(self.totals, last - limit), 1)
         wait_ms = self.start_ms + self.times[in_the_way] + SPAN_MS - now_ms
         return Standing(limit, max(limit - (last - self.totals[0]), 0), max(-(-wait_ms // 1000), 1))
+
+
+def _with(start_ms: int, times: array[int], totals: array[int], admitted: int, now_ms: int, slot_ms: int) -> Window:
+    """A window of these pairs, and one more admission."""
+    if len(times) == 1:
+        start_ms, times, totals = now_ms, array(_NUMBER, [0]), array(_NUMBER, [0])
+    elif now_ms - start_ms > _MOST or totals[-1] > _MOST:
+        start_ms += times[0]
+        times = array(_NUMBER, [time - times[0] for time in times])
+        totals = array(_NUMBER, [total - totals[0] for total in totals])
+    if len(times) > 1 and (start_ms + times[-1]) // slot_ms == now_ms // slot_ms:
+        times[-1] = now_ms - start_ms
+        totals[-1] += admitted
+    else:
+        times.append(now_ms - start_ms)
+        totals.append(totals[-1] + admitted)
+    return Window(start_ms, times, totals)
 
 
 _EMPTY = Window()
