@@ -7,38 +7,35 @@ from collections.abc import Mapping
 from malipo.db import Conn, Tx
 from malipo.limits.window import RateClass, Window
 
-Place = tuple[str, RateClass]  # a key's id and the class of its request
 Version = int  # of a row: the transaction that wrote it, which PostgreSQL keeps with every row as xmin
 
 
-async def save(connection: Conn, windows: Mapping[Place, tuple[Version, Window]]) -> set[Place]:
-    """Write the windows that are still as they were read; those that are not. Nobody waits for a disk because of it.
+async def save(connection: Conn, rate_class: RateClass, windows: Mapping[str, tuple[Version, Window]]) -> set[str]:
+    """Write the windows of keys that are still as they were read; the keys whose are not. Nobody waits for a disk.
 
     They are locked in one order, so that no two processes wait for each other.
     """
-    ordered = sorted(windows)
     lost = await connection.fetch(
         """
         WITH new AS MATERIALIZED (
-            SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bytea[])
-                AS new (key_id, class, version, admitted)
+            SELECT * FROM unnest($2::text[], $3::bigint[], $4::bytea[]) AS new (key_id, version, admitted)
         ), held AS MATERIALIZED (
-            SELECT w.key_id, w.class, new.admitted FROM rate_windows w JOIN new USING (key_id, class)
-            WHERE w.xmin::text::bigint = new.version
-            ORDER BY w.key_id, w.class FOR UPDATE OF w
+            SELECT w.key_id, new.admitted FROM rate_windows w JOIN new USING (key_id)
+            WHERE w.class = $1 AND w.xmin::text::bigint = new.version
+            ORDER BY w.key_id FOR UPDATE OF w
         ), saved AS (
             UPDATE rate_windows w SET admitted = held.admitted
             FROM held, set_config('synchronous_commit', 'off', true)
-            WHERE w.key_id = held.key_id AND w.class = held.class
+            WHERE w.key_id = held.key_id AND w.class = $1
         )
-        SELECT key_id, class FROM new EXCEPT SELECT key_id, class FROM held
+        SELECT key_id FROM new EXCEPT SELECT key_id FROM held
         """,
-        [key_id for key_id, _ in ordered],
-        [rate_class for _, rate_class in ordered],
-        [windows[place][0] for place in ordered],
-        [windows[place][1].packed() for place in ordered],
+        rate_class,
+        list(windows),
+        [version for version, _ in windows.values()],
+        [window.packed() for _, window in windows.values()],
     )
-    return {(row[0], RateClass(row[1])) for row in lost}
+    return {row[0] for row in lost}
 
 
 async def open_windows(tx: Tx, key_id: str) -> None:

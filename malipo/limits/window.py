@@ -54,10 +54,8 @@ class Window(msgspec.Struct, frozen=True):
     def unpacked(cls, packed: bytes) -> Window:
         if not packed:
             return _EMPTY
-        times, totals = array(_NUMBER), array(_NUMBER)
         middle = (len(packed) + _START_BYTES) // 2
-        times.frombytes(packed[_START_BYTES:middle])
-        totals.frombytes(packed[middle:])
+        times, totals = array(_NUMBER, packed[_START_BYTES:middle]), array(_NUMBER, packed[middle:])
         return cls(int.from_bytes(packed[:_START_BYTES], sys.byteorder), times, totals)
 
     def packed(self) -> bytes:

@@ -5,10 +5,10 @@ decided together, in the order of arrival. Nothing here is worth waiting for a d
 last moments in a crash of the database lets a few requests more through, and no money depends on it.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
 
@@ -79,46 +79,46 @@ class Admit:
         stale = sorted({found[want].key.id for want in let_in if found[want].key.has_stale_use(now)})
         if stale:
             await keys.touch(connection, stale, now=now)
-        count = await self._count(connection, found, Counter(want for want in let_in if want[1] is not None))
+        counted = Counter((hash_, rate_class) for hash_, rate_class in let_in if rate_class is not None)
+        count = await self._count(connection, found, counted)
         return [
             refusal if refusal is not None else count.answer(want, found[want].key)
             for want, refusal in zip(wanted, turned_away, strict=True)
         ]
 
-    async def _count(self, connection: Conn, found: Mapping[keys.Wanted, keys.Found], asked: Counter[Any]) -> "_Count":
-        passing: dict[keys.Wanted, int] = {}
-        standings: dict[keys.Wanted, Standing] = {}
-        changed: dict[windows.Place, tuple[windows.Version, Window]] = {}
+    async def _count(
+        self, connection: Conn, found: Mapping[keys.Wanted, keys.Found], asked: Counter[keys.Counted]
+    ) -> "_Count":
+        count = _Count({}, {}, set())
+        changed: dict[RateClass, dict[str, tuple[windows.Version, Window]]] = defaultdict(dict)
         for want, number in asked.items():
             rate_class, seen = want[1], found[want]
             limit = self._limits[rate_class]
-            passing[want], after = seen.window.admit(number, limit=limit, now_ms=seen.now_ms)
-            standings[want] = after.standing(limit=limit, now_ms=seen.now_ms)
-            if passing[want]:
-                changed[seen.key.id, rate_class] = (seen.version, after)
-        lost = await windows.save(connection, changed) if changed else set()
-        return _Count(passing, standings, lost=lost)
+            count.passing[want], after = seen.window.admit(number, limit=limit, now_ms=seen.now_ms)
+            count.standings[want] = after.standing(limit=limit, now_ms=seen.now_ms)
+            if count.passing[want]:
+                changed[rate_class][seen.key.id] = (seen.version, after)
+        for rate_class, of_keys in changed.items():
+            count.lost.update((key_id, rate_class) for key_id in await windows.save(connection, rate_class, of_keys))
+        return count
 
 
-class _Count:
-    """How many may pass, of each key and class, and what they are told."""
+class _Count(NamedTuple):
+    """How many may pass, of each key and class, what they are told, and whose window somebody else has written."""
 
-    def __init__(
-        self, passing: dict[keys.Wanted, int], standings: dict[keys.Wanted, Standing], *, lost: Set[windows.Place]
-    ) -> None:
-        self._passing = passing
-        self._standings = standings
-        self._lost = lost
+    passing: dict[keys.Wanted, int]
+    standings: dict[keys.Wanted, Standing]
+    lost: set[tuple[str, RateClass]]
 
     def answer(self, want: keys.Wanted, key: KnownKey) -> Admitted | Refusal | None:
         """To the next who asks for this."""
-        standing = self._standings.get(want)
+        standing = self.standings.get(want)
         if standing is not None:
-            if (key.id, want[1]) in self._lost:
+            if self.lost and (key.id, want[1]) in self.lost:
                 return None
-            if not self._passing[want]:
+            if not self.passing[want]:
                 return RateLimited(standing)
-            self._passing[want] -= 1
+            self.passing[want] -= 1
         return Admitted(key.id, key.merchant_id, key.permissions, standing)
 
 

@@ -416,7 +416,7 @@ async def test_refused_requests_do_not_count_and_retry_after_is_true(
             want = (hash_of(merchant.key.encode()), RateClass.LIST)
             found = (await keys.find_by_hashes(tx, [want]))[want]
             older = replace(found.window, start_ms=found.window.start_ms - seconds * 1000)
-            await windows.save(tx, {(found.key.id, RateClass.LIST): (found.version, older)})
+            await windows.save(tx, RateClass.LIST, {found.key.id: (found.version, older)})
 
     for _ in range(limit):
         assert (await limited("GET", "/v1/payments")).status == 200

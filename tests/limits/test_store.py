@@ -9,7 +9,7 @@ from malipo.limits.window import RateClass, Window
 from malipo.merchants.keys import hash_of
 from malipo.merchants.store import keys
 from malipo.merchants.store.keys import Found
-from tests.conftest import Merchant
+from tests.conftest import Merchant, make_merchant
 
 
 async def _read(connection: Conn, merchant: Merchant, rate_class: RateClass = RateClass.CREATE) -> Found:
@@ -24,8 +24,8 @@ async def test_what_is_saved_is_what_the_next_one_finds_and_no_other_class_has_i
         before = await _read(connection, merchant)
         assert before.window == Window()
         _, after = before.window.admit(3, limit=100, now_ms=before.now_ms)
-        place = (before.key.id, RateClass.CREATE)
-        assert await store.save(connection, {place: (before.version, after)}) == set()
+        key = before.key.id
+        assert await store.save(connection, RateClass.CREATE, {key: (before.version, after)}) == set()
         found = {rate_class: await _read(connection, merchant, rate_class) for rate_class in RateClass}
 
     assert all(each.now_ms >= before.now_ms for each in found.values())
@@ -38,11 +38,11 @@ async def test_what_is_saved_is_what_the_next_one_finds_and_no_other_class_has_i
 async def test_whoever_has_read_an_older_window_writes_nothing(database: Database, merchant: Merchant) -> None:
     async with database.read() as connection:
         first, second = await _read(connection, merchant), await _read(connection, merchant)
-        place = (first.key.id, RateClass.CREATE)
+        key = first.key.id
         _, one = first.window.admit(1, limit=100, now_ms=first.now_ms)
         _, two = second.window.admit(2, limit=100, now_ms=second.now_ms)
-        assert await store.save(connection, {place: (first.version, one)}) == set()
-        assert await store.save(connection, {place: (second.version, two)}) == {place}
+        assert await store.save(connection, RateClass.CREATE, {key: (first.version, one)}) == set()
+        assert await store.save(connection, RateClass.CREATE, {key: (second.version, two)}) == {key}
         assert (await _read(connection, merchant)).window == one
 
 
@@ -51,35 +51,32 @@ async def test_whoever_waits_for_another_writer_sees_that_they_came_too_late(
 ) -> None:
     async with database.read() as connection:
         read = await _read(connection, merchant)
-        place = (read.key.id, RateClass.CREATE)
+        key = read.key.id
         _, after = read.window.admit(1, limit=100, now_ms=read.now_ms)
         async with database.begin() as other:
-            assert await store.save(other, {place: (read.version, after)}) == set()
-            late = asyncio.create_task(store.save(connection, {place: (read.version, after)}))
+            assert await store.save(other, RateClass.CREATE, {key: (read.version, after)}) == set()
+            late = asyncio.create_task(store.save(connection, RateClass.CREATE, {key: (read.version, after)}))
             await asyncio.sleep(0.1)
             assert not late.done()
-        assert await late == {place}
+        assert await late == {key}
 
 
 async def test_of_many_windows_those_are_written_that_nobody_else_has(database: Database, merchant: Merchant) -> None:
+    others = [await make_merchant(database) for _ in range(3)]
     async with database.read() as connection:
-        found = {rate_class: await _read(connection, merchant, rate_class) for rate_class in RateClass}
-        after = {
-            (each.key.id, rate_class): (each.version, each.window.admit(1, limit=100, now_ms=each.now_ms)[1])
-            for rate_class, each in found.items()
-        }
-        taken = (found[RateClass.LIST].key.id, RateClass.LIST)
-        assert await store.save(connection, {taken: after[taken]}) == set()
-        assert await store.save(connection, after) == {taken}
-        rest = [await _read(connection, merchant, rate_class) for rate_class in RateClass]
-        assert all(len(each.window.pairs) == 1 for each in rest)
+        found = [await _read(connection, each) for each in [merchant, *others]]
+        after = {each.key.id: (each.version, each.window.admit(1, limit=100, now_ms=each.now_ms)[1]) for each in found}
+        taken = found[0].key.id
+        assert await store.save(connection, RateClass.CREATE, {taken: after[taken]}) == set()
+        assert await store.save(connection, RateClass.CREATE, after) == {taken}
+        assert [len((await _read(connection, each)).window.pairs) for each in [merchant, *others]] == [1] * 4
 
 
 async def test_counting_waits_for_no_disk_and_the_next_commit_does(database: Database, merchant: Merchant) -> None:
     async with database.begin() as tx:
         read = await _read(tx, merchant)
         _, after = read.window.admit(1, limit=100, now_ms=read.now_ms)
-        await store.save(tx, {(read.key.id, RateClass.CREATE): (read.version, after)})
+        await store.save(tx, RateClass.CREATE, {read.key.id: (read.version, after)})
         assert await tx.fetchval("SHOW synchronous_commit") == "off"
     async with database.begin() as tx:
         await keys.touch(tx, [read.key.id], now=clock.now())

@@ -35,7 +35,8 @@ async def insert(tx: Tx, key: NewKey) -> None:
     )
 
 
-Wanted = tuple[bytes, RateClass | None]  # a key's hash, and the class whose window is needed
+Counted = tuple[bytes, RateClass]  # a key's hash, and the class whose window is needed
+Wanted = tuple[bytes, RateClass | None]
 
 
 class Found(NamedTuple):
