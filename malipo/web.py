@@ -46,7 +46,7 @@ class CannotListen(Impossible):
 async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[], None] = lambda: None) -> None:
     """Answer until SIGTERM or SIGINT; then finish what is under way, and refuse what is new."""
     listener = _listen(settings.host, settings.port)
-    database = Database(database_url, size=settings.database_pool)
+    database = Database(database_url, size=settings.database_pool, finds_by_key=True)
     await database.open()
     service = Service.assemble(settings, database)
     config = uvicorn.Config(

@@ -20,8 +20,13 @@ class Finding:
 
 
 async def prepare(connection: Conn) -> None:
-    """A check adds up everything there is. With room for that, nothing has to be sorted first."""
-    await connection.execute("SET LOCAL work_mem = '256MB'")
+    """A check adds up everything there is, as a whole. With room for that, nothing has to be sorted first."""
+    await connection.execute(
+        """
+        SET LOCAL work_mem = '256MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
+        SET LOCAL enable_mergejoin = on
+        """
+    )
 
 
 async def balances(connection: Conn) -> dict[str, int]:

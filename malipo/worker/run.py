@@ -38,7 +38,7 @@ async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> N
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
     _raise_file_limit()
-    async with Database.opened(database_url, size=settings.database_pool) as database:
+    async with Database.opened(database_url, size=settings.database_pool, finds_by_key=True) as database:
         service = Service.assemble(settings, database)
         if settings.worker_metrics_port is not None:
             service.metrics.expose_on(settings.host, settings.worker_metrics_port)
