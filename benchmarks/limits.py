@@ -95,7 +95,7 @@ class _Bench:
         self._plan = plan
         self._url = url
         self._services = services
-        self._postmaster = asyncio.run(_postmaster(url))
+        self._postmaster = asyncio.run(Postmaster.of_database(url))
 
     def turn(self, system: str, word: str) -> Run:
         service = self._services[system]
@@ -149,11 +149,3 @@ async def _counted(url: str, since_ms: int) -> int:
         await connection.close()
     pairs = chain.from_iterable(Window.unpacked(row["admitted"]).pairs for row in rows)
     return sum(count for time, count in pairs if time > since_ms)
-
-
-async def _postmaster(url: str) -> Postmaster:
-    connection = await asyncpg.connect(url)
-    try:
-        return Postmaster.of(connection.get_server_pid())
-    finally:
-        await connection.close()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import asyncpg
 import psutil  # type: ignore[import-untyped]
 
 from benchmarks.load import CannotMeasure
@@ -55,6 +56,14 @@ class Postmaster:
     @classmethod
     def of(cls, backend: int) -> "Postmaster":
         return cls(psutil.Process(backend).parent())
+
+    @classmethod
+    async def of_database(cls, url: str) -> "Postmaster":
+        connection = await asyncpg.connect(url)
+        try:  # While we hold the line, whoever is at its other end is there.
+            return cls.of(connection.get_server_pid())
+        finally:
+            await connection.close()
 
     @property
     def cpu_seconds(self) -> float:

@@ -70,7 +70,7 @@ def measure(plan: Plan, say: Say) -> Report:
         with systems.malipo(url, Path(folder)) as running:
             load.wrk(running.port, word="warm-up", connections=plan.connections, seconds=plan.warm_up_seconds)
             busy = systems.busy_percent()
-            postmaster = systems.Postmaster.of(asyncio.run(database.value(url, "SELECT pg_backend_pid()")))
+            postmaster = asyncio.run(systems.Postmaster.of_database(url))
             say("without the profiler ...")
             before, database_before = running.cpu_seconds, postmaster.cpu_seconds
             full = load.wrk(running.port, word="full", connections=plan.connections, seconds=plan.seconds)
