@@ -60,7 +60,7 @@ class Window(msgspec.Struct, frozen=True):
 
     def packed(self) -> bytes:
         """The start, all times, all totals, in this machine's order of bytes: a fleet is of one kind."""
-        return self.start_ms.to_bytes(_START_BYTES, sys.byteorder) + self.times.tobytes() + self.totals.tobytes()
+        return b"".join((self.start_ms.to_bytes(_START_BYTES, sys.byteorder), self.times, self.totals))
 
     @property
     def pairs(self) -> list[tuple[int, int]]:

@@ -8,7 +8,6 @@ last moments in a crash of the database lets a few requests more through, and no
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 import msgspec
 
@@ -80,46 +79,50 @@ class Admit:
         if stale:
             await keys.touch(connection, stale, now=now)
         counted = Counter((hash_, rate_class) for hash_, rate_class in let_in if rate_class is not None)
-        count = await self._count(connection, found, counted)
+        counts = await self._count(connection, found, counted) if counted else {}
         return [
-            refusal if refusal is not None else count.answer(want, found[want].key)
+            refusal if refusal is not None else _answer(found[want].key, counts.get(want))
             for want, refusal in zip(wanted, turned_away, strict=True)
         ]
 
     async def _count(
         self, connection: Conn, found: Mapping[keys.Wanted, keys.Found], asked: Counter[keys.Counted]
-    ) -> "_Count":
-        count = _Count({}, {}, set())
+    ) -> dict[keys.Wanted, "_Count"]:
+        counts: dict[keys.Wanted, _Count] = {}
         changed: dict[RateClass, dict[str, tuple[windows.Version, Window]]] = defaultdict(dict)
         for want, number in asked.items():
             rate_class, seen = want[1], found[want]
             limit = self._limits[rate_class]
-            count.passing[want], after = seen.window.admit(number, limit=limit, now_ms=seen.now_ms)
-            count.standings[want] = after.standing(limit=limit, now_ms=seen.now_ms)
-            if count.passing[want]:
+            passing, after = seen.window.admit(number, limit=limit, now_ms=seen.now_ms)
+            counts[want] = _Count(seen.key.id, passing, after.standing(limit=limit, now_ms=seen.now_ms))
+            if passing:
                 changed[rate_class][seen.key.id] = (seen.version, after)
         for rate_class, of_keys in changed.items():
-            count.lost.update((key_id, rate_class) for key_id in await windows.save(connection, rate_class, of_keys))
-        return count
+            if lost := await windows.save(connection, rate_class, of_keys):
+                for (_, its_class), count in counts.items():
+                    count.is_lost |= its_class is rate_class and count.key_id in lost
+        return counts
 
 
-class _Count(NamedTuple):
-    """How many may pass, of each key and class, what they are told, and whose window somebody else has written."""
+class _Count(msgspec.Struct):
+    """How many may pass, of one key and class, what they are told, and whether somebody else has written its window."""
 
-    passing: dict[keys.Wanted, int]
-    standings: dict[keys.Wanted, Standing]
-    lost: set[tuple[str, RateClass]]
+    key_id: str
+    passing: int
+    standing: Standing
+    is_lost: bool = False
 
-    def answer(self, want: keys.Wanted, key: KnownKey) -> Admitted | Refusal | None:
-        """To the next who asks for this."""
-        standing = self.standings.get(want)
-        if standing is not None:
-            if self.lost and (key.id, want[1]) in self.lost:
-                return None
-            if not self.passing[want]:
-                return RateLimited(standing)
-            self.passing[want] -= 1
-        return Admitted(key.id, key.merchant_id, key.permissions, standing)
+
+def _answer(key: KnownKey, count: _Count | None) -> Admitted | Refusal | None:
+    """To the next who asks for this."""
+    if count is None:
+        return Admitted(key.id, key.merchant_id, key.permissions, None)
+    if count.is_lost:
+        return None
+    if not count.passing:
+        return RateLimited(count.standing)
+    count.passing -= 1
+    return Admitted(key.id, key.merchant_id, key.permissions, count.standing)
 
 
 def _reason(key: KnownKey | None, address: Address, now: datetime) -> Refusal | None:
