@@ -168,7 +168,9 @@ class Use:
                 await self._connection.execute(self._beginning)
         except BaseException as error:
             self._leave(error)
-            raise _meaning_of(error) from error
+            if (meaning := _meaning_of(error)) is error:
+                raise
+            raise meaning from error
         return self._connection
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -185,7 +187,9 @@ class Use:
             finally:
                 self._leave(error)
         except BaseException as worse:
-            raise _meaning_of(worse, in_doubt=is_committing) from worse
+            if (meaning := _meaning_of(worse, in_doubt=is_committing)) is worse:
+                raise
+            raise meaning from worse
         if error is not None and (meaning := _meaning_of(error)) is not error:
             raise meaning from error
 
