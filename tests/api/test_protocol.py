@@ -1077,3 +1077,21 @@ async def test_a_header_with_a_control_character_is_never_written(value: bytes) 
         await line.say(get())
 
         assert value not in await line.hear_the_rest()
+
+
+async def test_an_answer_that_waits_for_the_end_of_its_turn_leaves_before_a_refusal_and_before_the_end() -> None:
+    lines: list[Line] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await answer(send, b"one")
+        # In the same turn: what follows is no HTTP, or we are being stopped.
+        lines[-1].other_end.data_received(b"nonsense") if scope["path"] == "/refuse" else lines[-1].other_end.shutdown()
+
+    async with serving(app) as place:
+        for path in ("/refuse", "/stop"):
+            line = await place.call()
+            lines.append(line)
+            line.throw(get(path))
+
+            assert (await line.hear()).body == b"one"
+            assert (await line.hear_the_rest()).startswith(b"HTTP/1.1 400 " if path == "/refuse" else b"")
