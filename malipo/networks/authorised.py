@@ -34,6 +34,7 @@ def misconfigured(network: str, code: str, detail: str) -> Answer:
         code=code,
         detail=detail,
         failure_code=FailureCode.REJECTED,
+        refuses_us=True,
         alert=f"{network} refuses us: {code} {detail}".strip(),
     )
 

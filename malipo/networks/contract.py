@@ -39,7 +39,8 @@ class Verdict(StrEnum):
     REFUSED = "refused"  # it did not, and never will
     WAITING = "waiting"  # the network has it and has not decided
     UNKNOWN = "unknown"  # we did not hear, or did not understand: ask, never assume
-    MISSING = "missing"  # asked, the network says that it does not know this payment
+    MISSING = "missing"  # asked, the network says that there is no such payment
+    NOT_INDEXED = "not_indexed"  # asked, it says "unknown": there is none, or it cannot find it yet
     UNSENT = "unsent"  # provably nothing was taken in: the same may be sent again
 
     @property
@@ -76,7 +77,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     failure_code: FailureCode | None = None  # when REFUSED
     amount: int | None = None  # where the network repeats them
     phone: str | None = None
+    lacks_amount: bool = False  # it names none although this network always does: that is a wrong amount
     is_fault: bool = False  # the network, or the way to it, is in trouble: it counts towards the circuit
+    refuses_us: bool = False  # it refuses us, whoever the customer is (credentials, configuration): it counts too
     alert: str | None = None  # something only an operator can mend: credentials, our float
 
 

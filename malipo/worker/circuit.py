@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from malipo import log
 from malipo.db import Tx
 from malipo.networks import store
-from malipo.networks.contract import Answer, Connector, FailureCode
+from malipo.networks.contract import Answer, Connector
 from malipo.service import Service
 
 _FAULTS = 5
@@ -74,5 +74,8 @@ def _reason_of(answer: Answer) -> str:
 
 
 def _is_trouble(answer: Answer) -> bool:
-    """A fault; or it refuses us, and not the customer: then payments had better wait than fail one after the other."""
-    return answer.is_fault or (answer.alert is not None and answer.failure_code is FailureCode.REJECTED)
+    """A fault; or it refuses us, and not the customer: then payments had better wait than fail one after the other.
+
+    A refusal that is about one customer never counts, whatever else it says.
+    """
+    return answer.is_fault or answer.refuses_us
