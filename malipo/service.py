@@ -118,7 +118,13 @@ class Service:
         keys = [settings.secret_key or secrets.token_hex(32)]
         if settings.secret_key_previous is not None:
             keys.append(settings.secret_key_previous)
-        rules = Rules(poll_seconds=settings.poll_seconds, not_found_seconds=settings.not_found_seconds)
+        rules = Rules(
+            poll_seconds=settings.poll_seconds,
+            not_found_seconds=settings.not_found_seconds,
+            not_indexed_seconds=settings.not_indexed_seconds,
+            not_indexed_answers=settings.not_indexed_answers,
+            follow_up_seconds=settings.follow_up_seconds,
+        )
         limits = {
             RateClass.CREATE: settings.rate_limit_create,
             RateClass.LIST: settings.rate_limit_list,
@@ -163,7 +169,7 @@ class Service:
             _initiate=group("initiate", Initiate(clock=clock)),
             _cancel=group("cancel", Cancel(clock=clock)),
             _submit=group("submit", Submit(clock=clock)),
-            _settle=group("settle", Settle(clock=clock, rules=rules)),
+            _settle=group("settle", Settle(clock=clock, rules=rules, credits_by_itself=settings.credit_by_itself)),
             _record_attempt=group(
                 "record_attempt",
                 Record(clock=clock, retry_seconds=settings.webhook_retry_seconds),
@@ -222,6 +228,8 @@ class Service:
 
     async def settle(self, report: Report) -> Settled | None:
         settled = await self._settle(report)
+        if settled is not None and settled.is_told:
+            self.bell.ring(EVENTS_TOPIC)
         if settled is not None and settled.transaction.status is not settled.before:
             self._note(settled.transaction)
             log.info(

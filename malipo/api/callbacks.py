@@ -62,6 +62,7 @@ async def _take_in(service: Service, route: str, news: News) -> None:
     )
     settled = await service.settle(report)
     if settled is None:
-        log.warning("callback.unknown_payment", route=route, verdict=news.answer.verdict)
+        answer = news.answer
+        log.warning("callback.unknown_payment", route=route, verdict=answer.verdict, key=news.key, amount=answer.amount)
     elif not (news.is_signed and settled.transaction.status.is_final):
         service.bell.ring(route)  # It may have made a question due.

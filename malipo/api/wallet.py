@@ -18,6 +18,7 @@ async def retrieve(service: Service, caller: Admitted, request: Request) -> Resp
         "currency": money.CURRENCY,
         "available": wallet.available,
         "reserved": wallet.in_flight,
+        **({"owed": wallet.owed} if wallet.owed else {}),
         "updatedAt": clock.iso(updated_at),
     }
     return success({"wallet": shown})

@@ -6,7 +6,7 @@ from enum import StrEnum
 from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.ledger.entry import Account, Move, Posting, Step
+from malipo.ledger.entry import Account, Move, Posting, Step, Wallet
 from malipo.ledger.store import wallets as store
 
 
@@ -48,7 +48,12 @@ async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: 
     source, target = _BETWEEN[kind]
     moves = [Move(source, target, amount)]
     wallets = await store.lock(tx, [merchant_id])
-    if not wallets[merchant_id].can_bear(moves):
-        raise WalletTooLow(f"The wallet holds only {money.display(wallets[merchant_id].available)}.")
+    if kind is Kind.SETTLEMENT and not wallets[merchant_id].can_spend(moves):
+        raise WalletTooLow(_too_low(wallets[merchant_id]))
     await store.post(tx, wallets, [Posting(merchant_id, booking_id, Step.BOOKING, moves)], now=now)
     return True
+
+
+def _too_low(wallet: Wallet) -> str:
+    held = f"The wallet holds only {money.display(wallet.available)}"
+    return f"{held}, of which {money.display(wallet.owed)} is owed." if wallet.owed else f"{held}."

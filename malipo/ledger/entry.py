@@ -18,15 +18,16 @@ class Account(StrEnum):
     BANK = "bank"  # what operators brought in and took out
     FEES = "fees"  # what the house has earned
     SUSPENSE = "suspense"  # what an operator must look at
+    LOSSES = "losses"  # what the house bears, because nobody else will
 
 
 class Step(StrEnum):
-    """When in the life of its cause a move happens. Each step of a cause happens at most once."""
+    """When in the life of its cause a move happens. A payment begins and ends once; ordinals tell corrections apart."""
 
     OPEN = "open"
     END = "end"
-    CONTRADICTION = "contradiction"  # the network took back its word
-    RESOLUTION = "resolution"  # an operator has found out what is true
+    CONTRADICTION = "contradiction"  # the network says something else than before, and its float follows
+    RESOLUTION = "resolution"  # it is decided who gets or bears that
     BOOKING = "booking"
 
 
@@ -55,26 +56,34 @@ class Posting(msgspec.Struct, frozen=True):
     cause_id: str
     step: Step
     moves: Sequence[Move]
+    ordinal: int = 1
+    owed: int = 0  # by how much the wallet then owes more; negative: less
 
 
 class Wallet(msgspec.Struct, frozen=True):
-    """A merchant's two stored balances, and how many lines its statement has."""
+    """A merchant's two stored balances, how many lines its statement has, and what it owes by corrections."""
 
     merchant_id: str
     available: int
     in_flight: int
     lines: int
+    owed: int = 0
 
-    def can_bear(self, moves: Iterable[Move]) -> bool:
-        """Whether neither balance would fall below zero."""
+    @property
+    def spendable(self) -> int:
+        """What is owed cannot be spent."""
+        return max(self.available - self.owed, 0)
+
+    def can_spend(self, moves: Iterable[Move]) -> bool:
+        """Whether these moves leave what is owed untouched, and no balance below zero."""
         after = self.after(moves)
-        return after.available >= 0 and after.in_flight >= 0
+        return after.available >= after.owed and after.in_flight >= 0
 
-    def after(self, moves: Iterable[Move]) -> "Wallet":
+    def after(self, moves: Iterable[Move], *, owed: int = 0) -> "Wallet":
         available, in_flight, lines = self.available, self.in_flight, self.lines
         for move in moves:
             change = move.change_of(Account.WALLET)
             available += change
             in_flight += move.change_of(Account.IN_FLIGHT)
             lines += change != 0
-        return Wallet(self.merchant_id, available, in_flight, lines)
+        return Wallet(self.merchant_id, available, in_flight, lines, self.owed + owed)

@@ -8,9 +8,26 @@ class Event(StrEnum):
     PAYMENT_COMPLETED = "payment.completed"
     PAYMENT_FAILED = "payment.failed"
     PAYMENT_CANCELLED = "payment.cancelled"
+    PAYMENT_CORRECTED = "payment.corrected"
     PAYOUT_COMPLETED = "payout.completed"
     PAYOUT_FAILED = "payout.failed"
     PAYOUT_CANCELLED = "payout.cancelled"
+    PAYOUT_CORRECTED = "payout.corrected"
+
+
+# Those that say how a payment ended. Each payment has one of these, and is counted by it.
+ENDS = frozenset(
+    {
+        Event.PAYMENT_COMPLETED,
+        Event.PAYMENT_FAILED,
+        Event.PAYMENT_CANCELLED,
+        Event.PAYOUT_COMPLETED,
+        Event.PAYOUT_FAILED,
+        Event.PAYOUT_CANCELLED,
+    }
+)
+# The same as a condition in SQL: a list of what is not an end, so that an index on few rows suffices.
+IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payout.corrected')"
 
 
 # What an endpoint gets when its owner wants to see whether it works. Nothing happened, so it is not in the feed.

@@ -25,6 +25,7 @@ class Fact(msgspec.Struct, frozen=True):
     event: Event
     body: str
     created_at: datetime
+    ordinal: int = 1  # a payment can be corrected more than once
 
 
 def document_of(facts: Sequence[Fact]) -> str:
@@ -34,10 +35,11 @@ def document_of(facts: Sequence[Fact]) -> str:
 def telling(facts: str) -> str:
     """Writes facts, as a part of the statement that makes them true."""
     return f"""
-        INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at)
-        SELECT id, merchant_id, transaction_id, event, body, created_at
-        FROM json_to_recordset({facts})
-             AS new (id text, merchant_id text, transaction_id text, event text, body text, created_at timestamptz)
+        INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at, ordinal)
+        SELECT id, merchant_id, transaction_id, event, body, created_at, ordinal
+        FROM json_to_recordset({facts}) AS new (
+            id text, merchant_id text, transaction_id text, event text, body text, created_at timestamptz,
+            ordinal smallint)
     """
 
 
@@ -69,11 +71,12 @@ async def number(tx: Tx, *, most: int) -> list[Fact]:
 
 
 async def _find_unnumbered(tx: Tx, *, most: int) -> list[Fact]:
-    """The oldest first. Of two that were told at the same moment of one transaction, its beginning comes first."""
+    """The oldest first. Of those that were told at the same moment of one transaction, its beginning comes first."""
     rows = await tx.fetch(
         """
         SELECT id, merchant_id, transaction_id, event, body, created_at FROM events
-        WHERE number IS NULL ORDER BY created_at, event <> 'payment.pending', id LIMIT $1
+        WHERE number IS NULL
+        ORDER BY created_at, event <> 'payment.pending', event LIKE '%.corrected', ordinal, id LIMIT $1
         """,
         most,
     )

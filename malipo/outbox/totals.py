@@ -10,7 +10,7 @@ import msgspec
 
 from malipo import log
 from malipo.db import Conn, Tx
-from malipo.outbox.event import Event
+from malipo.outbox.event import ENDS, Event
 from malipo.outbox.store import Fact
 
 ZONE = ZoneInfo("Africa/Dar_es_Salaam")
@@ -47,7 +47,7 @@ def totals_of(facts: Sequence[Fact]) -> dict[Key, Total]:
     """What these facts add. Pure."""
     totals: dict[Key, Total] = defaultdict(Total)
     for fact in facts:
-        if fact.event is Event.PAYMENT_PENDING:
+        if fact.event not in ENDS:
             continue
         try:
             ended = _decode(fact.body).transaction

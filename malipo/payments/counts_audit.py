@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from malipo.db import Conn
 from malipo.ledger.audit import Finding
+from malipo.outbox.event import IS_END
 from malipo.payments.expected import CELL, COUNTED, FOUND_SEARCHES, LEAF
 from malipo.tally import audit as tally_audit
 from malipo.tally.store import Book
@@ -24,7 +25,7 @@ async def check(connection: Conn, differs: Collection[str]) -> list[Finding]:
 async def _wrong_totals(connection: Conn) -> list[Finding]:
     """Totals held against transactions. An end whose event has no place in the feed yet is not counted yet."""
     rows = await connection.fetch(
-        """
+        f"""
         WITH expected AS (
             SELECT t.merchant_id, (t.ended_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, t.type, t.channel,
                    count(*) FILTER (WHERE t.status = 'COMPLETED') AS completed,
@@ -38,7 +39,7 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
             WHERE t.ended_at IS NOT NULL AND NOT EXISTS (
                 SELECT FROM events e
                 WHERE e.number IS NULL AND e.merchant_id = t.merchant_id AND e.transaction_id = t.id
-                  AND e.event <> 'payment.pending')
+                  AND e.{IS_END})
             GROUP BY 1, 2, 3, 4
         )
         SELECT merchant_id, day, type, channel, e.amount AS computed, d.amount AS stored

@@ -3,6 +3,7 @@
 Written out by hand, independent of `effects.py` and `cells.py`, so that a mistake there is found by the audits.
 """
 
+from malipo.outbox.event import IS_END
 from malipo.payments.cells import TREE
 from malipo.tally.store import Book
 
@@ -45,10 +46,12 @@ DUE_EVENTS = [
         "t.ended_at IS NOT NULL",
     ),
 ]
-FOUND_EVENTS = "SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events"
+FOUND_EVENTS = """
+    SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events WHERE event NOT LIKE '%.corrected'
+"""
 
 # Ends that have no place in the feed yet, and those that the counter has not come to.
-_UNNUMBERED = "SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND event <> 'payment.pending'"
+_UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND {IS_END}"
 _UNCOUNTED = f"""
     {_UNNUMBERED}
     UNION ALL
@@ -56,7 +59,7 @@ _UNCOUNTED = f"""
     FROM feeds f LEFT JOIN tally_marks m ON m.merchant_id = f.merchant_id AND m.book = '{Book.PAYMENTS}'
     CROSS JOIN LATERAL generate_series(coalesce(m.upto, 0) + 1, f.last) AS place
     JOIN events e ON e.merchant_id = f.merchant_id AND e.number = place
-    WHERE e.event <> 'payment.pending'
+    WHERE e.{IS_END}
 """
 UNNUMBERED = f"""
     SELECT t.* FROM ({_UNNUMBERED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id

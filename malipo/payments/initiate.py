@@ -29,8 +29,10 @@ from malipo.trail.store import Actor
 class InsufficientBalance(Invalid):
     code = "insufficient_balance"
 
-    def __init__(self, needed: int, available: int) -> None:
-        message = f"This payout needs {money.display(needed)} and the wallet holds {money.display(available)}."
+    def __init__(self, needed: int, wallet: Wallet) -> None:
+        message = f"This payout needs {money.display(needed)} and the wallet holds {money.display(wallet.available)}."
+        if wallet.owed:
+            message = f"{message[:-1]}, of which {money.display(wallet.owed)} is owed."
         super().__init__("The wallet balance is not sufficient.", details={"amount": [message]})
 
 
@@ -165,8 +167,8 @@ class _Decision:
         transaction = replace(draft, fee=fee_of(draft.amount, bands))
         if posting := posting_of(transaction):
             wallet = self._wallets[draft.merchant_id]
-            if not wallet.can_bear(posting.moves):
-                return InsufficientBalance(transaction.amount + transaction.fee, wallet.available)
+            if not wallet.can_spend(posting.moves):
+                return InsufficientBalance(transaction.amount + transaction.fee, wallet)
             self._wallets[draft.merchant_id] = wallet.after(posting.moves)
         self.created.append(transaction)
         return Initiated(transaction)

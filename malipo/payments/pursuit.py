@@ -1,11 +1,11 @@
 """What to do next about a payment, when something was heard of it. Pure.
 
-The rule above all: a payment ends when its network says so, and never because of silence. `decide` is the only place
-that turns a network's answer into a change of status, into another question, or into a case for an operator.
+The rules above all: a payment ends when its network says so, and never because of silence; and a success that was
+heard is never forgotten. `decide` is the only place that turns a network's answer into a change of status, into
+another question, or into a case for an operator.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
@@ -14,13 +14,12 @@ from msgspec.structs import replace
 from malipo.networks.contract import Answer, FailureCode, Resubmit, Type, Verdict
 from malipo.payments.transaction import Cause, Status, Transaction
 
-# How often "I do not know it" must be heard before it counts, and how often a payout is sent in all.
+# How often "there is no such payment" must be heard before it counts, and how often a payout is sent in all.
 _NOT_FOUNDS = 3
 _SENDS = 3
 _UNSENT_PAUSE_SECONDS = 5.0
 # How long a payment rests whose network cannot be asked. Only a callback or an operator ends it.
 _NO_QUERY_SECONDS = 86_400
-
 
 # A payout has no customer who could decline it; what its payer lacks is our own float.
 _OF_A_PAYOUT = {
@@ -28,6 +27,8 @@ _OF_A_PAYOUT = {
     FailureCode.EXPIRED: FailureCode.REJECTED,
     FailureCode.INSUFFICIENT_FUNDS: FailureCode.CHANNEL_UNAVAILABLE,
 }
+# Collections that may yet turn out to be paid after they failed like this.
+_MAY_STILL_BE_PAID = (FailureCode.NOT_RECEIVED, FailureCode.EXPIRED)
 
 
 class Act(StrEnum):
@@ -52,6 +53,8 @@ class Attention(StrEnum):
     DIFFERS = "differs"  # the network speaks of another amount or phone
     UNSENT = "unsent"  # the network spoke of it before we had sent it
     UNHEARD = "unheard"  # a payout whose answer we did not hear, at a network that cannot be asked
+    SAID_PAID = "said_paid"  # a callback said that it was paid, and no query confirms it
+    DISPUTED = "disputed"  # a signed callback and the query contradict each other
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,16 +65,31 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     sends: int = 0
     asks: int = 0
     not_founds: int = 0
+    not_indexed: int = 0  # in a row
     is_acknowledged: bool = False
-    sent_at: datetime | None = None
     is_hinted: bool = False
+    is_success_heard: bool = False
+    is_follow_up: bool = False  # the payment has ended, and its network is asked whether it stays so
     hint: FailureCode | None = None
     attention: Attention | None = None
+    # How long ago it was last sent, and first put into the queue, by the database's clock. Read, and never written.
+    sent_seconds: float | None = None
+    queued_seconds: float = 0
+
+
+class Word(msgspec.Struct, frozen=True):
+    """What was last said of a payment that has ended, where it is not what its merchant was told, and how."""
+
+    is_paid: bool
+    act: Act | None = None  # None: operators have read it on the network's statement
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     poll_seconds: Sequence[int]
     not_found_seconds: float
+    not_indexed_seconds: float = 1800
+    not_indexed_answers: int = 6
+    follow_up_seconds: Sequence[int] = (600, 3600, 21_600, 86_400, 259_200)
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,36 +108,59 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
     failure_code: FailureCode | None = None
-    is_contradiction: bool = False
+    is_contradiction: bool = False  # the network says the opposite of what was last said
     dispatch: Dispatch | None = None  # None: nothing is left to do
     wait_seconds: float | None = None  # None: as it was
 
 
-def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules, now: datetime) -> Decision:
+def decide(
+    transaction: Transaction,
+    dispatch: Dispatch | None,
+    heard: Heard,
+    rules: Rules,
+    *,
+    last: Word | None = None,
+) -> Decision:
     heard = replace(heard, may_ask=transaction.type not in heard.cannot_ask)
     if transaction.status.is_final:
-        return _after_the_end(transaction, dispatch, heard, rules)
+        last = last or Word(transaction.status is Status.COMPLETED)
+        return _after_the_end(transaction, dispatch, heard, rules, last)
     assert dispatch is not None, "an open payment has a dispatch"
+    if heard.answer.verdict is Verdict.CONFIRMED:
+        dispatch = replace(dispatch, is_success_heard=True)
     if transaction.status is Status.PENDING:
-        return _spoken_of(dispatch, heard, now)
+        return _spoken_of(dispatch, heard)
+    return _while_open(transaction, dispatch, heard, rules)
+
+
+def _while_open(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
     if _differs(transaction, heard.answer):
         return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)
     if not _is_believed(transaction, heard):
-        hinted = replace(dispatch, hint=heard.answer.failure_code)
-        return _ask_now(hinted) if heard.may_ask else Decision(dispatch=hinted)
+        return _hint(dispatch, heard)
+    if heard.answer.verdict is not Verdict.NOT_INDEXED and heard.act is Act.ASK:
+        dispatch = replace(dispatch, not_indexed=0)
     match heard.answer.verdict:
         case Verdict.CONFIRMED:
             return Decision(cause=Cause.CONFIRMED)
         case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:
             # A refusal of the second sending says nothing about the first.
             return _ask_later(dispatch, heard, rules) if heard.act is Act.SEND else _ask_now(dispatch)
+        case Verdict.REFUSED if heard.act is Act.SEND and dispatch.is_success_heard:
+            # The reply and a callback contradict each other, so the network is asked.
+            return _ask_later(dispatch, heard, rules)
+        case Verdict.REFUSED if dispatch.is_hinted and dispatch.is_success_heard:
+            # The answer may be older than the success that overtook it.
+            return _ask_later(dispatch, heard, rules)
         case Verdict.REFUSED:
-            return Decision(cause=Cause.REFUSED, failure_code=_failure_of(transaction.type, heard.answer, dispatch))
-        case Verdict.UNSENT if heard.act is Act.SEND:
+            return _failed(transaction, dispatch, heard, rules, _failure_of(transaction.type, heard.answer, dispatch))
+        case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:
             unsent = replace(dispatch, next_act=Next.SEND, sends=dispatch.sends - 1)
             return Decision(dispatch=unsent, wait_seconds=_UNSENT_PAUSE_SECONDS)
         case Verdict.MISSING if heard.act is Act.ASK:
-            return _missing(transaction, dispatch, heard, rules, now)
+            return _missing(transaction, replace(dispatch, not_founds=dispatch.not_founds + 1), heard, rules)
+        case Verdict.NOT_INDEXED if heard.act is Act.ASK:
+            return _not_indexed(transaction, replace(dispatch, not_indexed=dispatch.not_indexed + 1), heard, rules)
         case Verdict.WAITING:
             return _ask_later(replace(dispatch, is_acknowledged=True, not_founds=0), heard, rules)
     if not heard.may_ask and transaction.type is Type.DISBURSEMENT:
@@ -127,25 +168,97 @@ def decide(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, ru
     return _ask_later(dispatch, heard, rules)
 
 
-def _after_the_end(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules) -> Decision:
-    """What the merchant saw stays. Only the answer to a question can contradict it: callbacks come late and twice."""
+def _hint(dispatch: Dispatch, heard: Heard) -> Decision:
+    """What is not believed has the network asked, or an operator, if nobody else can say."""
+    hinted = replace(dispatch, hint=heard.answer.failure_code or dispatch.hint)
+    if heard.may_ask:
+        return _ask_now(hinted)
+    return Decision(dispatch=replace(hinted, attention=_attention(hinted, is_exhausted=True)))
+
+
+def _failed(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules, failure: FailureCode) -> Decision:
+    """It ends as FAILED. Where it may yet turn out to be paid, its network is asked again for days."""
+    may_be_paid = transaction.type is Type.DISBURSEMENT or failure in _MAY_STILL_BE_PAID or dispatch.is_success_heard
+    if not (may_be_paid and heard.may_ask):
+        return Decision(cause=Cause.REFUSED, failure_code=failure)
+    return Decision(
+        cause=Cause.REFUSED,
+        failure_code=failure,
+        dispatch=follow_up(dispatch, heard.route),
+        wait_seconds=rules.follow_up_seconds[0],
+    )
+
+
+def follow_up(dispatch: Dispatch | None, route: str) -> Dispatch:
+    """The questions after the end begin anew. What was heard before stays heard."""
+    is_heard = dispatch is not None and dispatch.is_success_heard
+    return Dispatch(route=route, next_act=Next.ASK, is_follow_up=True, is_success_heard=is_heard)
+
+
+def _after_the_end(
+    transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules, last: Word
+) -> Decision:
+    """What the merchant saw stays. What is said now may contradict it."""
     verdict = heard.answer.verdict
-    reopened = dispatch or Dispatch(route=heard.route, next_act=Next.ASK)
-    if not verdict.is_definite or _differs(transaction, heard.answer):
-        may_have_it = heard.act is Act.SEND and verdict in (Verdict.WAITING, Verdict.UNKNOWN)
-        if may_have_it and heard.may_ask and transaction.status is not Status.COMPLETED:
-            # A worker that slept has sent it after all, when others had given it up.
-            return _ask_now(reopened)
-        if heard.act is not Act.ASK or dispatch is None:
-            return Decision(dispatch=dispatch)
-        # Who cannot say otherwise through the whole schedule does not contradict.
-        return Decision() if dispatch.asks >= len(rules.poll_seconds) else _ask_later(dispatch, heard, rules)
-    agrees = (verdict is Verdict.CONFIRMED) == (transaction.status is Status.COMPLETED)
-    if heard.act is Act.ASK or (not heard.may_ask and _is_believed(transaction, heard)):
-        return Decision(is_contradiction=not agrees)
-    if agrees or not heard.may_ask:
+    asked = dispatch or follow_up(None, heard.route)
+    if verdict is Verdict.CONFIRMED and not last.is_paid:
+        asked = replace(asked, is_success_heard=True)
+    if verdict.is_definite and _differs(transaction, heard.answer):
+        return _ask_again(replace(asked, attention=Attention.DIFFERS), heard, rules)
+    if not verdict.is_definite:
+        return _unclear_after_the_end(transaction, dispatch, asked, heard, rules)
+    if (verdict is Verdict.CONFIRMED) == last.is_paid:
+        return _agrees(dispatch, heard, rules)
+    if heard.act is Act.ASK and last.act is Act.CALLBACK:
+        # What was signed stands, whatever the query says.
+        return _ask_again(replace(asked, attention=Attention.DISPUTED), heard, rules)
+    # A refusal of a second sending says nothing about the first; a success is one, however it was heard.
+    is_refused_sending = heard.act is Act.SEND and verdict is Verdict.REFUSED and heard.may_ask
+    if _is_believed(transaction, heard) and not is_refused_sending:
+        contradicted = replace(asked, is_success_heard=False, attention=None)
+        again = _ask_again(contradicted, heard, rules) if heard.may_ask else Decision()
+        return replace(again, is_contradiction=True)
+    if heard.may_ask:
+        return _ask_now(asked)
+    if verdict is Verdict.REFUSED:
         return Decision(dispatch=dispatch)
-    return _ask_now(reopened)
+    return _ask_again(replace(asked, attention=Attention.SAID_PAID), heard, rules)
+
+
+def _unclear_after_the_end(
+    transaction: Transaction, dispatch: Dispatch | None, asked: Dispatch, heard: Heard, rules: Rules
+) -> Decision:
+    may_have_it = heard.act is Act.SEND and heard.answer.verdict in (Verdict.WAITING, Verdict.UNKNOWN)
+    if may_have_it and heard.may_ask and transaction.status is not Status.COMPLETED:
+        # A worker that slept has sent it after all, when others had given it up.
+        return _ask_now(asked)
+    if heard.act is not Act.ASK or dispatch is None:
+        return Decision(dispatch=dispatch)
+    return _ask_again(dispatch, heard, rules)
+
+
+def _agrees(dispatch: Dispatch | None, heard: Heard, rules: Rules) -> Decision:
+    if heard.act is not Act.ASK or dispatch is None:
+        return Decision(dispatch=dispatch)
+    if not dispatch.is_hinted:  # Else the answer may be older than what it seems to answer.
+        # Whoever said otherwise was wrong, as the network has it now.
+        dispatch = replace(dispatch, is_success_heard=False, attention=None)
+    return _ask_again(dispatch, heard, rules)
+
+
+def _ask_again(dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
+    """After the end: on the long schedule; on the short one as long as somebody says that it was paid."""
+    schedule = rules.poll_seconds if dispatch.is_success_heard else rules.follow_up_seconds
+    asks = dispatch.asks + (heard.act is Act.ASK)
+    asked = replace(dispatch, next_act=Next.ASK, asks=asks, is_hinted=False)
+    asked = replace(asked, attention=_attention(asked, is_exhausted=asks >= len(schedule)))
+    if dispatch.is_hinted and heard.act is Act.ASK:
+        return Decision(dispatch=asked, wait_seconds=0)
+    if not heard.may_ask or asks >= len(schedule):
+        # Only an operator can say more. Without anything for one to look at, nothing is left to do.
+        keeps = asked.attention is not None
+        return Decision(dispatch=asked, wait_seconds=_NO_QUERY_SECONDS) if keeps else Decision()
+    return Decision(dispatch=asked, wait_seconds=schedule[asks])
 
 
 def _is_believed(transaction: Transaction, heard: Heard) -> bool:
@@ -158,33 +271,54 @@ def _is_believed(transaction: Transaction, heard: Heard) -> bool:
     return heard.is_trusted or (is_good_enough and not is_refused_payout)
 
 
-def _spoken_of(dispatch: Dispatch, heard: Heard, now: datetime) -> Decision:
+def _spoken_of(dispatch: Dispatch, heard: Heard) -> Decision:
     """We have not sent it, and yet somebody speaks of it: a lie, or our database was restored from yesterday.
 
     It counts as sent, so the network is asked before anything is.
     """
-    sent = replace(dispatch, route=heard.route, next_act=Next.ASK, sends=1, sent_at=now, attention=Attention.UNSENT)
+    sent = replace(dispatch, route=heard.route, next_act=Next.ASK, sends=1, attention=Attention.UNSENT)
     return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)
 
 
-def _missing(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules, now: datetime) -> Decision:
-    counted = replace(dispatch, not_founds=dispatch.not_founds + 1)
-    assert dispatch.sent_at is not None, "what is asked about was sent"
-    had_time = now - dispatch.sent_at >= timedelta(seconds=rules.not_found_seconds)
-    if counted.not_founds < _NOT_FOUNDS or not had_time:
+def _not_indexed(transaction: Transaction, counted: Dispatch, heard: Heard, rules: Rules) -> Decision:
+    """ "Unknown" may mean that it is not found yet. It counts only when it was said long enough and often enough."""
+    is_enough = counted.not_indexed >= rules.not_indexed_answers
+    if not is_enough or not _had_time(counted, rules.not_indexed_seconds):
         return _ask_later(counted, heard, rules)
+    return _not_found(transaction, counted, heard, rules)
+
+
+def _missing(transaction: Transaction, counted: Dispatch, heard: Heard, rules: Rules) -> Decision:
+    if counted.not_founds < _NOT_FOUNDS or not _had_time(counted, rules.not_found_seconds):
+        return _ask_later(counted, heard, rules)
+    return _not_found(transaction, counted, heard, rules)
+
+
+def _not_found(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
+    """The network has no such payment, and had time to find it."""
+    if dispatch.is_success_heard:
+        # Somebody said that it was paid: it neither fails nor is sent again.
+        return _ask_later(dispatch, heard, rules)
     if dispatch.is_acknowledged:
-        return _ask_later(replace(counted, attention=Attention.FORGOTTEN), heard, rules)
+        return _ask_later(replace(dispatch, attention=Attention.FORGOTTEN), heard, rules)
     if transaction.type is Type.COLLECTION:
-        return Decision(cause=Cause.REFUSED, failure_code=FailureCode.NOT_RECEIVED)
+        return _failed(transaction, dispatch, heard, rules, FailureCode.NOT_RECEIVED)
     if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.sends < _SENDS:
-        return Decision(dispatch=replace(counted, next_act=Next.SEND, not_founds=0), wait_seconds=0)
-    return _ask_later(replace(counted, attention=Attention.NOT_FOUND), heard, rules)
+        again = replace(dispatch, next_act=Next.SEND, not_founds=0, not_indexed=0)
+        return Decision(dispatch=again, wait_seconds=0)
+    return _ask_later(replace(dispatch, attention=Attention.NOT_FOUND), heard, rules)
+
+
+def _had_time(dispatch: Dispatch, seconds: float) -> bool:
+    assert dispatch.sent_seconds is not None, "what is asked about was sent"
+    return dispatch.sent_seconds >= seconds
 
 
 def _ask_later(dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
     asks = dispatch.asks + (heard.act is Act.ASK)
     seconds = rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)] if heard.may_ask else _NO_QUERY_SECONDS
+    is_exhausted = not heard.may_ask or asks >= len(rules.poll_seconds)
+    dispatch = replace(dispatch, attention=_attention(dispatch, is_exhausted=is_exhausted))
     if heard.act is Act.CALLBACK and dispatch.next_act is Next.SENDING:
         # The worker that is at it will say more.
         return Decision(dispatch=dispatch)
@@ -201,6 +335,13 @@ def _ask_now(dispatch: Dispatch) -> Decision:
     return Decision(dispatch=replace(dispatch, next_act=next_act, is_hinted=True), wait_seconds=0)
 
 
+def _attention(dispatch: Dispatch, *, is_exhausted: bool) -> Attention | None:
+    """A success that was heard, and that nobody has confirmed when the schedule ends, is for an operator."""
+    if dispatch.attention is None and dispatch.is_success_heard and is_exhausted:
+        return Attention.SAID_PAID
+    return dispatch.attention
+
+
 def _failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
     """A query often says no more than that it failed. Why, an unsigned callback is good enough to say."""
     failure = answer.failure_code or FailureCode.REJECTED
@@ -210,6 +351,8 @@ def _failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
 
 
 def _differs(transaction: Transaction, answer: Answer) -> bool:
-    return (answer.amount is not None and answer.amount != transaction.amount) or (
-        answer.phone is not None and answer.phone != transaction.phone
+    return (
+        answer.lacks_amount
+        or (answer.amount is not None and answer.amount != transaction.amount)
+        or (answer.phone is not None and answer.phone != transaction.phone)
     )

@@ -11,16 +11,16 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from malipo import ids, money
+from malipo import ids
 from malipo.db import Tx
-from malipo.ledger.book import WalletTooLow
-from malipo.ledger.entry import Posting, Step, Wallet
+from malipo.ledger.entry import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
 from malipo.payments import shown
-from malipo.payments.effects import contradiction_of, event_of, posting_of, resolution_of
-from malipo.payments.store import steps, transactions
+from malipo.payments.correction import Change as CorrectionChange
+from malipo.payments.effects import CORRECTED, event_of, posting_of
+from malipo.payments.store import corrections, steps, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -36,6 +36,36 @@ class Change:
     provider_reference: str | None = None
     failure_code: str | None = None
     failure_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A transaction that has ended, and one step of putting it right, with what it owed before."""
+
+    transaction: Transaction
+    change: CorrectionChange
+    owed_before: int
+
+    @property
+    def posting(self) -> Posting:
+        after = self.change.correction
+        return Posting(
+            self.transaction.merchant_id,
+            self.transaction.id,
+            self.change.step,
+            self.change.moves,
+            ordinal=after.ordinal,
+            owed=after.owed - self.owed_before,
+        )
+
+    def fact(self, now: datetime) -> Fact | None:
+        if self.change.reason is None:
+            return None
+        after = self.change.correction
+        at = max(now, self.transaction.ended_at or now)
+        event = CORRECTED[self.transaction.type]
+        transaction = replace(self.transaction, correction=after.latest)
+        return _fact(event, transaction, at, ordinal=after.told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,37 +101,29 @@ async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[O
 
 
 async def write(
-    tx: Tx, found: Mapping[transactions.Key, Transaction], reached: Sequence[Transaction], *, now: datetime
+    tx: Tx,
+    found: Mapping[transactions.Key, Transaction],
+    reached: Sequence[Transaction],
+    corrected: Sequence[Corrected] = (),
+    *,
+    now: datetime,
 ) -> None:
-    """Write the statuses that were reached, in their order, by transactions which the caller has found and locked."""
-    if not reached:
+    """Write the statuses that were reached, and what was put right after the end, in their order.
+
+    The caller has found and locked these transactions.
+    """
+    if not reached and not corrected:
         return
     latest = {(each.merchant_id, each.id): each for each in reached}
-    await steps.advance(tx, [(found[key].status, each) for key, each in latest.items()])
-    postings = _postings(reached)
+    if latest:
+        await steps.advance(tx, [(found[key].status, each) for key, each in latest.items()])
+    postings = _postings(reached) + [each.posting for each in corrected]
+    facts = _facts(reached) + [fact for each in corrected if (fact := each.fact(now))]
     wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
-    await steps.tell_and_move(tx, wallets, postings, _facts(reached), now=now)
-
-
-async def contradict(tx: Tx, contradicted: Sequence[Transaction], *, now: datetime) -> list[Transaction]:
-    """Put what their networks took back into suspense, once; those for which this is new."""
-    known = await ledger.find_causes(tx, Step.CONTRADICTION, [(each.merchant_id, each.id) for each in contradicted])
-    new = list({each.id: each for each in contradicted if each.id not in known}.values())
-    wallets = await ledger.lock(tx, {each.merchant_id for each in new})
-    await ledger.post(tx, wallets, [contradiction_of(each) for each in new], now=now)
-    return new
-
-
-async def resolve(tx: Tx, transaction: Transaction, truth: Cause, *, now: datetime) -> None:
-    """Clear a contradiction out of suspense. What the merchant saw stays; the wallet follows the truth."""
-    posting = resolution_of(transaction, truth)
-    wallets = await ledger.lock(tx, [transaction.merchant_id])
-    if not wallets[transaction.merchant_id].can_bear(posting.moves):
-        held = money.display(wallets[transaction.merchant_id].available)
-        raise WalletTooLow(
-            f"This takes more from the wallet than it holds, which is {held}. Try again when there is more."
-        )
-    await ledger.post(tx, wallets, [posting], now=now)
+    await steps.tell_and_move(tx, wallets, postings, facts, now=now)
+    if corrected:
+        kept = {each.transaction.id: (each.transaction, each.change.correction) for each in corrected}
+        await corrections.write(tx, list(kept.values()), now=now)
 
 
 def after_change(before: Transaction, change: Change, now: datetime) -> Transaction | None:
@@ -127,11 +149,10 @@ def _postings(reached: Sequence[Transaction]) -> list[Posting]:
 
 
 def _facts(reached: Sequence[Transaction]) -> list[Fact]:
-    return [_fact(event, each) for each in reached if (event := event_of(each))]
-
-
-def _fact(event: Event, transaction: Transaction) -> Fact:
     # Told at the time of the status it tells of: those never run backwards, so the feed does not either.
-    at = transaction.ended_at or transaction.created_at
+    return [_fact(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))]
+
+
+def _fact(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> Fact:
     body = _encode({"event": event, "transaction": shown.in_event(transaction)}).decode()
-    return Fact(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at)
+    return Fact(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)

@@ -1,26 +1,32 @@
 """What an operator does about a payment whose network does not say what became of it, or says two things.
 
-It takes evidence. A collection is resolved by one operator; a payout is proposed by one and approved by another,
-because a payout that is given back although it was paid is money lost.
+It takes evidence. An open collection is resolved by one operator, unless somebody said that it was paid. Everything
+else is proposed by one and approved by another, because a payout that is given back although it was paid is money lost.
+A resolution is not the last word: another may follow, and the network may still contradict it.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from malipo import ids
+from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
-from malipo.ledger.entry import Step
+from malipo.ledger.book import WalletTooLow
+from malipo.ledger.store import wallets as ledger
 from malipo.networks.contract import FailureCode
-from malipo.payments import record
-from malipo.payments.record import Change
+from malipo.payments import correction, record
+from malipo.payments.correction import Correction
+from malipo.payments.pursuit import follow_up
+from malipo.payments.record import Change, Corrected
 from malipo.payments.settle import reason_of
-from malipo.payments.store import cases
+from malipo.payments.store import cases, dispatches
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
+
+_FOLLOW_UP_SECONDS = 600.0
 
 
 class Truth(StrEnum):
@@ -31,6 +37,10 @@ class Truth(StrEnum):
     def cause(self) -> Cause:
         return Cause.CONFIRMED if self is Truth.COMPLETED else Cause.REFUSED
 
+    @property
+    def is_paid(self) -> bool:
+        return self is Truth.COMPLETED
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -39,6 +49,7 @@ class Finding:
     truth: Truth
     evidence: str
     provider_reference: str | None = None
+    is_despite_waiting: bool = False  # FAILED, although the network has it and has not decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +58,26 @@ class Resolved:
     truth: Truth
     is_done: bool  # not so while a second operator has to agree
     is_of_contradiction: bool = False  # what the merchant sees stays, whatever is true
+    credited: int = 0  # what the wallet got by it; negative if it gave
+    borne: int = 0  # what the house bears instead
+    owed: int = 0  # what the wallet still owes of this payment
 
 
-async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Actor, now: datetime) -> Resolved:
-    """Say what became of a payment. For a collection that is enough."""
+async def propose(
+    tx: Tx,
+    id_or_reference: str,
+    finding: Finding,
+    *,
+    actor: Actor,
+    now: datetime,
+    follow_up_seconds: float = _FOLLOW_UP_SECONDS,
+) -> Resolved:
+    """Say what became of a payment. For an open collection that is enough."""
     if not 10 <= len(finding.evidence) <= 1000 or not finding.evidence.isprintable():
         raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
     case = await _case(tx, id_or_reference, finding.truth)
     transaction = case.transaction
+    _require_patience(case, finding)
     earlier = await cases.find_proposal(tx, transaction)
     if earlier is not None and not _is_stale(earlier, transaction):
         raise Conflict(f"It is already proposed as {earlier.outcome}; approve that, or reject it.")
@@ -67,27 +90,19 @@ async def propose(tx: Tx, id_or_reference: str, finding: Finding, *, actor: Acto
         finding.provider_reference,
         actor.who,
         transaction.status.is_final,
+        finding.is_despite_waiting,
         now,
     )
-    await cases.insert_proposal(
-        tx,
-        transaction,
-        id_=proposal.id,
-        outcome=finding.truth,
-        evidence=finding.evidence,
-        provider_reference=finding.provider_reference,
-        proposed_by=actor.who,
-        now=now,
-    )
-    # What the network itself has put in doubt, one operator may clear up; what nobody else doubts takes two.
-    is_ours_alone = transaction.status.is_final and not case.is_contradicted
-    if transaction.type is Type.DISBURSEMENT or is_ours_alone:
+    await cases.insert_proposal(tx, transaction, proposal)
+    if _takes_two(case, finding.truth):
         await _note(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
         return Resolved(transaction, finding.truth, is_done=False)
-    return await _apply(tx, case, proposal, actor=actor, now=now)
+    return await _apply(tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
 
 
-async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
+async def approve(
+    tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime, follow_up_seconds: float = _FOLLOW_UP_SECONDS
+) -> Resolved:
     """Agree with what another operator has proposed."""
     transaction = (await _found(tx, id_or_reference)).transaction
     proposal = await cases.find_proposal(tx, transaction)
@@ -98,7 +113,7 @@ async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) 
         raise _NothingProposed
     if proposal.proposed_by == actor.who:
         raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
-    return await _apply(tx, case, proposal, actor=actor, now=now)
+    return await _apply(tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
 
 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Resolved:
@@ -110,6 +125,29 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
     await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=False, now=now)
     await _note(tx, actor, "payment.resolution_rejected", case.transaction, proposal, now=now)
     return Resolved(case.transaction, Truth(proposal.outcome), is_done=False)
+
+
+async def cancel(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Transaction:
+    """Take back a payout of a merchant who is closed and cannot do it. Nothing was sent; the wallet gets it back."""
+    case = await _found(tx, id_or_reference)
+    transaction = case.transaction
+    if case.is_merchant_active:
+        raise Forbidden("Its merchant is active, and can cancel it.")
+    if transaction.status is not Status.PENDING:
+        raise Conflict(f"Only a PENDING payment can be cancelled; this one is {transaction.status}.")
+    change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
+    [outcome] = await record.advance(tx, [change], now=now)
+    assert outcome is not None
+    await trail.note(
+        tx,
+        actor,
+        "payment.cancelled",
+        now=now,
+        merchant_id=transaction.merchant_id,
+        transaction=transaction.id,
+        amount=transaction.amount,
+    )
+    return outcome.transaction
 
 
 class NoSuchCase(Missing):
@@ -137,18 +175,46 @@ async def _case(tx: Tx, id_or_reference: str, truth: Truth | None = None) -> Cas
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
     if transaction.status is Status.PENDING:
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
-    if transaction.status.is_final and not case.is_contradicted:
-        _require_doubt(case, await cases.find_steps(tx, transaction), truth)
+    if transaction.status.is_final and (truth is None or not _changes(case, truth)):
+        raise Conflict(f"It is {transaction.status}, and nothing contradicts that.")
     return case
 
 
-def _require_doubt(case: Case, steps: set[Step], truth: Truth | None) -> None:
-    """Its network has not contradicted itself; an operator who has read the network's statement may still do so."""
+def _changes(case: Case, truth: Truth) -> bool:
+    """Whether this would change anything about a payment that has ended."""
     transaction = case.transaction
-    is_said = truth is None or (truth is Truth.COMPLETED) == (transaction.status is Status.COMPLETED)
-    is_being_asked = case.dispatch is not None
-    if transaction.processing_at is None or Step.RESOLUTION in steps or is_said or is_being_asked:
-        raise Conflict(f"It is {transaction.status}, and nothing contradicts that.")
+    before = case.correction or correction.begin(transaction)
+    if _is_doubted(case):
+        return True
+    if truth.is_paid == before.is_paid:
+        return correction.is_open(transaction, before) or before.borne != 0
+    is_undecided = correction.is_open(transaction, before) or before.credited != 0
+    return is_undecided if _is_networks_word(transaction, before) else transaction.processing_at is not None
+
+
+def _is_doubted(case: Case) -> bool:
+    """A callback said something else than the merchant was told, and the network does not confirm it."""
+    return case.dispatch is not None and case.dispatch.attention is not None
+
+
+def _is_networks_word(transaction: Transaction, before: Correction) -> bool:
+    """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
+    return before.is_paid != (transaction.status is Status.COMPLETED) and before.act is not None
+
+
+def _require_patience(case: Case, finding: Finding) -> None:
+    is_waiting = case.dispatch is not None and case.dispatch.is_acknowledged
+    is_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
+    if is_payout and is_waiting and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
+        raise Conflict(
+            "Its network has it and has not decided, so it may still be paid. If you know for certain that it will not "
+            "be, say so (--despite-waiting); the second operator is shown that."
+        )
+
+
+def _takes_two(case: Case, truth: Truth) -> bool:
+    is_said_paid = case.dispatch is not None and case.dispatch.is_success_heard and truth is Truth.FAILED
+    return case.transaction.type is Type.DISBURSEMENT or case.transaction.status.is_final or is_said_paid
 
 
 def _is_stale(proposal: Proposal, transaction: Transaction) -> bool:
@@ -156,29 +222,76 @@ def _is_stale(proposal: Proposal, transaction: Transaction) -> bool:
     return proposal.is_of_contradiction != transaction.status.is_final
 
 
-async def _apply(tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: datetime) -> Resolved:
-    truth, transaction = Truth(proposal.outcome), case.transaction
-    await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=True, now=now)
-    if transaction.status.is_final:
-        if not case.is_contradicted:
-            await record.contradict(tx, [transaction], now=now)
-        await record.resolve(tx, transaction, truth.cause, now=now)
+async def _apply(
+    tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: datetime, follow_up_seconds: float
+) -> Resolved:
+    truth = Truth(proposal.outcome)
+    if case.transaction.status.is_final:
+        resolved = await _correct(tx, case, proposal, truth, actor=actor, now=now)
     else:
-        failure = None if truth is Truth.COMPLETED else FailureCode.REJECTED
-        change = Change(
-            merchant_id=transaction.merchant_id,
-            transaction_id=transaction.id,
-            cause=truth.cause,
-            provider_reference=proposal.provider_reference,
-            failure_code=failure,
-            failure_reason=None if failure is None else reason_of(failure),
+        transaction = await _end(tx, case, proposal, truth, now=now, follow_up_seconds=follow_up_seconds)
+        await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=True, now=now)
+        resolved = Resolved(transaction, truth, is_done=True)
+    await _note(tx, actor, "payment.resolved", resolved.transaction, proposal, now=now)
+    return resolved
+
+
+async def _end(
+    tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, now: datetime, follow_up_seconds: float
+) -> Transaction:
+    """End an open payment. After an operator's FAILED its network is asked again, in case it was paid after all."""
+    failure = None if truth is Truth.COMPLETED else FailureCode.REJECTED
+    change = Change(
+        merchant_id=case.transaction.merchant_id,
+        transaction_id=case.transaction.id,
+        cause=truth.cause,
+        provider_reference=proposal.provider_reference,
+        failure_code=failure,
+        failure_reason=None if failure is None else reason_of(failure),
+    )
+    [outcome] = await record.advance(tx, [change], now=now)
+    assert outcome is not None
+    assert outcome.has_moved
+    if failure is not None and case.dispatch is not None and case.dispatch.route is not None:
+        asked = follow_up(None, case.dispatch.route)
+        await dispatches.follow_up(tx, [(outcome.transaction, asked, follow_up_seconds)])
+    return outcome.transaction
+
+
+async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, actor: Actor, now: datetime) -> Resolved:
+    """Put a payment right that has ended: its wallet follows, or the house bears it."""
+    transaction = case.transaction
+    before = case.correction or correction.begin(transaction)
+    corrected: list[Corrected] = []
+    after = before
+    if truth.is_paid != before.is_paid and not _is_networks_word(transaction, before):
+        heard = correction.tell(correction.hear(transaction, before, is_paid=truth.is_paid, act=None), now)
+        corrected.append(Corrected(transaction, heard, before.owed))
+        after = heard.correction
+    wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
+    decided = correction.decide(transaction, after, is_paid=truth.is_paid, available=wallet.available)
+    if decided.moves:
+        decided = correction.tell(decided, now)
+        corrected.append(Corrected(transaction, decided, after.owed))
+    elif not corrected and correction.is_open(transaction, after):
+        held = money.display(wallet.available)
+        raise WalletTooLow(
+            f"The wallet holds {held}, so nothing can be taken from it now. Try again when there is more."
         )
-        [outcome] = await record.advance(tx, [change], now=now)
-        assert outcome is not None
-        assert outcome.has_moved
-        transaction = outcome.transaction
-    await _note(tx, actor, "payment.resolved", transaction, proposal, now=now)
-    return Resolved(transaction, truth, is_done=True, is_of_contradiction=proposal.is_of_contradiction)
+    await record.write(tx, {}, [], corrected, now=now)
+    change = corrected[-1].change if corrected else None
+    await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
+    await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=True, change=change, now=now)
+    left = change.correction.owed if change is not None else after.owed
+    return Resolved(
+        transaction,
+        truth,
+        is_done=True,
+        is_of_contradiction=True,
+        credited=decided.credited if decided.moves else 0,
+        borne=decided.borne if decided.moves else 0,
+        owed=left,
+    )
 
 
 async def _note(
@@ -195,4 +308,5 @@ async def _note(
         outcome=proposal.outcome,
         evidence=proposal.evidence,
         proposed_by=proposal.proposed_by,
+        **({"despite_waiting": True} if proposal.is_despite_waiting else {}),
     )

@@ -12,13 +12,15 @@ import msgspec
 from malipo import log
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.networks.contract import Channel, FailureCode
-from malipo.payments import record
-from malipo.payments.pursuit import Decision, Dispatch, Heard, Rules, decide
-from malipo.payments.record import Change
-from malipo.payments.store import dispatches, hearings, transactions
+from malipo.networks.contract import Channel, FailureCode, Verdict
+from malipo.payments import correction, record
+from malipo.payments.correction import Correction
+from malipo.payments.pursuit import Act, Decision, Dispatch, Heard, Rules, Word, decide
+from malipo.payments.record import Change, Corrected
+from malipo.payments.store import cases, dispatches, hearings, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.store.hearings import Hearing
+from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Cause, Status, Transaction
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
@@ -55,12 +57,14 @@ class Settled(msgspec.Struct, frozen=True):
     transaction: Transaction
     before: Status
     is_contradiction: bool = False
+    is_told: bool = False  # the merchant is told of a correction
 
 
 class Settle:
-    def __init__(self, *, clock: Clock, rules: Rules) -> None:
+    def __init__(self, *, clock: Clock, rules: Rules, credits_by_itself: bool = True) -> None:
         self._clock = clock
         self._rules = rules
+        self._credits_by_itself = credits_by_itself
 
     async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[Settled | None]:
         """What came of each; None for a payment that nobody knows."""
@@ -74,7 +78,9 @@ class Settle:
         ]
         # What an earlier try has already acted on, or the same worker before it heard of its commit, counts once.
         new = await hearings.insert(tx, heard)
-        batch = _Batch(found, self._rules, now)
+        unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
+        await unknown_callbacks.insert(tx, [_unknown(each, now) for each in unknown if each.heard.act is Act.CALLBACK])
+        batch = _Batch(found, self._rules, now, credits_by_itself=self._credits_by_itself)
         answers = [
             batch.hear(report, subject, is_new=report.id in new) if subject is not None else None
             for report, subject in zip(reports, subjects, strict=True)
@@ -104,26 +110,54 @@ def _hearing_of(report: Report, transaction: Transaction, now: datetime) -> Hear
     )
 
 
+def _unknown(report: Report, now: datetime) -> UnknownCallback:
+    answer = report.heard.answer
+    return UnknownCallback(
+        id=report.id,
+        at=now,
+        route=report.heard.route,
+        key=report.key,
+        amount=answer.amount,
+        phone=answer.phone,
+        provider_reference=answer.provider_reference,
+        verdict=answer.verdict,
+        code=answer.code,
+        detail=answer.detail,
+        is_signed=report.heard.is_trusted,
+    )
+
+
 class _Batch:
     """Decides report by report, each against what the one before left."""
 
-    def __init__(self, found: dict[dispatches.NetworkKey, Subject], rules: Rules, now: datetime) -> None:
+    def __init__(
+        self,
+        found: dict[dispatches.NetworkKey, Subject],
+        rules: Rules,
+        now: datetime,
+        *,
+        credits_by_itself: bool,
+    ) -> None:
         self._current = {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
         self._found = {key: each.transaction for key, each in self._current.items()}
         self._kept = {key for key, each in self._current.items() if each.dispatch is not None}
         self._rules = rules
         self._now = now
+        self._credits_by_itself = credits_by_itself
         self._reached: list[Transaction] = []
-        self._contradicted: list[tuple[Transaction, Heard]] = []
+        self._corrected: list[Corrected] = []
+        self._contradicted: list[tuple[Transaction, Heard, int]] = []
+        self._credited: list[Corrected] = []
         self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
 
     def hear(self, report: Report, subject: Subject, *, is_new: bool) -> Settled:
         key = (subject.transaction.merchant_id, subject.transaction.id)
-        transaction, dispatch = self._current[key]
+        transaction, dispatch, corrected = self._current[key]
         before = transaction.status
         if not is_new:
             return Settled(transaction, before)
-        decision = decide(transaction, dispatch, report.heard, self._rules, self._now)
+        last = None if corrected is None else Word(corrected.is_paid, corrected.act)
+        decision = decide(transaction, dispatch, report.heard, self._rules, last=last)
         _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
             after = record.after_change(transaction, self._change(transaction, report.heard, decision), self._now)
@@ -132,11 +166,28 @@ class _Batch:
                 self._kept.discard(key)  # Whoever ends takes the dispatch along.
             self._reached.append(after)
             transaction = after
+        is_told = False
         if decision.is_contradiction:
-            self._contradicted.append((transaction, report.heard))
+            corrected, is_told = self._correct(transaction, corrected, report.heard)
         self._decided[key] = (transaction, decision)
-        self._current[key] = Subject(transaction, decision.dispatch)
-        return Settled(transaction, before, decision.is_contradiction)
+        self._current[key] = Subject(transaction, decision.dispatch, corrected)
+        return Settled(transaction, before, decision.is_contradiction, is_told)
+
+    def _correct(self, transaction: Transaction, corrected: Correction | None, heard: Heard) -> tuple[Correction, bool]:
+        """The network's float follows its word; a customer who has paid after all is credited by itself."""
+        before = corrected or correction.begin(transaction)
+        is_paid = heard.answer.verdict is Verdict.CONFIRMED
+        change = correction.tell(correction.hear(transaction, before, is_paid=is_paid, act=heard.act), self._now)
+        self._corrected.append(Corrected(transaction, change, before.owed))
+        self._contradicted.append((transaction, heard, change.correction.ordinal))
+        is_told, after = change.reason is not None, change.correction
+        if self._credits_by_itself and correction.is_credited_by_itself(transaction, after):
+            credit = correction.decide(transaction, after, is_paid=True, available=0)
+            credit = correction.tell(credit, self._now)
+            self._credited.append(Corrected(transaction, credit, after.owed))
+            self._corrected.append(self._credited[-1])
+            is_told, after = True, credit.correction
+        return after, is_told
 
     def _change(self, transaction: Transaction, heard: Heard, decision: Decision) -> Change:
         assert decision.cause is not None
@@ -152,13 +203,16 @@ class _Batch:
         )
 
     async def write(self, tx: Tx) -> None:
-        await record.write(tx, self._found, self._reached, now=self._now)
+        await record.write(tx, self._found, self._reached, self._corrected, now=self._now)
         await self._write_dispatches(tx)
-        if self._contradicted:
-            await self._contradict(tx)
+        for transaction, heard, ordinal in self._contradicted:
+            await self._note_contradiction(tx, transaction, heard, ordinal)
+        for each in self._credited:
+            await cases.insert_automatic(tx, each.transaction, each.change, now=self._now)
 
     async def _write_dispatches(self, tx: Tx) -> None:
         changed: list[tuple[transactions.Key, Dispatch, float | None]] = []
+        follow_ups: list[tuple[Transaction, Dispatch, float]] = []
         done: list[transactions.Key] = []
         for key, (transaction, decision) in self._decided.items():
             dispatch = decision.dispatch
@@ -167,29 +221,26 @@ class _Batch:
             elif key in self._kept:
                 changed.append((key, dispatch, decision.wait_seconds))
             else:
-                assert dispatch.route is not None
-                await dispatches.reopen(tx, transaction, dispatch.route)
+                follow_ups.append((transaction, dispatch, decision.wait_seconds or 0))
         await dispatches.delete(tx, [key for key in done if key in self._kept])
         await dispatches.update(tx, changed)
+        await dispatches.follow_up(tx, follow_ups)
 
-    async def _contradict(self, tx: Tx) -> None:
-        new = await record.contradict(tx, [each for each, _ in self._contradicted], now=self._now)
-        heard_of = {each.id: heard for each, heard in self._contradicted}
-        for transaction in new:
-            heard = heard_of[transaction.id]
-            says = heard.answer.verdict
-            log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
-            await trail.note(
-                tx,
-                Actor(f"network {heard.route}", heard.act),
-                "payment.contradicted",
-                now=self._now,
-                merchant_id=transaction.merchant_id,
-                transaction=transaction.id,
-                status=transaction.status,
-                network_says=says,
-                amount=transaction.amount,
-            )
+    async def _note_contradiction(self, tx: Tx, transaction: Transaction, heard: Heard, ordinal: int) -> None:
+        says = heard.answer.verdict
+        log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
+        await trail.note(
+            tx,
+            Actor(f"network {heard.route}", heard.act),
+            "payment.contradicted",
+            now=self._now,
+            merchant_id=transaction.merchant_id,
+            transaction=transaction.id,
+            status=transaction.status,
+            network_says=says,
+            amount=transaction.amount,
+            ordinal=ordinal,
+        )
 
 
 def _log_attention(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:

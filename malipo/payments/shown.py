@@ -3,7 +3,7 @@
 from typing import Any
 
 from malipo import clock
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Status, Told, Transaction, Type
 
 Shown = dict[str, Any]
 
@@ -47,7 +47,18 @@ def in_event(transaction: Transaction) -> Shown:
         shown["providerReference"] = transaction.provider_reference
     if transaction.status is Status.FAILED:
         shown |= {"failureCode": transaction.failure_code, "failureReason": transaction.failure_reason}
+    if transaction.correction is not None:
+        shown["correction"] = _correction(transaction.correction)
     return shown | _times(transaction)
+
+
+def _correction(told: Told) -> Shown:
+    return {
+        "outcome": told.outcome,
+        "amount": told.amount,
+        "correctedAt": clock.iso(told.corrected_at),
+        "reason": told.reason,
+    }
 
 
 def _head(transaction: Transaction) -> Shown:

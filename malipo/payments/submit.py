@@ -5,7 +5,7 @@ A worker that dies with a claim leaves its payments to be asked about, and never
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -61,7 +61,7 @@ class Submit:
 async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, now: datetime) -> Taken:
     """Payments to send now. A collection that has waited too long is ended instead: its customer has gone."""
     subjects = await _claim(tx, claim, pairs)
-    late, good = _parted(subjects, now - timedelta(seconds=claim.lapse_seconds))
+    late, good = _parted(subjects, claim.lapse_seconds)
     lapsed = await _lapse(tx, late, now=now)
     if not good:
         return Taken([], lapsed)
@@ -73,7 +73,7 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, 
         and (after := record.after_change(each, _change(each, Cause.SUBMITTED), now)) is not None
     ]
     await record.write(tx, found, reached, now=now)
-    await dispatches.take(tx, found, route=claim.route, claim=claim.id, lease_seconds=claim.lease_seconds, now=now)
+    await dispatches.take(tx, found, route=claim.route, claim=claim.id, lease_seconds=claim.lease_seconds)
     return Taken(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed)
 
 
@@ -100,13 +100,18 @@ async def _claim(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]]) ->
     return subjects
 
 
-def _parted(subjects: Sequence[Subject], too_late: datetime) -> tuple[list[Transaction], list[Transaction]]:
-    """Those that have waited too long, and the others. One that may have been heard of is never too late."""
+def _parted(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[list[Transaction], list[Transaction]]:
+    """Those that have waited too long by the database's clock, and the others.
+
+    One that may have been heard of is never too late.
+    """
     late: list[Transaction] = []
     good: list[Transaction] = []
-    for transaction, dispatch in subjects:
-        is_late = transaction.type is Type.COLLECTION and transaction.created_at <= too_late
-        (late if is_late and dispatch is not None and dispatch.sends == 0 else good).append(transaction)
+    for transaction, dispatch, _ in subjects:
+        assert dispatch is not None, "what is claimed is in the queue"
+        is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
+        is_unheard = dispatch.sends == 0 and not dispatch.is_success_heard
+        (late if is_late and is_unheard else good).append(transaction)
     return late, good
 
 

@@ -38,6 +38,25 @@ class Cause(StrEnum):
     REFUSED = "refused"  # the network says that it did not, and never will
 
 
+class Reason(StrEnum):
+    """Why the merchant is told of a correction."""
+
+    CREDITED = "credited"  # the wallet got what it should have got
+    DEBT_RECORDED = "debt_recorded"  # the wallet has money that it must give back: it is held
+    DEBT_COLLECTED = "debt_collected"  # that was taken, or a part of it
+    DEBT_WAIVED = "debt_waived"  # it need not be given back
+    DEBT_WITHDRAWN = "debt_withdrawn"  # the network took its word back: nothing is owed
+
+
+class Told(msgspec.Struct, frozen=True, rename="camel"):
+    """A correction after the end, as the merchant sees it."""
+
+    outcome: Status  # COMPLETED or FAILED: what the network says became of it
+    amount: int
+    corrected_at: datetime
+    reason: Reason
+
+
 TRANSITIONS = {
     (Status.PENDING, Cause.SUBMITTED): Status.PROCESSING,
     (Status.PENDING, Cause.WITHDRAWN): Status.CANCELLED,
@@ -82,6 +101,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     failure_reason: str | None = None
     processing_at: datetime | None = None
     ended_at: datetime | None = None
+    correction: Told | None = None  # the latest, where it is read for the merchant
 
     @property
     def net_amount(self) -> int:

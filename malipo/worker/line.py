@@ -27,6 +27,7 @@ Mark = Callable[[str], None]
 _START_SECONDS = 15.0
 _MARGIN_SECONDS = 15.0
 _AGAIN_SECONDS = 1.0
+_FOLLOW_UP_SHARE = 4
 
 
 class Line:
@@ -101,10 +102,15 @@ class Line:
         free = self._connector.concurrency - len(self._asking)
         if self._circuit.is_open or free <= 0:
             return False
+        name, lease_seconds = self._connector.name, self._lease_seconds
         async with self._service.database.begin() as tx:
-            due = await dispatches.claim_asks(tx, self._connector.name, lease_seconds=self._lease_seconds, most=free)
-        for transaction, _ in due:
-            self._spawn(self._asking, self._to_ask, self._ask(transaction))
+            due = await dispatches.claim_asks(tx, name, lease_seconds=lease_seconds, most=free)
+            # Payments that have ended are asked about with what is left, and never with all of it.
+            free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
+            if free > 0:
+                due += await dispatches.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
+        for each in due:
+            self._spawn(self._asking, self._to_ask, self._ask(each.transaction))
         return bool(due)
 
     def _spawn(self, tasks: set[asyncio.Task[None]], bell: asyncio.Event, work: Awaitable[None]) -> None:

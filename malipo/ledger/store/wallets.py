@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.ledger.entry import Account, Move, Posting, Step, Wallet
+from malipo.ledger.entry import Account, Move, Posting, Wallet
 
 _encode = msgspec.json.Encoder().encode
 
@@ -18,7 +18,7 @@ async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
         return {}
     rows = await tx.fetch(
         """
-        SELECT merchant_id, available, in_flight, lines FROM wallets
+        SELECT merchant_id, available, in_flight, lines, owed FROM wallets
         WHERE merchant_id = ANY($1) ORDER BY merchant_id FOR UPDATE
         """,
         wanted,
@@ -32,6 +32,7 @@ class _Row(msgspec.Struct, frozen=True):
     merchant_id: str
     cause_id: str
     step: str
+    ordinal: int
     line: int
     source: str
     target: str
@@ -50,27 +51,28 @@ def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> 
         for line, move in enumerate(posting.moves, start=1):
             wallet = wallet.after([move])
             rows.append(_row(posting, line, move, wallet))
-        touched[posting.merchant_id] = wallet
+        touched[posting.merchant_id] = wallet.after((), owed=posting.owed) if posting.owed else wallet
     return _encode(rows).decode(), _encode([*touched.values()]).decode()
 
 
 def moving(moves: str, now: str) -> str:
     """Writes moves, as a part of a statement: its parameters are named by whoever makes the whole."""
     return f"""
-        INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount, wallet_line,
+        INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, wallet_line,
                            wallet_after, at)
         SELECT new.*, {now}::timestamptz FROM json_to_recordset({moves}) AS new (
-            merchant_id text, cause_id text, step text, line smallint, source text, target text, channel text,
-            amount bigint, wallet_line bigint, wallet_after bigint)
+            merchant_id text, cause_id text, step text, ordinal smallint, line smallint, source text, target text,
+            channel text, amount bigint, wallet_line bigint, wallet_after bigint)
     """
 
 
 def following(wallets: str, now: str) -> str:
     """Writes what moves leave in wallets, as a part of the statement that writes the moves."""
     return f"""
-        UPDATE wallets SET available = new.available, in_flight = new.in_flight, lines = new.lines,
+        UPDATE wallets SET available = new.available, in_flight = new.in_flight, lines = new.lines, owed = new.owed,
                            updated_at = greatest(wallets.updated_at, {now}::timestamptz)
-        FROM json_to_recordset({wallets}) AS new (merchant_id text, available bigint, in_flight bigint, lines bigint)
+        FROM json_to_recordset({wallets})
+             AS new (merchant_id text, available bigint, in_flight bigint, lines bigint, owed bigint)
         WHERE wallets.merchant_id = new.merchant_id
     """
 
@@ -90,6 +92,7 @@ def _row(posting: Posting, line: int, move: Move, after: Wallet) -> _Row:
         posting.merchant_id,
         posting.cause_id,
         posting.step,
+        posting.ordinal,
         line,
         move.source,
         move.target,
@@ -100,31 +103,18 @@ def _row(posting: Posting, line: int, move: Move, after: Wallet) -> _Row:
     )
 
 
-async def find_causes(tx: Tx, step: Step, causes: Sequence[tuple[str, str]]) -> set[str]:
-    """Those of these causes (a merchant's id, and their own) that have taken this step."""
-    rows = await tx.fetch(
-        """
-        SELECT DISTINCT cause_id FROM moves
-        WHERE (merchant_id, cause_id) IN (SELECT * FROM unnest($1::text[], $2::text[])) AND step = $3
-        """,
-        [merchant_id for merchant_id, _ in causes],
-        [cause_id for _, cause_id in causes],
-        step,
-    )
-    return {row["cause_id"] for row in rows}
-
-
 async def open_wallet(tx: Tx, merchant_id: str, *, now: datetime) -> None:
     await tx.execute("INSERT INTO wallets (merchant_id, updated_at) VALUES ($1, $2)", merchant_id, now)
 
 
 async def get(connection: Conn, merchant_id: str) -> tuple[Wallet, datetime]:
     row = await connection.fetchrow(
-        "SELECT merchant_id, available, in_flight, lines, updated_at FROM wallets WHERE merchant_id = $1",
+        "SELECT merchant_id, available, in_flight, lines, owed, updated_at FROM wallets WHERE merchant_id = $1",
         merchant_id,
     )
     assert row is not None, "a merchant has a wallet from the first"
-    return Wallet(row["merchant_id"], row["available"], row["in_flight"], row["lines"]), row["updated_at"]
+    *wallet, updated_at = row.values()
+    return Wallet(*wallet), updated_at
 
 
 async def insert_booking(

@@ -158,7 +158,7 @@ async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -
     rows = await connection.fetch(
         """
         SELECT at, step, source, target, amount, channel, wallet_after FROM moves
-        WHERE merchant_id = $1 AND cause_id = $2 ORDER BY at, step DESC, line
+        WHERE merchant_id = $1 AND cause_id = $2 ORDER BY at, ordinal, step DESC, line
         """,
         merchant_id,
         transaction_id,

@@ -3,19 +3,25 @@
 from datetime import datetime
 from typing import NamedTuple
 
+from malipo import ids
 from malipo.db import Conn, Row, Tx
-from malipo.ledger.entry import Step
+from malipo.payments.correction import Change, Correction
 from malipo.payments.pursuit import Dispatch
+from malipo.payments.store import corrections
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
+
+AUTOMATIC = "malipo"  # who decided, where nobody had to
 
 
 class Case(NamedTuple):
     transaction: Transaction
     dispatch: Dispatch | None
-    is_contradicted: bool  # and nobody has cleared it up
+    correction: Correction | None
+    is_contradicted: bool  # and nobody has decided what that means
     is_sending: bool  # a request is on its way right now
+    is_merchant_active: bool
     proposed: str | None  # what somebody says became of it
 
 
@@ -26,40 +32,49 @@ class Proposal(NamedTuple):
     provider_reference: str | None
     proposed_by: str
     is_of_contradiction: bool
+    is_despite_waiting: bool
     proposed_at: datetime
 
 
-_CONTRADICTED = """
-    SELECT merchant_id, cause_id FROM moves m WHERE step = 'contradiction' AND NOT EXISTS (
-        SELECT FROM moves n
-        WHERE n.merchant_id = m.merchant_id AND n.cause_id = m.cause_id AND n.step = 'resolution')
-"""
 _CASE = f"""
-    {COLUMNS}, {DISPATCH}, (t.merchant_id, t.id) IN ({_CONTRADICTED}) AS is_contradicted,
+    {COLUMNS}, {DISPATCH}, {corrections.COLUMNS}, coalesce(c.is_open, false) AS is_contradicted,
     coalesce(d.next_act = 'sending' AND d.due_at > now(), false) AS is_sending,
+    (SELECT m.is_active FROM merchants m WHERE m.id = t.merchant_id) AS is_merchant_active,
     r.outcome AS proposed
 """
 _JOINED = """
     transactions t
     LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
+    LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
     LEFT JOIN resolutions r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.ended_at IS NULL
          AND r.is_of_contradiction = (t.ended_at IS NOT NULL)
 """
 
 
 def _case_of(row: Row) -> Case:
-    return Case(transaction_of(row), dispatch_of(row), row["is_contradicted"], row["is_sending"], row["proposed"])
+    return Case(
+        transaction_of(row),
+        dispatch_of(row),
+        corrections.correction_of(row),
+        row["is_contradicted"],
+        row["is_sending"],
+        row["is_merchant_active"],
+        row["proposed"],
+    )
 
 
 async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[Case]:
-    """Payments whose end nobody knows: those that only a person can end, and those that take too long."""
+    """Payments that a person must look at: those that only one can end, those that take too long, those that are said
+    to be paid although they failed, and a closed merchant's payouts that nobody sends."""
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
         WHERE (t.merchant_id, t.id) IN (SELECT merchant_id, transaction_id FROM dispatches)
-          AND t.status = 'PROCESSING'
-          AND (d.attention IS NOT NULL OR t.processing_at < now() - $1 * interval '1 second')
-        ORDER BY t.processing_at
+          AND (d.attention IS NOT NULL
+               OR t.status = 'PROCESSING' AND t.processing_at < now() - $1 * interval '1 second'
+               OR t.status = 'PENDING' AND t.type = 'DISBURSEMENT'
+                  AND EXISTS (SELECT FROM merchants m WHERE m.id = t.merchant_id AND NOT m.is_active))
+        ORDER BY coalesce(t.processing_at, t.created_at)
         """,
         float(unsettled_seconds),
     )
@@ -72,8 +87,9 @@ async def find_contradicted(connection: Conn) -> list[Case]:
         f"""
         SELECT {_CASE} FROM {_JOINED}
         WHERE (t.merchant_id, t.id) IN (
-            {_CONTRADICTED} UNION
+            SELECT merchant_id, transaction_id FROM corrections WHERE is_open UNION
             SELECT merchant_id, transaction_id FROM resolutions WHERE ended_at IS NULL AND is_of_contradiction)
+          AND d.attention IS NULL
         ORDER BY t.ended_at
         """
     )
@@ -87,7 +103,7 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
         SELECT merchant_id, id FROM transactions WHERE reference = $1
         UNION SELECT merchant_id, transaction_id FROM dispatches WHERE transaction_id = $1
         UNION SELECT merchant_id, transaction_id FROM resolutions WHERE transaction_id = $1
-        UNION SELECT merchant_id, cause_id FROM moves WHERE cause_id = $1 AND step IN ('contradiction', 'resolution')
+        UNION SELECT merchant_id, transaction_id FROM corrections WHERE transaction_id = $1
         """,
         id_or_reference,
     )
@@ -100,48 +116,50 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
     return _case_of(row)
 
 
-async def find_steps(tx: Tx, transaction: Transaction) -> set[Step]:
-    rows = await tx.fetch(
-        "SELECT DISTINCT step FROM moves WHERE merchant_id = $1 AND cause_id = $2",
-        transaction.merchant_id,
-        transaction.id,
-    )
-    return {Step(row["step"]) for row in rows}
-
-
-async def insert_proposal(
-    tx: Tx,
-    transaction: Transaction,
-    *,
-    id_: str,
-    outcome: str,
-    evidence: str,
-    provider_reference: str | None,
-    proposed_by: str,
-    now: datetime,
-) -> None:
+async def insert_proposal(tx: Tx, transaction: Transaction, proposal: Proposal) -> None:
     await tx.execute(
         """
         INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence,
-                                 provider_reference, proposed_by, proposed_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                                 provider_reference, proposed_by, proposed_at, is_despite_waiting)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
         """,
-        id_,
+        proposal.id,
         transaction.merchant_id,
         transaction.id,
-        outcome,
-        transaction.status.is_final,
-        evidence,
-        provider_reference,
-        proposed_by,
+        proposal.outcome,
+        proposal.is_of_contradiction,
+        proposal.evidence,
+        proposal.provider_reference,
+        proposal.proposed_by,
+        proposal.proposed_at,
+        proposal.is_despite_waiting,
+    )
+
+
+async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, now: datetime) -> None:
+    """What malipo has decided by itself stands beside what operators decide."""
+    await tx.execute(
+        """
+        INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence, proposed_by,
+                                 proposed_at, ended_by, ended_at, is_approved, ordinal, credited, borne)
+        VALUES ($1, $2, $3, 'completed', true, 'The network has confirmed it.', $4, $5, $4, $5, true, $6, $7, $8)
+        """,
+        ids.mint("res_", now),
+        transaction.merchant_id,
+        transaction.id,
+        AUTOMATIC,
         now,
+        change.correction.ordinal,
+        change.credited,
+        change.borne,
     )
 
 
 async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
     row = await tx.fetchrow(
         """
-        SELECT id, outcome, evidence, provider_reference, proposed_by, is_of_contradiction, proposed_at
+        SELECT id, outcome, evidence, provider_reference, proposed_by, is_of_contradiction, is_despite_waiting,
+               proposed_at
         FROM resolutions
         WHERE merchant_id = $1 AND transaction_id = $2 AND ended_at IS NULL FOR UPDATE
         """,
@@ -151,11 +169,20 @@ async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
     return None if row is None else Proposal(*row.values())
 
 
-async def end_proposal(tx: Tx, proposal_id: str, *, ended_by: str, is_approved: bool, now: datetime) -> None:
+async def end_proposal(
+    tx: Tx, proposal_id: str, *, ended_by: str, is_approved: bool, change: Change | None = None, now: datetime
+) -> None:
+    """With the moves that it made, if it made any."""
     await tx.execute(
-        "UPDATE resolutions SET ended_by = $2, ended_at = $3, is_approved = $4 WHERE id = $1",
+        """
+        UPDATE resolutions SET ended_by = $2, ended_at = $3, is_approved = $4, ordinal = $5, credited = $6, borne = $7
+        WHERE id = $1
+        """,
         proposal_id,
         ended_by,
         now,
         is_approved,
+        None if change is None else change.correction.ordinal,
+        0 if change is None else change.credited,
+        0 if change is None else change.borne,
     )

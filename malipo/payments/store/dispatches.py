@@ -12,7 +12,9 @@ import msgspec
 from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
 from malipo.networks.contract import Channel, FailureCode, Type
+from malipo.payments.correction import Correction
 from malipo.payments.pursuit import Attention, Dispatch, Next
+from malipo.payments.store import corrections
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
 
@@ -21,8 +23,9 @@ NetworkKey = tuple[Channel, str]
 _encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
-    d.route, d.next_act, d.sends, d.asks, d.not_founds, d.is_acknowledged, d.sent_at, d.is_hinted, d.hint,
-    d.attention
+    d.route, d.next_act, d.sends, d.asks, d.not_founds, d.not_indexed, d.is_acknowledged, d.is_hinted,
+    d.is_success_heard, d.is_follow_up, d.hint, d.attention,
+    date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds
 """
 
 _SUBJECTS = f"""
@@ -32,10 +35,11 @@ _SUBJECTS = f"""
 
 
 class Subject(NamedTuple):
-    """A transaction, and what is to be done about it, if anything."""
+    """A transaction, what is to be done about it, if anything, and how far it was put right after its end."""
 
     transaction: Transaction
     dispatch: Dispatch | None
+    correction: Correction | None = None
 
 
 def dispatch_of(row: Row) -> Dispatch | None:
@@ -47,11 +51,15 @@ def dispatch_of(row: Row) -> Dispatch | None:
         sends=row["sends"],
         asks=row["asks"],
         not_founds=row["not_founds"],
+        not_indexed=row["not_indexed"],
         is_acknowledged=row["is_acknowledged"],
-        sent_at=row["sent_at"],
         is_hinted=row["is_hinted"],
+        is_success_heard=row["is_success_heard"],
+        is_follow_up=row["is_follow_up"],
         hint=None if row["hint"] is None else FailureCode(row["hint"]),
         attention=None if row["attention"] is None else Attention(row["attention"]),
+        sent_seconds=row["sent_seconds"],
+        queued_seconds=row["queued_seconds"],
     )
 
 
@@ -93,7 +101,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
         f"""
         {_SUBJECTS}
         WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.route IS NULL
-          AND d.due_at <= now() - $2 * interval '1 second'
+          AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,
@@ -109,7 +117,7 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
         f"""
         {_SUBJECTS}
         WHERE d.route = $1 AND d.type = 'COLLECTION' AND d.next_act = 'send' AND d.sends = 0
-          AND t.created_at <= now() - $2 * interval '1 second'
+          AND NOT d.is_success_heard AND d.queued_at <= now() - $2 * interval '1 second'
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         route,
@@ -118,13 +126,13 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
     )
 
 
-async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_seconds: float, now: datetime) -> None:
+async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_seconds: float) -> None:
     """From here on they are being sent: whoever finds them after the lease must ask first."""
     await tx.execute(
         """
         UPDATE dispatches d
         SET route = $3, claim = $4, next_act = 'sending', due_at = now() + $5 * interval '1 second',
-            sends = d.sends + 1, sent_at = $6
+            sends = d.sends + 1, sent_at = now()
         FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
         WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id
         """,
@@ -132,7 +140,6 @@ async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_s
         route,
         claim,
         float(lease_seconds),
-        now,
     )
 
 
@@ -149,13 +156,22 @@ async def find_claimed(connection: Conn, claim: str) -> list[Subject]:
 
 
 async def claim_asks(tx: Tx, route: str, *, lease_seconds: float, most: int) -> list[Subject]:
-    """Payments that are due to be asked about, and ours to ask until the lease ends."""
+    """Open payments that are due to be asked about, and ours to ask until the lease ends."""
+    return await _claim_asks(tx, "NOT is_follow_up", route, lease_seconds, most)
+
+
+async def claim_follow_ups(tx: Tx, route: str, *, lease_seconds: float, most: int) -> list[Subject]:
+    """The same of payments that have ended. They yield to the open ones, so they are claimed after them."""
+    return await _claim_asks(tx, "is_follow_up", route, lease_seconds, most)
+
+
+async def _claim_asks(tx: Tx, which: str, route: str, lease_seconds: float, most: int) -> list[Subject]:
     return await _subjects(
         tx,
         f"""
         WITH due AS (
             SELECT merchant_id, transaction_id FROM dispatches
-            WHERE route = $1 AND next_act <> 'send' AND due_at <= now()
+            WHERE route = $1 AND {which} AND next_act <> 'send' AND due_at <= now()
             ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
         UPDATE dispatches d SET due_at = now() + $2 * interval '1 second'
         FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
@@ -189,7 +205,11 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
         *_columns(found),
     )
     there = {(row["merchant_id"], row["transaction_id"]): dispatch_of(row) for row in rows}
-    return {(each.channel, each.network_key): Subject(each, there.get(key)) for key, each in found.items()}
+    corrected = await corrections.find(tx, [key for key, each in found.items() if each.status.is_final])
+    return {
+        (each.channel, each.network_key): Subject(each, there.get(key), corrected.get(key))
+        for key, each in found.items()
+    }
 
 
 class _Decided(msgspec.Struct, frozen=True):
@@ -209,31 +229,60 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         """
         UPDATE dispatches d
         SET route = said.route, next_act = said.next_act, sends = said.sends, asks = said.asks,
-            not_founds = said.not_founds, is_acknowledged = said.is_acknowledged, is_hinted = said.is_hinted,
-            sent_at = said.sent_at, hint = said.hint, attention = said.attention,
+            not_founds = said.not_founds, not_indexed = said.not_indexed, is_acknowledged = said.is_acknowledged,
+            is_hinted = said.is_hinted, is_success_heard = said.is_success_heard, hint = said.hint,
+            attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.sends > 0 THEN now() END),
             due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
-                 route text, next_act text, sends smallint, asks int, not_founds int, is_acknowledged boolean,
-                 is_hinted boolean, sent_at timestamptz, hint text, attention text)
+                 route text, next_act text, sends smallint, asks int, not_founds int, not_indexed int,
+                 is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, hint text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
         _encode([_Decided(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
     )
 
 
-async def reopen(tx: Tx, transaction: Transaction, route: str) -> None:
-    """Have the network asked about a payment that has ended."""
+async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]) -> None:
+    """Have networks asked about payments that have ended, in so many seconds."""
+    if not ended:
+        return
     await tx.execute(
         """
-        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, route, next_act, due_at)
-        VALUES ($1, $2, $3, $4, $5, 'ask', now()) ON CONFLICT DO NOTHING
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, route, next_act, asks, is_hinted,
+                                is_success_heard, is_follow_up, attention)
+        SELECT merchant_id, transaction_id, channel, type, now() + seconds * interval '1 second', said.route, 'ask',
+               said.asks, said.is_hinted, said.is_success_heard, true, said.attention
+        FROM json_to_recordset($1) AS new (
+                 merchant_id text, transaction_id text, channel text, type text, seconds float8, dispatch json),
+             json_to_record(new.dispatch) AS said (
+                 route text, asks int, is_hinted boolean, is_success_heard boolean, attention text)
+        ON CONFLICT DO NOTHING
         """,
-        transaction.merchant_id,
-        transaction.id,
-        transaction.channel,
-        transaction.type,
-        route,
+        _encode(
+            [
+                {
+                    "merchant_id": each.merchant_id,
+                    "transaction_id": each.id,
+                    "channel": each.channel,
+                    "type": each.type,
+                    "seconds": seconds,
+                    "dispatch": dispatch,
+                }
+                for each, dispatch, seconds in ended
+            ]
+        ).decode(),
+    )
+
+
+async def clear_doubt(tx: Tx, key: Key) -> None:
+    """Operators have decided what was in doubt about a payment that has ended."""
+    await tx.execute(
+        """
+        UPDATE dispatches SET attention = NULL, is_success_heard = false
+        WHERE merchant_id = $1 AND transaction_id = $2 AND is_follow_up
+        """,
+        *key,
     )
 
 

@@ -39,9 +39,7 @@ async def insert(tx: Tx, hearings: Sequence[Hearing]) -> set[str]:
             code text, detail text)
         ON CONFLICT DO NOTHING RETURNING id
         """,
-        _encode(
-            [replace(each, code=_storable(each.code), detail=_storable(each.detail)) for each in hearings]
-        ).decode(),
+        _encode([replace(each, code=storable(each.code), detail=storable(each.detail)) for each in hearings]).decode(),
     )
     return {row["id"] for row in rows}
 
@@ -59,6 +57,6 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[
     return [Hearing(**dict(row)) for row in rows]
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """A network may send anything; a column takes no NUL, and nobody reads a page."""
     return text.replace("\0", "")[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()

@@ -16,13 +16,13 @@ from malipo.payments.transaction import Type
 _encode = msgspec.json.Encoder().encode
 _decode_claimed = msgspec.json.Decoder(set[str]).decode
 _decode_tariffs = msgspec.json.Decoder(list[tuple[str, str, str, int, int, int, int, int | None]]).decode
-_decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int]]).decode
+_decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int, int]]).decode
 
 # Keys come before wallets, as everywhere, and both in their order: no wallet is looked at until all keys are claimed.
 _STATEMENT = f"""
     WITH claimed AS ({claims.claiming("$1")}),
          held AS (
-             SELECT merchant_id, available, in_flight, lines FROM wallets
+             SELECT merchant_id, available, in_flight, lines, owed FROM wallets
              WHERE merchant_id = ANY($3) AND (SELECT count(*) FROM claimed) >= 0
              ORDER BY merchant_id FOR UPDATE)
     SELECT (SELECT coalesce(json_agg(transaction_id), '[]') FROM claimed),
@@ -30,7 +30,8 @@ _STATEMENT = f"""
                                                       t.basis_points, t.least, t.most)), '[]')
             FROM json_array_elements($2) AS place
             JOIN tariffs t ON t.merchant_id = place ->> 0 AND t.type = place ->> 1 AND t.channel = place ->> 2),
-           (SELECT coalesce(json_agg(json_build_array(merchant_id, available, in_flight, lines)), '[]') FROM held)
+           (SELECT coalesce(json_agg(json_build_array(merchant_id, available, in_flight, lines, owed)), '[]')
+            FROM held)
 """
 
 

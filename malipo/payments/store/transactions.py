@@ -3,10 +3,11 @@
 from collections.abc import Collection, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
 from malipo.networks.contract import Channel
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Status, Told, Transaction, Type
 
 Key = tuple[str, str]  # a merchant's id and a transaction's
 
@@ -17,6 +18,7 @@ COLUMNS = """
 """
 
 _decode = msgspec.json.Decoder().decode
+_decode_correction = msgspec.json.Decoder(Told).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -99,13 +101,21 @@ async def find_written(tx: Tx, drafts: Sequence[Transaction]) -> dict[str, Trans
 
 
 async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Transaction | None:
+    """With its latest correction."""
     column = _column_of(id_or_reference)
     row = await connection.fetchrow(
-        f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.{column} = $2",
+        f"""
+        SELECT {COLUMNS}, c.latest FROM transactions t
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        WHERE t.merchant_id = $1 AND t.{column} = $2
+        """,
         merchant_id,
         id_or_reference,
     )
-    return None if row is None else transaction_of(row)
+    if row is None:
+        return None
+    found = transaction_of(row)
+    return found if row["latest"] is None else replace(found, correction=_decode_correction(row["latest"]))
 
 
 async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, Status]:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from malipo.db import Conn, Tx
+from malipo.outbox.event import IS_END
 from malipo.tally.store import Book
 
 # The transactions of merchant $1 that are in no count and in no search, as `uncounted`. Together with the counted ones
 # that is all of them, each once, at every moment. (They are few: looked up one by one, the planner believes it.)
 UNCOUNTED = f"""
     unnumbered AS MATERIALIZED (
-        SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND event <> 'payment.pending'
+        SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND {IS_END}
     ), ended AS (
         SELECT transaction_id FROM unnumbered WHERE merchant_id = $1
         UNION ALL
@@ -19,7 +20,7 @@ UNCOUNTED = f"""
             coalesce((SELECT upto FROM tally_marks WHERE merchant_id = $1 AND book = '{Book.PAYMENTS}'), 0) + 1,
             (SELECT last FROM feeds WHERE merchant_id = $1)
         ) AS place JOIN events e ON e.merchant_id = $1 AND e.number = place
-        WHERE e.event <> 'payment.pending'
+        WHERE e.{IS_END}
     ), uncounted AS MATERIALIZED (
         SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.searchable
         FROM ended JOIN transactions t ON t.merchant_id = $1 AND t.id = ended.transaction_id
@@ -69,12 +70,12 @@ async def find_behind(connection: Conn, *, least: int, most: int) -> list[Behind
 async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], upto: Sequence[int]) -> list[Ended]:
     """What ended by the events between these places of the merchants' feeds."""
     rows = await tx.fetch(
-        """
+        f"""
         SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.searchable
         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, upto)
         JOIN events e ON e.merchant_id = span.merchant_id AND e.number > span.after AND e.number <= span.upto
         JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
-        WHERE e.event <> 'payment.pending'
+        WHERE e.{IS_END}
         """,
         merchant_ids,
         after,

@@ -1,0 +1,179 @@
+"""What is put right after the end of a payment, in shillings. Pure.
+
+What the merchant was told stays. Three things follow later words, each at its own time:
+
+- the network's float follows what was last said, by the network or by operators who have read its statement: at once,
+  against suspense;
+- the wallet follows when that is decided: by itself for a collection that was paid after all, else by operators;
+- what the wallet has to give and has not given is owed, and what nobody will give is the house's loss.
+
+When nothing is due any more, suspense holds nothing of this payment, whatever happened on the way.
+"""
+
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo.ledger.entry import Account, Move, Step
+from malipo.payments.pursuit import Act
+from malipo.payments.transaction import Reason, Status, Told, Transaction, Type
+
+
+class Correction(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a payment was put right. None of it stands anywhere before its network contradicts itself."""
+
+    is_paid: bool  # what was last said
+    act: Act | None = None  # how; None: operators have read it on the network's statement
+    is_fee_paid: bool
+    credited: int = 0
+    borne: int = 0
+    owed: int = 0
+    ordinal: int = 0
+    told: int = 0
+    latest: Told | None = None
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of putting right: its moves, and what the merchant is told of it, if anything."""
+
+    step: Step
+    correction: Correction
+    moves: list[Move]
+    credited: int = 0
+    borne: int = 0
+    reason: Reason | None = None
+    amount: int = 0
+
+
+def begin(transaction: Transaction) -> Correction:
+    """As it stands when nobody has said anything else."""
+    is_paid = transaction.status is Status.COMPLETED
+    return Correction(is_paid=is_paid, is_fee_paid=is_paid)
+
+
+def due(transaction: Transaction, correction: Correction) -> int:
+    """What the wallet is still to get; negative if it is to give."""
+    return _target(transaction, correction.is_paid) - correction.credited - correction.borne
+
+
+def is_open(transaction: Transaction, correction: Correction) -> bool:
+    return due(transaction, correction) != 0
+
+
+def is_credited_by_itself(transaction: Transaction, correction: Correction) -> bool:
+    """A customer has paid, and the merchant was told FAILED: the money is theirs, whoever looks at it."""
+    is_paid_after_all = transaction.status is not Status.COMPLETED and correction.is_paid
+    return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0
+
+
+def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, act: Act | None) -> Change:
+    """The network, or operators who have read its statement, say the opposite of what was last said."""
+    assert is_paid != correction.is_paid, "only what is new is heard"
+    borne = 0
+    moves = [_float_move(transaction, is_paid=is_paid)]
+    if is_paid == (transaction.status is Status.COMPLETED) and correction.borne:
+        # It was as the merchant was told after all, so the house has nothing to bear.
+        borne = -correction.borne
+        moves += _moves(borne, Account.LOSSES)
+    after = replace(
+        correction,
+        is_paid=is_paid,
+        act=act,
+        borne=correction.borne + borne,
+        ordinal=correction.ordinal + 1,
+    )
+    after, fee = _close(transaction, after)
+    owed = max(-due(transaction, after), 0)
+    return Change(
+        step=Step.CONTRADICTION,
+        correction=replace(after, owed=owed),
+        moves=moves + fee,
+        borne=borne,
+        reason=_reason_of_debt(correction.owed, owed),
+        amount=abs(owed - correction.owed),
+    )
+
+
+def decide(transaction: Transaction, correction: Correction, *, is_paid: bool, available: int) -> Change:
+    """It is decided whether the wallet follows what was last said (`is_paid` is the same), or the house bears it.
+
+    A wallet that holds less than it owes gives what it has; the rest stays owed.
+    """
+    target = _target(transaction, correction.is_paid)
+    wanted = target if is_paid == correction.is_paid else 0
+    credited = max(wanted - correction.credited, -available)
+    borne = target - wanted - correction.borne
+    after = replace(
+        correction,
+        credited=correction.credited + credited,
+        borne=correction.borne + borne,
+        ordinal=correction.ordinal + 1,
+    )
+    after, fee = _close(transaction, after)
+    owed = max(-due(transaction, after), 0)
+    reason, amount = _reason_of_decision(credited, correction.owed, owed)
+    return Change(
+        step=Step.RESOLUTION,
+        correction=replace(after, owed=owed),
+        moves=[*_moves(credited, Account.WALLET), *_moves(borne, Account.LOSSES), *fee],
+        credited=credited,
+        borne=borne,
+        reason=reason,
+        amount=amount,
+    )
+
+
+def tell(change: Change, now: datetime) -> Change:
+    """With what the merchant is told of it."""
+    if change.reason is None:
+        return change
+    outcome = Status.COMPLETED if change.correction.is_paid else Status.FAILED
+    latest = Told(outcome, change.amount, now, change.reason)
+    return replace(change, correction=replace(change.correction, told=change.correction.told + 1, latest=latest))
+
+
+def _reason_of_debt(before: int, after: int) -> Reason | None:
+    if after == before:
+        return None
+    return Reason.DEBT_RECORDED if after > before else Reason.DEBT_WITHDRAWN
+
+
+def _reason_of_decision(credited: int, owed: int, owed_after: int) -> tuple[Reason | None, int]:
+    if credited > 0:
+        return Reason.CREDITED, credited
+    if credited < 0:
+        return Reason.DEBT_COLLECTED, -credited
+    if owed_after < owed:
+        return Reason.DEBT_WAIVED, owed - owed_after
+    return (Reason.DEBT_RECORDED, owed_after - owed) if owed_after > owed else (None, 0)
+
+
+def _close(transaction: Transaction, correction: Correction) -> tuple[Correction, list[Move]]:
+    """When nothing is due any more, the fee follows too."""
+    if due(transaction, correction) or correction.is_fee_paid == correction.is_paid:
+        return correction, []
+    closed = replace(correction, is_fee_paid=correction.is_paid)
+    return closed, _moves(transaction.fee if correction.is_paid else -transaction.fee, Account.FEES)
+
+
+def _target(transaction: Transaction, is_paid: bool) -> int:
+    """How much more the wallet would hold, if this had been told at once."""
+    is_told_paid = transaction.status is Status.COMPLETED
+    change = transaction.net_amount if transaction.type is Type.COLLECTION else -transaction.amount - transaction.fee
+    return change * (is_paid - is_told_paid)
+
+
+def _moves(amount: int, account: Account) -> list[Move]:
+    """Out of suspense into an account; the other way if the amount is negative."""
+    if amount == 0:
+        return []
+    ends = (Account.SUSPENSE, account) if amount > 0 else (account, Account.SUSPENSE)
+    return [Move(*ends, abs(amount))]
+
+
+def _float_move(transaction: Transaction, *, is_paid: bool) -> Move:
+    """A collection that is paid, and a payout that is not, are money that the network holds for us."""
+    comes_in = is_paid == (transaction.type is Type.COLLECTION)
+    ends = (Account.FLOAT, Account.SUSPENSE) if comes_in else (Account.SUSPENSE, Account.FLOAT)
+    return Move(*ends, transaction.amount, transaction.channel)
