@@ -37,7 +37,8 @@ _ROUTER: Table = {
     "ESB000045": unknown("no such transaction", _PORTAL),
 }
 
-_COLLECTIONS: Table = _ROUTER | {
+_COLLECTIONS: Table = {
+    **_ROUTER,
     "DP00800001000": unknown("ambiguous", _PORTAL),
     "DP00800001001": waiting("success: the prompt was sent", _PORTAL),
     "DP00800001002": refused(FailureCode.DECLINED, "wrong PIN", _PORTAL),
@@ -55,7 +56,8 @@ _COLLECTIONS: Table = _ROUTER | {
     "DP00800001029": refused(FailureCode.EXPIRED, "expired", _PORTAL),
 }
 
-_PAYOUTS: Table = _ROUTER | {
+_PAYOUTS: Table = {
+    **_ROUTER,
     "DP00900001000": unknown("ambiguous", _PORTAL),
     "DP00900001001": confirmed("success", _PORTAL),
     "DP00900001003": refused(FailureCode.LIMIT_EXCEEDED, "the day's maximum", _PORTAL),
@@ -115,7 +117,7 @@ LETTERS: Table = {
 }
 
 # Why it failed, where letters say that it did.
-REASONS: Table = _COLLECTIONS | _PAYOUTS
+REASONS: Table = {**_COLLECTIONS, **_PAYOUTS}
 
 TABLES: dict[str, Table] = {
     "collection": REPLIES[Type.COLLECTION],
