@@ -10,7 +10,7 @@ from malipo.networks.contract import FailureCode, Type
 from malipo.networks.meaning import Table, confirmed, refused, refuses_us, unknown, waiting
 
 _VENDOR = "vendor document"
-_INTEGRATIONS = "public integrations"
+_OUR_READING = "our reading of its words"
 
 STATUSES: Table = {
     "SUCCESS": confirmed("the money moved", _VENDOR),
@@ -35,13 +35,13 @@ EVENTS: Table = {
 }
 
 _COLLECTIONS: Table = {
-    "400 reference": unknown("it has the reference already: the first may have been paid", _VENDOR),
+    "400 reference": unknown("it has the reference already: the first may have been paid", _OUR_READING),
     "400 phone": refused(FailureCode.INVALID_RECIPIENT, "invalid or unsupported phone number", _VENDOR),
-    "400 balance": refused(FailureCode.INSUFFICIENT_FUNDS, "insufficient balance", _INTEGRATIONS),
-    "400 limit": refused(FailureCode.LIMIT_EXCEEDED, "outside of limits", _INTEGRATIONS),
-    "400 checksum": refuses_us("our checksum is wrong", _VENDOR),
+    "400 balance": refused(FailureCode.INSUFFICIENT_FUNDS, "insufficient balance", _OUR_READING),
+    "400 limit": refused(FailureCode.LIMIT_EXCEEDED, "outside of limits", _OUR_READING),
+    "400 checksum": refuses_us("our checksum is wrong", _OUR_READING),
     # Ours or the customer's: it does not say.
-    "400 validation": refused(FailureCode.REJECTED, "a field is wrong", _VENDOR, has_alert=True),
+    "400 validation": refused(FailureCode.REJECTED, "a field is wrong", _OUR_READING, has_alert=True),
     "404 methods": refuses_us("our account has no collection methods", _VENDOR),
     "409": unknown("it has the reference already: the first may have been paid", _VENDOR),
 }
@@ -49,7 +49,7 @@ ERRORS: dict[Type, Table] = {
     Type.COLLECTION: _COLLECTIONS,
     Type.DISBURSEMENT: {
         **_COLLECTIONS,
-        "400 balance": refused(FailureCode.INSUFFICIENT_FUNDS, "our float is short", _INTEGRATIONS, has_alert=True),
+        "400 balance": refused(FailureCode.INSUFFICIENT_FUNDS, "our float is short", _OUR_READING, has_alert=True),
     },
 }
 

@@ -11,6 +11,7 @@ class Outcome:
     failure_code: FailureCode | None = None
     has_alert: bool = False  # looked at only when REFUSED
     refuses_us: bool = False  # the same
+    is_fault: bool = False  # looked at by those who know what was said
 
     def check(self, answer: Answer) -> None:
         assert (answer.verdict, answer.failure_code) == (self.verdict, self.failure_code), answer
