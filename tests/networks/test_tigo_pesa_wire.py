@@ -403,8 +403,16 @@ async def test_a_push_reply_that_names_no_payment_is_about_ours(teller: Teller, 
 async def test_an_accepting_code_that_says_it_was_refused_decides_nothing(
     teller: Teller, tigo: Connect, status: object
 ) -> None:
-    answer = await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=status))
-    assert not answer.verdict.is_definite
+    UNKNOWN.check(await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=status)))
+
+
+@pytest.mark.parametrize("code", ["BILLER-18-3019-E", "DebitMandate-10-2005-E", "DebitMandate-10-3000-E"])
+async def test_a_refusing_code_that_says_it_was_accepted_decides_nothing(
+    teller: Teller, tigo: Connect, code: str
+) -> None:
+    answer = await pushed(teller, tigo, push_reply(code, status=True))
+    UNKNOWN.check(answer)
+    assert not answer.refuses_us
 
 
 @pytest.mark.parametrize("code", [None, 0, True, [], {}, "BILLER-18-0000-X", "biller", "0000"])
