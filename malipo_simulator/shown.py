@@ -61,6 +61,7 @@ def show_transaction(transaction: Transaction) -> dict[str, Any]:
         "takenAt": show_time(transaction.taken_at),
         "decidedAt": show_time(transaction.decided_at),
         "isTold": transaction.is_told,
+        "isOpeningDue": transaction.is_opening_due,
     }
 
 

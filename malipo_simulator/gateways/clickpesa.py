@@ -84,18 +84,20 @@ class Clickpesa(Gateway):
         form = self._network.control.of(ClickpesaSwitches).checksum
         if form != "off" and body.get("checksum") != self._checksum(body, form):
             return _error(400, "Invalid checksum")
-        if is_preview and "phoneNumber" not in body:
-            return json_reply(200, rules.preview(kind, int(body["amount"])))
-        phone, reference = f"+{body['phoneNumber']}", body["orderReference"]
-        channel = phones.network_of(phone)
-        if channel is None:
+        phone, reference = f"+{body.get('phoneNumber', '')}", body["orderReference"]
+        channel, has_phone = phones.network_of(phone), "phoneNumber" in body
+        if has_phone and channel is None:
             return _error(400, rules.BAD_PHONE)
         if plan_of(kind, phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=phone)
         if self._network.is_repeat(self._network.find(self.name, reference)):
             return _error(409, f"Order reference {reference} already exists")
-        if is_preview:
+        if is_preview or channel is None:
             return json_reply(200, rules.preview(kind, int(body["amount"]), channel, phone))
+        return await self._take(kind, channel, phone, body)
+
+    async def _take(self, kind: Kind, channel: str, phone: str, body: dict[str, Any]) -> Reply:
+        reference = body["orderReference"]
         ask = Ask(
             gateway=self.name,
             channel=channel,

@@ -171,22 +171,17 @@ class Mpesa(Gateway):
         if request.path.startswith(_SANDBOX) and (code := rules.QUERY_TRIGGERS.get(reference)):
             return _coded(code, conversation)
         transaction = self._network.look(self._asked_about(reference))
+        if transaction is None and request.path.startswith(_SANDBOX) and reference == rules.FOUND_TRIGGER:
+            return _found("Completed", conversation, receipt=reference)
         if transaction is None:
             code = switches.not_found_code
             return _coded(next(self._not_found_codes) if code == "both" else code, conversation)
         status = rules.STATUS_OF.get(transaction.outcome, switches.pending_answer)
         if status.startswith("INS-"):
             return _coded(status, conversation)
-        body = {
-            "output_ResponseCode": "INS-0",
-            "output_ResponseDesc": rules.CODES["INS-0"][1],
-            "output_ResponseTransactionStatus": status,
-            "output_ConversationID": secrets.token_hex(16),
-            "output_ThirdPartyConversationID": conversation,
-            "output_OriginalTransactionID": transaction.receipt if transaction.has_moved else "N/A",
-            "output_Reversed": str(transaction.outcome is Outcome.REVERSED),
-        }
-        return json_reply(200, body, transaction)
+        receipt = transaction.receipt if transaction.has_moved else "N/A"
+        is_reversed = transaction.outcome is Outcome.REVERSED
+        return _found(status, conversation, receipt=receipt, is_reversed=is_reversed, about=transaction)
 
     def _asked_about(self, reference: str) -> Transaction | None:
         """By our id, by theirs, or by the receipt that only a finished payment has."""
@@ -242,3 +237,23 @@ def _coded(code: str, conversation: object = None) -> Reply:
         "output_ThirdPartyConversationID": conversation if isinstance(conversation, str) else "N/A",
     }
     return json_reply(status, body)
+
+
+def _found(
+    status: str,
+    conversation: str | None,
+    *,
+    receipt: str,
+    is_reversed: bool = False,
+    about: Transaction | None = None,
+) -> Reply:
+    body = {
+        "output_ResponseCode": "INS-0",
+        "output_ResponseDesc": rules.CODES["INS-0"][1],
+        "output_ResponseTransactionStatus": status,
+        "output_ConversationID": secrets.token_hex(16),
+        "output_ThirdPartyConversationID": conversation,
+        "output_OriginalTransactionID": receipt,
+        "output_Reversed": str(is_reversed),
+    }
+    return json_reply(200, body, about)

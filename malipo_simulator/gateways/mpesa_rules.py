@@ -46,6 +46,7 @@ _TRIGGER_CODES = {
 TRIGGERS = {
     kind: {f"{number:012}": code for number, code in enumerate(codes, 2)} for kind, codes in _TRIGGER_CODES.items()
 }
+FOUND_TRIGGER = "000000000001"
 QUERY_TRIGGERS = {"000000000002": "INS-1", "000000000003": "INS-6", "000000000007": "INS-16"}
 
 CODE_OF = {
