@@ -6,6 +6,7 @@ import re
 import pytest
 
 from malipo_simulator.behaviour import TABLE
+from malipo_simulator.switch_words import WORDS
 from tests.simulator.airtel import Airtel
 from tests.simulator.conftest import SPEED
 from tests.simulator.mpesa import Mpesa
@@ -212,7 +213,24 @@ async def test_the_docs_name_every_route_and_switch(sim: Sim) -> None:
         assert f"/api/{route}" in docs
 
 
-PAGES = ["/", "/behaviour", "/seen", PAGE, f"{PAGE}/screen", "/recent", "/nothing"]
+async def test_the_page_of_switches_shows_every_one_and_marks_what_was_changed(sim: Sim) -> None:
+    control = await sim("GET", "/api/control")
+    assert set(WORDS) == {name for channel in control["channels"].values() for name in channel}
+    text = await get(sim, "/control")
+    for name in WORDS:
+        assert f'<th scope="row"><code>{name}</code></th>' in text
+    assert "is-changed" not in text
+    await sim.control(channels={"MPESA": {"queryError": "INS-999"}}, all={"merchant": SCRIPT})
+    changed = await get(sim, "/control")
+    assert re.findall(r'<tr class="is-changed"><th scope="row"><code>(\w+)</code>', changed) == [
+        "merchant",
+        "queryError",
+    ]
+    assert 'M-Pesa "INS-999" (changed) ' in words(changed).replace("&#34;", '"')
+    assert "<script>" not in changed.replace('<script src="/static/live.js" defer>', "")
+
+
+PAGES = ["/", "/behaviour", "/control", "/seen", PAGE, f"{PAGE}/screen", "/recent", "/nothing"]
 
 
 @pytest.mark.parametrize("path", PAGES)
