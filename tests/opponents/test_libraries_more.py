@@ -1,5 +1,6 @@
 """What single libraries show beyond the scenes: their documented examples, their signatures, and what they take callbacks for."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -20,10 +21,14 @@ AIRTEL, CLICKPESA = "255684123345", "255621123345"
 async def test_the_test_number_and_the_bare_amount_of_the_documented_examples_are_taken(
     sim: Sim, asking: Callable[[str], Asking], name: str
 ) -> None:
-    understood = asking(name)("collect", phone="000000000001", amount=10, reference=new_reference())
+    reference = new_reference()
+    understood = asking(name)("collect", phone="000000000001", amount=10, reference=reference)
     assert understood.word == "accepted", understood
+    await settled(sim, "MPESA", reference)
     understood = asking(name)("disburse", phone="000000000001", amount=250, reference=new_reference())
     assert understood.word == "accepted", understood
+    book = await sim("GET", "/api/book")
+    assert (book["charged"], book["paid"]) == (10, 250)
 
 
 @pytest.mark.parametrize("name", ["pypesa", "python-pesa", "@openpesa/pesa-js"])
@@ -163,3 +168,4 @@ async def _told(sim: Sim) -> list[str]:
         seen = [each["verdict"] for each in await sim("GET", "/api/seen") if each["direction"] == "out"]
         if seen and all(seen):
             return seen
+        await asyncio.sleep(0.02)
