@@ -40,4 +40,4 @@ def _row(name: str, channels: dict[str, Any], untouched: dict[str, Any]) -> dict
 
 
 def _text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return f"{value:g}" if isinstance(value, float) else msgspec.json.encode(value).decode()

@@ -85,6 +85,13 @@ def test_what_has_not_moved_does_not_go_back() -> None:
         memory.apply(Decided("one", Outcome.REVERSED, 3.0))
 
 
+def test_a_decision_says_when_it_may_be_told() -> None:
+    memory = Memory()
+    memory.apply(Taken(transaction()))
+    memory.apply(Decided("one", Outcome.FAILED, 3.0, tell_at=9.0))
+    assert memory.by_id["one"].tell_at == 9.0
+
+
 def test_a_secret_is_told_to_nobody() -> None:
     memory = Memory()
     memory.apply(Taken(transaction()))

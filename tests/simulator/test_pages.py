@@ -97,6 +97,21 @@ async def test_declining_on_the_phone_needs_no_pin(sim: Sim, mpesa: Mpesa) -> No
     assert await sim.charged(PATIENT) == []
 
 
+async def test_a_phone_tells_of_money_that_went_back(sim: Sim, mpesa: Mpesa) -> None:
+    await sim.control(speed=SPEED)
+    await mpesa.collect("+255754123112", 1500)
+    await mpesa.disburse("+255765123112", 700)
+    async with asyncio.timeout(10):
+        while len((await sim("GET", "/api/book"))["movements"]) < 4:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    text = words(await get(sim, "/phones/0754123112"))
+    assert "Reversed. You got back TZS 1,500 that you paid to Demo Shop. New balance TZS 1,000,000." in text
+    assert "Paid back M-Pesa" in text
+    text = words(await get(sim, "/phones/0765123112"))
+    assert "Reversed. TZS 700 from Demo Shop was taken back. New balance TZS 1,000,000." in text
+    assert "Charged back M-Pesa" in text
+
+
 @pytest.mark.parametrize("pin", ["", "12", "12345", "abcd", "١٢٣٤"])
 async def test_a_pin_is_four_digits(sim: Sim, mpesa: Mpesa, pin: str) -> None:
     await mpesa.collect(PATIENT)

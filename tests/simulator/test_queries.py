@@ -134,4 +134,6 @@ async def test_what_mpesa_says_of_a_payment_under_way_can_be_chosen(sim: Sim, mp
     await mpesa.collect(PATIENT, input_ThirdPartyConversationID="a" * 32)
     await mpesa.disburse(PHONE, input_ThirdPartyConversationID="b" * 32)
     assert await mpesa.status("a" * 32) == said
+    is_refused = "output_ResponseTransactionStatus" not in (await mpesa.ask("a" * 32)).body
+    assert is_refused == said.startswith("INS-")
     assert await mpesa.status("b" * 32) == "Completed"
