@@ -1,6 +1,7 @@
 """What single libraries show beyond the scenes: their documented examples, their signatures, and what they take callbacks for."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -164,8 +165,10 @@ async def test_tigopesasdk_takes_a_callback_and_is_acknowledged_but_reads_the_te
 
 async def _told(sim: Sim) -> list[str]:
     """What the network thinks of how its callbacks were acknowledged, when each has been."""
+    deadline = time.monotonic() + 10
     while True:
         seen = [each["verdict"] for each in await sim("GET", "/api/seen") if each["direction"] == "out"]
         if seen and all(seen):
             return seen
+        assert time.monotonic() < deadline, "Nobody was told."
         await asyncio.sleep(0.02)
