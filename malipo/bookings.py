@@ -85,7 +85,7 @@ async def _propose(tx: Tx, paper: Paper, *, actor: Actor, now: datetime) -> Prop
     _require_operator(actor)
     await ledger.require_funds(tx, paper)
     proposal = Proposal(
-        ids.mint("bok_", now), paper.merchant_id, paper.kind, paper.reference, paper.amount, actor.who, now
+        ids.mint(proposals.ID_PREFIX, now), paper.merchant_id, paper.kind, paper.reference, paper.amount, actor.who, now
     )
     await proposals.insert(tx, proposal)
     await _note(tx, actor, f"wallet.{paper.kind}_proposed", proposal, now=now)

@@ -56,7 +56,7 @@ async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: 
     await proposals.lock_paper(tx, kind, reference)
     if await find_proposed(tx, paper) is not None:
         raise Conflict(f"The reference {reference!r} is proposed, and waits for another operator.")
-    return await _book(tx, ids.mint("bok_", now), paper, now=now)
+    return await _book(tx, ids.mint(proposals.ID_PREFIX, now), paper, now=now)
 
 
 async def book_proposed(tx: Tx, proposal: Proposal, *, now: datetime) -> None:

@@ -168,9 +168,13 @@ async def test_a_top_up_and_a_settlement_with_one_reference_are_told_apart_by_id
 
 async def test_an_id_is_never_taken_for_somebody_elses_reference(desk: Desk) -> None:
     first = proposal_in((await desk.request()).proposal)
-    await desk.request(LARGE + 7, first.id)
-    await desk.approve(first.id)
-    assert await desk.available() == 1_000_000 + LARGE
+    second = proposal_in((await desk.request(LARGE + 7, first.id)).proposal)
+    await desk.reject(first.id)
+    with pytest.raises(NotOpen):
+        await desk.approve(first.id)
+    assert await desk.available() == 1_000_000
+    await desk.approve(second.id)
+    assert await desk.available() == 1_000_000 + LARGE + 7
 
 
 async def test_what_has_ended_says_how_and_what_never_was_says_so(desk: Desk) -> None:

@@ -8,6 +8,8 @@ from malipo.db import Conn, Row, Tx
 # Any number that no other pair of locks uses: "book" in ASCII.
 _PAPERS = 0x626F6F6B
 
+ID_PREFIX = "bok_"
+
 _COLUMNS = "id, merchant_id, kind, reference, amount, proposed_by, proposed_at, ended_by, is_approved"
 
 
@@ -51,18 +53,24 @@ async def lock_open(tx: Tx, id_or_reference: str) -> list[Proposal]:
     """The open ones that somebody can mean, held until the commit. A reference may be a top-up's and a settlement's."""
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS} FROM booking_proposals WHERE (id = $1 OR reference = $1) AND ended_at IS NULL
+        SELECT {_COLUMNS} FROM booking_proposals WHERE {_column_of(id_or_reference)} = $1 AND ended_at IS NULL
         ORDER BY id FOR UPDATE
         """,
         id_or_reference,
     )
-    found = [_proposal_of(row) for row in rows]
-    return [each for each in found if each.id == id_or_reference] or found
+    return [_proposal_of(row) for row in rows]
+
+
+def _column_of(id_or_reference: str) -> str:
+    """What looks like an id is one: nobody can put a reference of that form in the place of what was seen."""
+    return "id" if id_or_reference.startswith(ID_PREFIX) else "reference"
 
 
 async def find_last(connection: Conn, id_or_reference: str) -> Proposal | None:
     row = await connection.fetchrow(
-        f"SELECT {_COLUMNS} FROM booking_proposals WHERE id = $1 OR reference = $1 ORDER BY id DESC LIMIT 1",
+        f"""
+        SELECT {_COLUMNS} FROM booking_proposals WHERE {_column_of(id_or_reference)} = $1 ORDER BY id DESC LIMIT 1
+        """,
         id_or_reference,
     )
     return None if row is None else _proposal_of(row)
