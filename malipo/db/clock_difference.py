@@ -7,7 +7,7 @@ leases end too late. Nobody is stopped because of it: it is said in `/readyz`, i
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime
 
 from malipo import log
 from malipo.clock import Clock
@@ -37,6 +37,11 @@ class Sample:
         return False if abs(self.ahead_seconds) + doubt <= TOLERANCE_SECONDS else None
 
 
+def sample_of(ours: datetime, theirs: datetime, *, took_seconds: float) -> Sample:
+    """`ours` is when the question was asked; the database answered about half of the time later."""
+    return Sample((ours - theirs).total_seconds() + took_seconds / 2, took_seconds)
+
+
 def surest(samples: Iterable[Sample]) -> Sample:
     """The one that took the shortest time says it best."""
     return min(samples, key=lambda each: each.took_seconds)
@@ -49,9 +54,7 @@ async def measure(database: Database, clock: Clock) -> Sample:
         for _ in range(_SAMPLES):
             ours, began = clock(), loop.time()
             theirs = await connection.fetchval("SELECT clock_timestamp()")
-            took = loop.time() - began
-            middle = ours + timedelta(seconds=took / 2)
-            samples.append(Sample((middle - theirs).total_seconds(), took))
+            samples.append(sample_of(ours, theirs, took_seconds=loop.time() - began))
     return surest(samples)
 
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from malipo import clock, log
 from malipo.api import health
 from malipo.db import Database
-from malipo.db.clock_difference import ClockDifference, Sample, surest
+from malipo.db.clock_difference import ClockDifference, Sample, sample_of, surest
 from malipo.service import Service
 from malipo.settings import Settings
 from malipo.worker.run import work
@@ -131,6 +131,13 @@ async def test_it_is_said_again_every_ten_minutes_and_at_once_when_it_begins_ane
 )
 def test_a_slow_network_is_no_difference(ahead: float, took: float, is_too_much: bool | None) -> None:
     assert Sample(ahead, took).is_too_much is is_too_much
+
+
+def test_a_clock_is_held_against_the_middle_of_the_exchange() -> None:
+    asked = clock.now()
+    answered = asked + timedelta(seconds=3)
+    assert sample_of(asked, answered, took_seconds=6.0) == Sample(0.0, 6.0)
+    assert sample_of(asked + ELEVEN_MINUTES, answered, took_seconds=6.0) == Sample(660.0, 6.0)
 
 
 def test_of_several_answers_the_quickest_counts() -> None:
