@@ -56,7 +56,7 @@ ERRORS: dict[Type, Table] = {
 # By which words an error is known. The first that fits counts.
 _MESSAGES = (
     ("400 reference", re.compile(r"duplicate|exist|already|in use|used", re.IGNORECASE)),
-    ("400 phone", re.compile(r"(invalid|unsupported)[ a-z/]* phone ?number", re.IGNORECASE)),
+    ("400 phone", re.compile(r"(invalid|unsupported)[ a-z/]* phone ?number|not registered", re.IGNORECASE)),
     ("400 balance", re.compile(r"insufficient", re.IGNORECASE)),
     ("400 limit", re.compile(r"\b(limit|maximum|minimum)\b", re.IGNORECASE)),
     ("400 checksum", re.compile(r"checksum", re.IGNORECASE)),

@@ -19,6 +19,7 @@ from malipo.networks.contract import (
     Acknowledgement,
     Answer,
     Callback,
+    FailureCode,
     News,
     Order,
     Resubmit,
@@ -27,6 +28,7 @@ from malipo.networks.contract import (
 )
 from malipo.networks.meaning import answer_of
 from malipo.networks.wire import Lost, Reply, Unsent, Wire, amount_of, key_of, receipt_of, text_of
+from malipo.networks.words import reason_in
 from malipo.settings.networks import HalopesaSettings
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
@@ -46,6 +48,7 @@ class Halopesa:
         self._clock = clock
         self.timeout_seconds: float = settings.halopesa_timeout_seconds
         self.concurrency = settings.halopesa_concurrency
+        self._results = codes.callbacks(settings.halopesa_failed_codes)
 
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # 9004
@@ -87,10 +90,12 @@ class Halopesa:
         if not key or not code:
             return None
         detail = text_of(said.get("message"))
-        answer = answer_of(_NETWORK, codes.CALLBACKS, code, detail)
+        answer = answer_of(_NETWORK, self._results, code, detail)
+        if answer.failure_code is FailureCode.REJECTED and not answer.refuses_us:
+            answer = msgspec.structs.replace(answer, failure_code=reason_in(detail))
         if said.get("response_type", "").upper() != "FIN":
             # Not its last word, whatever the code.
-            verdict = Verdict.WAITING if code in codes.CALLBACKS else Verdict.UNKNOWN
+            verdict = Verdict.WAITING if code in self._results else Verdict.UNKNOWN
             answer = Answer(verdict=verdict, code=code, detail=detail)
         is_paid = answer.verdict is Verdict.CONFIRMED
         receipt = receipt_of(said.get("addition_data")) if is_paid else None

@@ -4,6 +4,8 @@ There is no query, so what an unlisted code meant only an operator can find out.
 it.
 """
 
+from collections.abc import Collection
+
 from malipo.networks.contract import FailureCode
 from malipo.networks.meaning import Table, confirmed, refused, refuses_us, unknown, waiting
 
@@ -27,5 +29,14 @@ REPLIES: Table = {
 
 # With the response_type FIN. Any other type decides nothing.
 CALLBACKS: Table = {**REPLIES, "0": confirmed("the money moved", _INTEGRATIONS)}
+
+
+def callbacks(failed_codes: Collection[str]) -> Table:
+    """With the codes that the operator's contract calls final failures. None of them has been published."""
+    listed = {
+        code: refused(FailureCode.REJECTED, "failed; the words say why", "your contract") for code in failed_codes
+    }
+    return {**listed, **CALLBACKS}
+
 
 TABLES: dict[str, Table] = {"push": REPLIES, "callback": CALLBACKS}

@@ -111,6 +111,7 @@ class HalopesaSettings:
     halopesa_account: str | None = setting(None, _CODE)
     halopesa_business_number: str | None = setting(None, _CODE)
     halopesa_function_code: str = setting("ASYNC_PAYMENT_USSD_PUSH", parse.matching(r"[A-Z_]{1,60}", "capital letters"))
+    halopesa_failed_codes: tuple[str, ...] = setting((), _codes)
     halopesa_timeout_seconds: int = setting(60, _TIMEOUT)
     halopesa_concurrency: int = setting(64, _CONCURRENCY)
     halopesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)

@@ -75,6 +75,8 @@ class Halopesa(Gateway):
             "servicePath": f"{self.root}/ServiceAPI",
             **self._keys,
             "functionCode": _FUNCTION,
+            # What a contract would list: no public source has these.
+            "failedCodes": ",".join(code for code in _CODE_OF.values() if code > "9012"),
         }
 
     async def answer(self, request: Request) -> Reply:
