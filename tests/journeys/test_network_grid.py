@@ -200,6 +200,7 @@ async def _live(folder: Path, database_url: str, cells: list[Cell]) -> Place:
         "not_indexed_seconds": NOT_FOUND_SECONDS,
         "not_indexed_answers": 3,
         "follow_up_seconds": FOLLOW_UP_SECONDS,
+        "tigo_pesa_not_found_codes": "",
         "unsettled_seconds": UNSETTLED_SECONDS,
     }
     async with founded(folder, database_url, speed=1, wallet=WALLET, **hurry) as town:
