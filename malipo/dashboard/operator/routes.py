@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from malipo.dashboard.entrance import choose_language
-from malipo.dashboard.operator import cases, decide, entrance, ledger, networks
+from malipo.dashboard.operator import callbacks, cases, decide, entrance, ledger, networks
 from malipo.dashboard.operator.visit import OperatorVisit
 
 Handler = Callable[[OperatorVisit], Awaitable[Response]]
@@ -31,6 +31,8 @@ PAGES = [
     Page("POST", "/operator/cases/{payment}/propose", decide.propose),
     Page("POST", "/operator/cases/{payment}/approve", decide.approve),
     Page("POST", "/operator/cases/{payment}/reject", decide.reject),
+    Page("POST", "/operator/cases/{payment}/cancel", decide.cancel),
+    Page("GET", "/operator/callbacks", callbacks.show),
     Page("GET", "/operator/networks", networks.show),
     Page("GET", "/operator/ledger", ledger.show),
     Page("POST", "/operator/ledger", ledger.check),
