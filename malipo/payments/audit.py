@@ -6,38 +6,13 @@ expectations are in `expected.py`.
 
 from malipo.db import Conn
 from malipo.ledger.audit import Finding
-from malipo.payments import counts_audit, proof
+from malipo.payments import corrections_audit, counts_audit, proof
 from malipo.payments.expected import DUE_EVENTS, DUE_MOVES, FOUND_EVENTS, FOUND_MOVES
 
 _EXPECTED_MOVES = " UNION ALL ".join(f"SELECT {row} FROM transactions t WHERE {due}" for row, due in DUE_MOVES)
 _EXPECTED_EVENTS = " UNION ALL ".join(
     f"SELECT {row}, {at} FROM transactions t WHERE {due}" for row, at, due in DUE_EVENTS
 )
-
-# What clears a contradiction: if the merchant saw the truth, the network's float is put back; else the wallet follows.
-_EXPECTED_RESOLUTIONS = """
-    WITH said AS (
-        SELECT t.merchant_id, t.id, t.amount, t.fee, t.type = 'COLLECTION' AS is_in,
-               t.status = 'COMPLETED' AS was_completed, r.outcome = 'completed' AS is_completed
-        FROM resolutions r JOIN transactions t ON t.merchant_id = r.merchant_id AND t.id = r.transaction_id
-        WHERE r.is_approved AND r.is_of_contradiction
-    )
-    SELECT merchant_id, id, 1 AS line,
-           CASE WHEN is_in <> was_completed THEN 'suspense' ELSE 'float' END AS source,
-           CASE WHEN is_in <> was_completed THEN 'float' ELSE 'suspense' END AS target, amount
-    FROM said WHERE was_completed = is_completed
-    UNION ALL
-    SELECT merchant_id, id, 1,
-           CASE WHEN is_in = is_completed THEN 'suspense' ELSE 'wallet' END,
-           CASE WHEN is_in = is_completed THEN 'wallet' ELSE 'suspense' END,
-           CASE WHEN is_in THEN amount - fee ELSE amount + fee END
-    FROM said WHERE was_completed <> is_completed
-    UNION ALL
-    SELECT merchant_id, id, 2,
-           CASE WHEN is_completed THEN 'suspense' ELSE 'fees' END,
-           CASE WHEN is_completed THEN 'fees' ELSE 'suspense' END, fee
-    FROM said WHERE was_completed <> is_completed AND fee > 0
-"""
 
 
 async def check(connection: Conn) -> list[Finding]:
@@ -51,8 +26,7 @@ async def check(connection: Conn) -> list[Finding]:
         *await _wrong_feeds(connection),
         *await _lost_keys(connection),
         *await _idle(connection),
-        *await _wrong_contradictions(connection),
-        *await _wrong_resolutions(connection),
+        *await corrections_audit.check(connection),
         *await counts_audit.check(connection, differs),
     ]
 
@@ -148,38 +122,3 @@ async def _idle(connection: Conn) -> list[Finding]:
         """
     )
     return [Finding("open payment that nobody works on", row["id"], row["amount"], row["amount"]) for row in rows]
-
-
-async def _wrong_contradictions(connection: Conn) -> list[Finding]:
-    """Money in suspense, held against the payment whose network took back its word."""
-    rows = await connection.fetch(
-        """
-        SELECT m.cause_id, m.amount AS stored, t.amount AS computed
-        FROM moves m LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
-        WHERE m.step = 'contradiction' AND (m.line, m.source, m.target, m.amount) IS DISTINCT FROM (
-            1,
-            CASE WHEN (t.type = 'COLLECTION') = (t.status <> 'COMPLETED') THEN 'float' ELSE 'suspense' END,
-            CASE WHEN (t.type = 'COLLECTION') = (t.status <> 'COMPLETED') THEN 'suspense' ELSE 'float' END,
-            CASE WHEN t.status IN ('COMPLETED', 'FAILED', 'CANCELLED') THEN t.amount END)
-        ORDER BY 1 LIMIT 100
-        """
-    )
-    return [Finding("contradiction", row["cause_id"], row["stored"], row["computed"]) for row in rows]
-
-
-async def _wrong_resolutions(connection: Conn) -> list[Finding]:
-    """What was cleared out of suspense, held against what operators have said became of the payment."""
-    rows = await connection.fetch(
-        f"""
-        WITH expected AS ({_EXPECTED_RESOLUTIONS}),
-             found AS (SELECT merchant_id, cause_id AS id, line, source, target, amount
-                       FROM moves WHERE step = 'resolution')
-        SELECT coalesce(e.id, f.id) AS id, coalesce(e.line, f.line) AS line, e.amount AS computed, f.amount AS stored
-        FROM expected e FULL JOIN found f USING (merchant_id, id, line)
-        WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
-           OR NOT EXISTS (SELECT FROM moves c WHERE c.merchant_id = f.merchant_id AND c.cause_id = f.id
-                                                AND c.step = 'contradiction')
-        ORDER BY 1, 2 LIMIT 100
-        """
-    )
-    return [Finding("resolution", f"{row['id']} line {row['line']}", row["stored"], row["computed"]) for row in rows]

@@ -95,15 +95,18 @@ def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, act
     )
 
 
-def decide(transaction: Transaction, correction: Correction, *, is_paid: bool, available: int) -> Change:
+def decide(
+    transaction: Transaction, correction: Correction, *, is_paid: bool, available: int, is_waived: bool = False
+) -> Change:
     """It is decided whether the wallet follows what was last said (`is_paid` is the same), or the house bears it.
 
-    A wallet that holds less than it owes gives what it has; the rest stays owed.
+    A wallet that holds less than it owes gives what it has; the rest stays owed, until it is given or waived.
     """
     target = _target(transaction, correction.is_paid)
     wanted = target if is_paid == correction.is_paid else 0
-    credited = max(wanted - correction.credited, -available)
-    borne = target - wanted - correction.borne
+    credited = 0 if is_waived else max(wanted - correction.credited, -available)
+    total = target - correction.credited if is_waived else target - wanted
+    borne = total - correction.borne
     after = replace(
         correction,
         credited=correction.credited + credited,

@@ -208,7 +208,7 @@ def _after_the_end(
     if not verdict.is_definite:
         return _unclear_after_the_end(transaction, dispatch, asked, heard, rules)
     if (verdict is Verdict.CONFIRMED) == last.is_paid:
-        return _agrees(dispatch, heard, rules)
+        return _agrees(transaction, dispatch, heard, rules, last)
     if heard.act is Act.ASK and last.act is Act.CALLBACK:
         # What was signed stands, whatever the query says.
         return _ask_again(replace(asked, attention=Attention.DISPUTED), heard, rules)
@@ -237,13 +237,15 @@ def _unclear_after_the_end(
     return _ask_again(dispatch, heard, rules)
 
 
-def _agrees(dispatch: Dispatch | None, heard: Heard, rules: Rules) -> Decision:
+def _agrees(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules, last: Word) -> Decision:
     if heard.act is not Act.ASK or dispatch is None:
         return Decision(dispatch=dispatch)
-    if not dispatch.is_hinted:  # Else the answer may be older than what it seems to answer.
-        # Whoever said otherwise was wrong, as the network has it now.
-        dispatch = replace(dispatch, is_success_heard=False, attention=None)
-    return _ask_again(dispatch, heard, rules)
+    if dispatch.is_hinted:  # The answer may be older than what it seems to answer.
+        return _ask_again(dispatch, heard, rules)
+    if last.is_paid and transaction.status is Status.COMPLETED:
+        return Decision()
+    # Whoever said otherwise was wrong, as the network has it now.
+    return _ask_again(replace(dispatch, is_success_heard=False, attention=None), heard, rules)
 
 
 def _ask_again(dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:

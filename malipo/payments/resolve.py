@@ -50,6 +50,7 @@ class Finding:
     evidence: str
     provider_reference: str | None = None
     is_despite_waiting: bool = False  # FAILED, although the network has it and has not decided
+    is_waived: bool = False  # what the wallet still owes is not taken: the house bears it
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ async def propose(
     case = await _case(tx, id_or_reference, finding.truth)
     transaction = case.transaction
     _require_patience(case, finding)
+    if finding.is_waived and (case.correction is None or not case.correction.owed):
+        raise Conflict("Nothing is owed of this payment, so nothing can be waived.")
     earlier = await cases.find_proposal(tx, transaction)
     if earlier is not None and not _is_stale(earlier, transaction):
         raise Conflict(f"It is already proposed as {earlier.outcome}; approve that, or reject it.")
@@ -91,6 +94,7 @@ async def propose(
         actor.who,
         transaction.status.is_final,
         finding.is_despite_waiting,
+        finding.is_waived,
         now,
     )
     await cases.insert_proposal(tx, transaction, proposal)
@@ -175,7 +179,8 @@ async def _case(tx: Tx, id_or_reference: str, truth: Truth | None = None) -> Cas
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
     if transaction.status is Status.PENDING:
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
-    if transaction.status.is_final and (truth is None or not _changes(case, truth)):
+    is_doubtful = case.is_contradicted or _is_doubted(case) if truth is None else _changes(case, truth)
+    if transaction.status.is_final and not is_doubtful:
         raise Conflict(f"It is {transaction.status}, and nothing contradicts that.")
     return case
 
@@ -269,7 +274,9 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
         corrected.append(Corrected(transaction, heard, before.owed))
         after = heard.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
-    decided = correction.decide(transaction, after, is_paid=truth.is_paid, available=wallet.available)
+    decided = correction.decide(
+        transaction, after, is_paid=truth.is_paid, available=wallet.available, is_waived=proposal.is_waived
+    )
     if decided.moves:
         decided = correction.tell(decided, now)
         corrected.append(Corrected(transaction, decided, after.owed))

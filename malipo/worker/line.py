@@ -7,9 +7,9 @@ places, for sending and for asking, so a network that hangs delays nobody else.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
 
 from malipo import ids, log
+from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.networks.contract import Answer, Connector, Order, Verdict, cannot_ask
 from malipo.payments.pursuit import Act, Heard
@@ -80,9 +80,9 @@ class Line:
         free = self._connector.concurrency - len(self._sending)
         if free <= 0:
             return False
-        began = self._service.clock()
+        age = _Age(self._service.clock)
         claim = Claim(
-            id=ids.mint("clm_", began),
+            id=ids.mint("clm_", self._service.clock()),
             route=self._connector.name,
             pairs=self._pairs,
             most=free,
@@ -93,9 +93,8 @@ class Line:
         taken = await self._service.submit(claim)
         if taken.to_send:
             self._mark("claimed")
-        good_until = began + timedelta(seconds=min(_START_SECONDS, self._lease_seconds / 2))
         for transaction in taken.to_send:
-            self._spawn(self._sending, self._to_send, self._send(transaction, good_until))
+            self._spawn(self._sending, self._to_send, self._send(transaction, age))
         return bool(taken.to_send or taken.lapsed)
 
     async def _ask_due(self) -> bool:
@@ -126,8 +125,8 @@ class Line:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    async def _send(self, transaction: Transaction, good_until: datetime) -> None:
-        if self._service.clock() >= good_until:
+    async def _send(self, transaction: Transaction, age: "_Age") -> None:
+        if age.seconds() >= min(_START_SECONDS, self._lease_seconds / 2):
             # We slept, or the machine did. Others may have begun to ask, so nothing may be sent any more.
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
@@ -185,6 +184,17 @@ class Line:
                 await asyncio.sleep(_AGAIN_SECONDS)
             else:
                 return
+
+
+class _Age:
+    """How old a claim is, by whichever clock says more: one can be set back, the other stands still in a sleep."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began, self._ticked = clock(), time.monotonic()
+
+    def seconds(self) -> float:
+        return max((self._clock() - self._began).total_seconds(), time.monotonic() - self._ticked)
 
 
 def _order_of(transaction: Transaction) -> Order:

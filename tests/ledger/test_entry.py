@@ -25,10 +25,10 @@ def test_a_wallet_counts_a_line_for_every_move_that_touches_it(moves: list[Move]
     assert wallet.in_flight == sum(move.change_of(Account.IN_FLIGHT) for move in moves)
 
 
-def test_a_wallet_can_bear_its_last_shilling_and_not_one_more() -> None:
+def test_a_wallet_can_spend_its_last_shilling_and_not_one_more() -> None:
     wallet = Wallet("mer_1", available=1000, in_flight=0, lines=1)
-    assert wallet.can_bear([Move(Account.WALLET, Account.IN_FLIGHT, 1000)])
-    assert not wallet.can_bear([Move(Account.WALLET, Account.IN_FLIGHT, 1001)])
+    assert wallet.can_spend([Move(Account.WALLET, Account.IN_FLIGHT, 1000)])
+    assert not wallet.can_spend([Move(Account.WALLET, Account.IN_FLIGHT, 1001)])
 
 
 @pytest.mark.parametrize(

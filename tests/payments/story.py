@@ -12,9 +12,10 @@ from malipo.db import Database
 from malipo.ledger import audit
 from malipo.networks.contract import Answer, Channel, Resubmit, Verdict
 from malipo.payments.cancel import Cancellation
+from malipo.payments.correction import Correction
 from malipo.payments.pursuit import Act, Dispatch, Heard
 from malipo.payments.settle import Report, Settled
-from malipo.payments.store import dispatches
+from malipo.payments.store import corrections, dispatches
 from malipo.payments.submit import Claim, Taken
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
@@ -125,7 +126,28 @@ class Story:
     async def dispatch(self, transaction: Transaction) -> Dispatch | None:
         async with self.database.begin() as tx:
             key = (transaction.channel, transaction.network_key)
-            return (await dispatches.lock(tx, [key]))[key].dispatch
+            found = (await dispatches.lock(tx, [key]))[key].dispatch
+        # How long ago things were is another time at every look.
+        return None if found is None else replace(found, sent_seconds=None, queued_seconds=0)
+
+    async def correction(self, transaction: Transaction) -> Correction | None:
+        key = (transaction.merchant_id, transaction.id)
+        async with self.database.read() as connection:
+            return (await corrections.find(connection, [key])).get(key)
+
+    async def wait(self, *transactions: Transaction, seconds: float) -> None:
+        """As if these had been put into the queue, and sent, so much earlier, by the database's clock."""
+        async with self.database.begin() as tx:
+            await tx.execute(
+                """
+                UPDATE dispatches SET due_at = due_at - $2 * interval '1 second',
+                                      queued_at = queued_at - $2 * interval '1 second',
+                                      sent_at = sent_at - $2 * interval '1 second'
+                WHERE transaction_id = ANY($1)
+                """,
+                of(transactions),
+                float(seconds),
+            )
 
     async def due_in_seconds(self, transaction: Transaction) -> float:
         async with self.database.read() as connection:

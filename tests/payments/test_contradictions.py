@@ -1,7 +1,8 @@
-"""A network takes back its word: what the merchant saw stays, the money waits in suspense, an operator clears it up."""
+"""A network takes back its word: what the merchant saw stays, its float follows, debts are held, and the merchant is told."""
 
-import itertools
+import json
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -9,125 +10,34 @@ from malipo import clock
 from malipo.db import Database
 from malipo.ledger import audit
 from malipo.ledger.audit import Finding
-from malipo.ledger.entry import Account, Move, Posting, Step
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.contract import Verdict
 from malipo.payments import audit as payments_audit
-from malipo.payments import resolve
-from malipo.payments.effects import CONTRADICTIONS, RESOLUTIONS, contradiction_of, posting_of, resolution_of
+from malipo.payments import resolve, shown
 from malipo.payments.pursuit import Act, Rules
 from malipo.payments.resolve import Truth
 from malipo.payments.settle import Settle
-from malipo.payments.transaction import Cause, Status, Transaction, Type
+from malipo.payments.store import transactions
+from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
+from malipo.settings import Settings
 from malipo.trail.store import Actor
-from tests.conftest import Merchant
+from tests.conftest import NO_LIMITS, Merchant
 from tests.journeys import witness
 from tests.payments.story import Story, a_report
-from tests.payments.test_transaction import a_transaction
 
-ASHA, JUMA = Actor("operator asha", "till"), Actor("operator juma", "till")
-RULES = Rules(poll_seconds=(10,), not_found_seconds=300)
+ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Receipt QK12AB on the network's statement"
-
-# A payment of 1000 with a fee of 30, what the merchant saw, and what the network then says of it.
-CONTRADICTED = """
-    COLLECTION    FAILED     paid      float MPESA > suspense 1000
-    COLLECTION    CANCELLED  paid      float MPESA > suspense 1000
-    COLLECTION    COMPLETED  not-paid  suspense > float MPESA 1000
-    DISBURSEMENT  FAILED     paid      suspense > float MPESA 1000
-    DISBURSEMENT  CANCELLED  paid      suspense > float MPESA 1000
-    DISBURSEMENT  COMPLETED  not-paid  float MPESA > suspense 1000
-"""
-# And what an operator then finds to be true.
-RESOLVED = """
-    COLLECTION    FAILED     paid      suspense > wallet 970, suspense > fees 30
-    COLLECTION    FAILED     not-paid  suspense > float MPESA 1000
-    COLLECTION    CANCELLED  paid      suspense > wallet 970, suspense > fees 30
-    COLLECTION    CANCELLED  not-paid  suspense > float MPESA 1000
-    COLLECTION    COMPLETED  paid      float MPESA > suspense 1000
-    COLLECTION    COMPLETED  not-paid  wallet > suspense 970, fees > suspense 30
-    DISBURSEMENT  FAILED     paid      wallet > suspense 1030, suspense > fees 30
-    DISBURSEMENT  FAILED     not-paid  float MPESA > suspense 1000
-    DISBURSEMENT  CANCELLED  paid      wallet > suspense 1030, suspense > fees 30
-    DISBURSEMENT  CANCELLED  not-paid  float MPESA > suspense 1000
-    DISBURSEMENT  COMPLETED  paid      suspense > float MPESA 1000
-    DISBURSEMENT  COMPLETED  not-paid  suspense > wallet 1030, fees > suspense 30
-"""
-CAUSES = {"paid": Cause.CONFIRMED, "not-paid": Cause.REFUSED}
+RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300)
 TRUTHS = {"paid": Truth.COMPLETED, "not-paid": Truth.FAILED}
-CONTRADICTED_ROWS = [line.split(maxsplit=3) for line in CONTRADICTED.strip().splitlines()]
-RESOLVED_ROWS = [line.split(maxsplit=3) for line in RESOLVED.strip().splitlines()]
-FINAL = [status for status in Status if status.is_final]
-
-
-def in_words(posting: Posting) -> str:
-    def account(name: Account, move: Move) -> str:
-        return f"float {move.channel}" if name is Account.FLOAT else str(name)
-
-    return ", ".join(
-        f"{account(move.source, move)} > {account(move.target, move)} {move.amount}" for move in posting.moves
-    )
-
-
-def without_fees(moves: str) -> str:
-    """The same moves of a payment that costs nothing."""
-    return ", ".join(
-        move.replace("970", "1000").replace("1030", "1000") for move in moves.split(", ") if "fees" not in move
-    )
-
-
-@pytest.mark.parametrize(("type_", "status", "_says", "moves"), CONTRADICTED_ROWS)
-def test_a_contradiction_moves_what_the_grid_says(type_: str, status: str, _says: str, moves: str) -> None:
-    for fee, expected in ((30, moves), (0, without_fees(moves))):
-        posting = contradiction_of(a_transaction(Type(type_), Status(status), fee))
-        assert (posting.step, in_words(posting)) == (Step.CONTRADICTION, expected)
-
-
-@pytest.mark.parametrize(("type_", "status", "truth", "moves"), RESOLVED_ROWS)
-def test_a_resolution_moves_what_the_grid_says(type_: str, status: str, truth: str, moves: str) -> None:
-    for fee, expected in ((30, moves), (0, without_fees(moves))):
-        posting = resolution_of(a_transaction(Type(type_), Status(status), fee), CAUSES[truth])
-        assert (posting.step, in_words(posting)) == (Step.RESOLUTION, expected)
-
-
-def test_the_grids_leave_no_cell_out() -> None:
-    contradicted = {(Type(row[0]), Status(row[1]), CAUSES[row[2]]) for row in CONTRADICTED_ROWS}
-    assert contradicted == set(CONTRADICTIONS)
-    assert {cell[:2] for cell in contradicted} == set(itertools.product(Type, FINAL))
-    resolved = {(Type(row[0]), Status(row[1]), CAUSES[row[2]]) for row in RESOLVED_ROWS}
-    assert resolved == set(RESOLUTIONS) == set(itertools.product(Type, FINAL, CAUSES.values()))
-
-
-def _balances(*postings: Posting | None) -> dict[Account, int]:
-    moves = [move for posting in postings if posting is not None for move in posting.moves]
-    return {account: sum(move.change_of(account) for move in moves) for account in Account}
-
-
-@pytest.mark.parametrize("fee", [0, 30])
-@pytest.mark.parametrize(("type_", "status", "truth"), list(itertools.product(Type, FINAL, CAUSES)))
-def test_after_its_resolution_every_account_is_as_if_the_truth_had_been_told_at_once(
-    type_: Type, status: Status, truth: str, fee: int
-) -> None:
-    def reached(status: Status) -> Transaction:
-        return a_transaction(type_, status, fee)
-
-    seen = [posting_of(reached(Status.PENDING)), posting_of(reached(status))]
-    posted = [*seen, contradiction_of(reached(status)), resolution_of(reached(status), CAUSES[truth])]
-    told_at_once = Status.COMPLETED if truth == "paid" else Status.FAILED
-
-    after = _balances(*posted)
-
-    assert after[Account.SUSPENSE] == 0
-    assert sum(after.values()) == 0
-    assert after == _balances(posting_of(reached(Status.PENDING)), posting_of(reached(told_at_once)))
 
 
 @pytest.fixture
 async def story(service: Service, merchant: Merchant) -> Story:
-    """With fees."""
-    story = Story(service, merchant.id)
+    """With fees; and nothing is decided without operators."""
+    by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
+    story = Story(by_hand, merchant.id)
     await story.charge_fees()
     return story
 
@@ -168,17 +78,23 @@ STATEMENTS = """
     DISBURSEMENT  COMPLETED  not-paid  PAYOUT -1030, CORRECTION_CREDIT +1030
 """
 STATEMENT_ROWS = [[*line.split(maxsplit=3), ""][:4] for line in STATEMENTS.strip().splitlines()]
-# What each account holds in the end, beside the top-up, whatever happened on the way.
-TRUE_BALANCES = {
-    ("COLLECTION", "paid"): {"wallet": 970, "fees": 30, "float MPESA": -1000},
-    ("COLLECTION", "not-paid"): {},
-    ("DISBURSEMENT", "paid"): {"wallet": -1030, "fees": 30, "float MPESA": 1000},
-    ("DISBURSEMENT", "not-paid"): {},
+# What each account holds in the end, beside the top-up, by what the network says now and what the operators decide: the
+# wallet follows its network, or stays as the merchant was told and the house bears the difference. The float is always as
+# the network says.
+BALANCES = {
+    ("COLLECTION", "FAILED", "paid"): {"wallet": 970, "fees": 30, "float MPESA": -1000},
+    ("COLLECTION", "FAILED", "not-paid"): {"losses": 970, "fees": 30, "float MPESA": -1000},
+    ("COLLECTION", "COMPLETED", "not-paid"): {},
+    ("COLLECTION", "COMPLETED", "paid"): {"wallet": 970, "losses": -970},
+    ("DISBURSEMENT", "FAILED", "paid"): {"wallet": -1030, "fees": 30, "float MPESA": 1000},
+    ("DISBURSEMENT", "FAILED", "not-paid"): {"losses": -1030, "fees": 30, "float MPESA": 1000},
+    ("DISBURSEMENT", "COMPLETED", "not-paid"): {},
+    ("DISBURSEMENT", "COMPLETED", "paid"): {"wallet": -1030, "losses": 1030},
 }
 
 
 @pytest.mark.parametrize(("type_", "status", "truth", "lines"), STATEMENT_ROWS)
-async def test_the_money_waits_in_suspense_until_it_is_known_where_it_belongs(
+async def test_the_money_waits_in_suspense_until_it_is_decided_where_it_belongs(
     story: Story, type_: str, status: str, truth: str, lines: str
 ) -> None:
     contradicted = await story.contradicted(Type(type_), Status(status))
@@ -190,13 +106,14 @@ async def test_the_money_waits_in_suspense_until_it_is_known_where_it_belongs(
 
     assert await story.status(contradicted) == status, "even now"
     balances = {"wallet": 1_000_000, "bank": -1_000_000}
-    for name, balance in TRUE_BALANCES[type_, truth].items():
+    told = status.replace("CANCELLED", "FAILED")
+    for name, balance in BALANCES[type_, told, truth].items():
         balances[name] = balances.get(name, 0) + balance
     assert await story.balances() == balances
-    [top_up, *told] = await _lines(story)
+    [top_up, *written] = await _lines(story)
     assert top_up.kind == "TOP_UP"
-    assert ", ".join(f"{line.kind} {line.change:+}" for line in told) == lines
-    assert {line.reference for line in told} <= {contradicted.reference}
+    assert ", ".join(f"{line.kind} {line.change:+}" for line in written) == lines
+    assert {line.reference for line in written} <= {contradicted.reference}
     await witness.assert_clean(story.database)
 
 
@@ -204,14 +121,13 @@ async def test_a_contradiction_told_twice_moves_money_once(story: Story) -> None
     contradicted = await story.contradicted(Type.DISBURSEMENT, Status.FAILED)
     before = await story.balances()
 
-    again = await story.hear(contradicted, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
-    assert not again.is_contradiction, "a callback only has it asked about"
-    settled = await story.hear(contradicted, Verdict.CONFIRMED)
+    for act in Act:
+        again = await story.hear(contradicted, Verdict.CONFIRMED, act)
+        assert not again.is_contradiction
+        assert again.transaction.status is Status.FAILED
 
-    assert settled.transaction.status is Status.FAILED
     assert await story.balances() == before
     assert await _noted(story) == 1, "and it is on the trail once"
-    assert await story.dispatch(contradicted) is None
     await witness.assert_clean(story.database)
 
 
@@ -224,22 +140,126 @@ async def test_contradictions_told_in_one_breath_move_money_once(story: Story) -
     ended = await story.ended(Type.COLLECTION, Status.FAILED)
     reports = [a_report(ended, Verdict.CONFIRMED) for _ in range(3)]
     async with story.database.begin() as tx:
-        await Settle(clock=clock.now, rules=RULES)(tx, reports, again=False)
+        await Settle(clock=clock.now, rules=RULES, credits_by_itself=False)(tx, reports, again=False)
     assert (await story.balances())["suspense"] == 1000
     assert await _noted(story) == 1
     await witness.assert_clean(story.database)
 
 
-async def test_after_its_resolution_a_network_that_repeats_itself_moves_nothing(story: Story) -> None:
+async def test_a_network_that_wavers_in_one_breath_leaves_what_it_said_last(
+    service: Service, merchant: Merchant
+) -> None:
+    story = Story(service, merchant.id)
+    await story.charge_fees()
+    for type_ in Type:
+        ended = await story.ended(type_, Status.FAILED)
+        reports = [a_report(ended, verdict) for verdict in (Verdict.CONFIRMED, Verdict.REFUSED, Verdict.CONFIRMED)]
+        async with story.database.begin() as tx:
+            await Settle(clock=clock.now, rules=RULES)(tx, reports, again=False)
+        await witness.assert_clean(story.database)
+        found = await story.correction(ended)
+        assert found is not None
+        assert found.is_paid
+    assert await witness.wallet(story.database, merchant.id) == (1_000_970, 0), "the customer who paid is credited once"
+    assert await _owed(story) == 1030
+
+
+async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_case(story: Story) -> None:
     contradicted = await story.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
     await _resolve(story.database, contradicted, Truth.FAILED)
+    resolved = await story.balances()
+    await story.hear(contradicted, Verdict.REFUSED)
+    assert await story.balances() == resolved, "what it repeats moves nothing"
+
+    assert (await story.hear(contradicted, Verdict.CONFIRMED)).is_contradiction
+
+    assert (await story.balances())["suspense"] == -1000
+    assert await _owed(story) == 1030, "the wallet got it back, and now it was paid after all"
+    await witness.assert_clean(story.database)
+    await _resolve(story.database, contradicted, Truth.COMPLETED)
+    assert await story.balances() == {
+        "wallet": 998_970,
+        "bank": -1_000_000,
+        "fees": 30,
+        "float MPESA": 1000,
+    }
+    await witness.assert_clean(story.database)
+
+
+async def _owed(story: Story) -> int:
+    async with story.database.read() as connection:
+        return int(await connection.fetchval("SELECT owed FROM wallets WHERE merchant_id = $1", story.merchant_id))
+
+
+async def _told(story: Story, transaction: Transaction) -> list[dict[str, Any]]:
+    """What the merchant was told of corrections, in order."""
+    async with story.database.read() as connection:
+        rows = await connection.fetch(
+            "SELECT event, body FROM events WHERE transaction_id = $1 AND event LIKE '%.corrected' ORDER BY ordinal",
+            transaction.id,
+        )
+    bodies = [json.loads(row["body"]) for row in rows]
+    prefix = "payment" if transaction.type is Type.COLLECTION else "payout"
+    assert {body["event"] for body in bodies} <= {f"{prefix}.corrected"}
+    assert {body["transaction"]["status"] for body in bodies} <= {transaction.status}, "what was told stays"
+    return [body["transaction"]["correction"] for body in bodies]
+
+
+@pytest.mark.parametrize("how", ["callback", "ask", "send"])
+async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by_itself_and_told(
+    service: Service, merchant: Merchant, how: str
+) -> None:
+    story = Story(service, merchant.id)
+    await story.charge_fees()
+    collection = await story.ended(Type.COLLECTION, Status.FAILED)
+
+    settled = await story.hear(collection, Verdict.CONFIRMED, Act(how))
+
+    assert (settled.is_contradiction, settled.is_told) == (True, True), "whatever a query says or fails to say"
+    assert await witness.wallet(story.database, merchant.id) == (1_000_970, 0)
+    [told] = await _told(story, collection)
+    assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 970, "credited")
+    async with story.database.read() as connection:
+        found = await transactions.get(connection, merchant.id, collection.id)
+    assert found is not None
+    assert shown.retrieved(found)["correction"] == told, "the same on retrieve"
+    assert "correction" not in shown.listed(found), "the list keeps to its fields"
+    assert [line.kind for line in await _lines(story)] == ["TOP_UP", "CORRECTION_CREDIT"]
+    await witness.assert_clean(story.database)
+    # The customer gets their money back in the end: the wallet owes it.
+    await story.hear(collection, Verdict.REFUSED, Act.CALLBACK)
+    assert await _owed(story) == 970
+    assert [each["reason"] for each in await _told(story, collection)] == ["credited", "debt_recorded"]
+    await witness.assert_clean(story.database)
+
+
+@pytest.mark.parametrize("status", [Status.FAILED, Status.CANCELLED])
+async def test_a_debt_is_held_in_the_commit_of_the_contradiction_and_withdrawn_when_the_network_recants(
+    story: Story, status: Status
+) -> None:
+    payout = await story.ended(Type.DISBURSEMENT, status)
     before = await story.balances()
+    await story.hear(payout, Verdict.CONFIRMED)
+    assert await _owed(story) == 1030
+    await witness.assert_clean(story.database)
 
-    for verdict in (Verdict.REFUSED, Verdict.CONFIRMED, Verdict.REFUSED):
-        await story.hear(contradicted, verdict, Act.CALLBACK)
-        await story.hear(contradicted, verdict)
+    await story.hear(payout, Verdict.REFUSED)
 
+    assert await _owed(story) == 0
     assert await story.balances() == before
+    assert [(each["reason"], each["amount"]) for each in await _told(story, payout)] == [
+        ("debt_recorded", 1030),
+        ("debt_withdrawn", 1030),
+    ]
+    await witness.assert_clean(story.database)
+
+
+async def test_a_signed_success_after_the_end_counts_whatever_the_query_says(story: Story) -> None:
+    payout = await story.ended(Type.DISBURSEMENT, Status.FAILED)
+    assert (await story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)).is_contradiction
+    for verdict in (Verdict.UNKNOWN, Verdict.REFUSED, Verdict.MISSING):
+        assert not (await story.hear(payout, verdict)).is_contradiction
+    assert await _owed(story) == 1030
     await witness.assert_clean(story.database)
 
 
@@ -280,6 +300,8 @@ async def names(story: Story) -> dict[str, str]:
     await _propose(story.database, names["disbursement_completed"], Truth.FAILED)
     async with story.database.begin() as tx:
         await resolve.reject(tx, names["disbursement_completed"], actor=JUMA, now=clock.now())
+    partly = await story.contradicted(Type.DISBURSEMENT, Status.FAILED)
+    names["owing"] = partly.id
     names["processing"] = (await story.processing(Type.DISBURSEMENT)).id
     names["ended"] = (await story.ended(Type.COLLECTION, Status.COMPLETED)).id
     await witness.assert_clean(story.database)
@@ -287,43 +309,43 @@ async def names(story: Story) -> dict[str, str]:
 
 
 _MOVE = """
-    INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount, at)
-    VALUES ('{merchant}', '{%s}', '%s', %d, '%s', '%s', %s, 1000, now())
+    INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, at)
+    VALUES ('{merchant}', '{%s}', '%s', %d, %d, '%s', '%s', %s, 1000, now())
 """
+_OF = "WHERE cause_id = '{%s}' AND step = '%s'"
+_CORRECTION = "UPDATE corrections SET %s WHERE transaction_id = '{%s}'"
 # What is done to the book behind malipo's back, and whom the findings must name.
 TAMPERED = {
     "a contradiction of another amount": (
-        "UPDATE moves SET amount = 999 WHERE cause_id = '{disbursement_failed}' AND step = 'contradiction'",
+        "UPDATE moves SET amount = 999 " + _OF % ("disbursement_failed", "contradiction"),
         "disbursement_failed",
     ),
     "a contradiction the wrong way round": (
-        """
-        UPDATE moves SET source = target, target = source
-        WHERE cause_id = '{collection_failed}' AND step = 'contradiction'
-        """,
+        "UPDATE moves SET source = target, target = source " + _OF % ("collection_failed", "contradiction"),
         "collection_failed",
     ),
     "a contradiction out of the bank": (
-        """
-        UPDATE moves SET source = 'bank', channel = NULL
-        WHERE cause_id = '{collection_failed}' AND step = 'contradiction'
-        """,
+        "UPDATE moves SET source = 'bank', channel = NULL " + _OF % ("collection_failed", "contradiction"),
         "collection_failed",
     ),
     "a contradiction on another channel's float": (
-        "UPDATE moves SET channel = 'HALOPESA' WHERE cause_id = '{collection_failed}' AND step = 'contradiction'",
+        "UPDATE moves SET channel = 'HALOPESA' " + _OF % ("collection_failed", "contradiction"),
         "collection_failed",
     ),
     "a contradiction twice": (
-        _MOVE % ("disbursement_completed", "contradiction", 2, "float", "suspense", "'MPESA'"),
+        _MOVE % ("disbursement_completed", "contradiction", 1, 2, "float", "suspense", "'MPESA'"),
+        "disbursement_completed",
+    ),
+    "a contradiction again": (
+        _MOVE % ("disbursement_completed", "contradiction", 2, 1, "float", "suspense", "'MPESA'"),
         "disbursement_completed",
     ),
     "a contradiction of a payment that is open": (
-        _MOVE % ("processing", "contradiction", 1, "suspense", "float", "'MPESA'"),
+        _MOVE % ("processing", "contradiction", 1, 1, "suspense", "float", "'MPESA'"),
         "processing",
     ),
     "a contradiction of a payment that does not exist": (
-        "UPDATE moves SET cause_id = 'txn_nowhere' WHERE cause_id = '{collection_failed}' AND step = 'contradiction'",
+        "UPDATE moves SET cause_id = 'txn_nowhere' " + _OF % ("collection_failed", "contradiction"),
         "txn_nowhere",
     ),
     "a status that changed after the contradiction": (
@@ -334,49 +356,67 @@ TAMPERED = {
         "collection_failed",
     ),
     "a resolution of something that was not contradicted": (
-        _MOVE % ("ended", "resolution", 1, "suspense", "float", "'MPESA'"),
+        _MOVE % ("ended", "resolution", 1, 1, "suspense", "float", "'MPESA'"),
         "ended",
     ),
     "a resolution whose contradiction is gone": (
-        "DELETE FROM moves WHERE cause_id = '{disbursement_failed_failed}' AND step = 'contradiction'",
+        "DELETE FROM moves " + _OF % ("disbursement_failed_failed", "contradiction"),
         "disbursement_failed_failed",
     ),
     "a resolution of another amount": (
-        "UPDATE moves SET amount = 999 WHERE cause_id = '{disbursement_failed_failed}' AND step = 'resolution'",
+        "UPDATE moves SET amount = 999 " + _OF % ("disbursement_failed_failed", "resolution") + " AND line = 1",
         "disbursement_failed_failed",
     ),
     "a fee that was not given back": (
-        """
-        DELETE FROM moves
-        WHERE cause_id = '{disbursement_completed_failed}' AND step = 'resolution' AND source = 'fees'
-        """,
+        "DELETE FROM moves " + _OF % ("disbursement_completed_failed", "resolution") + " AND source = 'fees'",
         "disbursement_completed_failed",
     ),
-    "a resolution that took from the bank what was the float's": (
-        """
-        UPDATE moves SET source = 'bank', channel = NULL
-        WHERE cause_id = '{disbursement_failed_failed}' AND step = 'resolution'
-        """,
+    "a loss that was booked to the bank": (
+        "UPDATE moves SET source = 'bank' " + _OF % ("disbursement_failed_failed", "resolution") + " AND line = 1",
         "disbursement_failed_failed",
-    ),
-    "a resolution that gave to the fees what was the float's": (
-        """
-        UPDATE moves SET target = 'fees', channel = NULL
-        WHERE cause_id = '{collection_failed_failed}' AND step = 'resolution'
-        """,
-        "collection_failed_failed",
-    ),
-    "a resolution the other way than was said": (
-        "UPDATE resolutions SET outcome = 'completed' WHERE transaction_id = '{collection_failed_failed}'",
-        "collection_failed_failed",
     ),
     "a resolution that nobody has said": (
         "DELETE FROM resolutions WHERE transaction_id = '{disbursement_completed_failed}'",
         "disbursement_completed_failed",
     ),
+    "a resolution of more than was said": (
+        "UPDATE resolutions SET credited = credited + 1 WHERE transaction_id = '{collection_failed_completed}'",
+        "collection_failed_completed",
+    ),
     "a resolution that is gone, though operators have said it": (
-        "DELETE FROM moves WHERE cause_id = '{disbursement_completed_completed}' AND step = 'resolution'",
+        "DELETE FROM moves " + _OF % ("disbursement_completed_completed", "resolution"),
         "disbursement_completed_completed",
+    ),
+    "a correction that is gone": (
+        "DELETE FROM corrections WHERE transaction_id = '{collection_failed}'",
+        "collection_failed",
+    ),
+    "a debt that was lowered": (_CORRECTION % ("owed = owed - 1", "owing"), "owing"),
+    "a debt that the wallet does not know": (
+        "UPDATE wallets SET owed = 0 WHERE merchant_id = '{merchant}'",
+        "merchant",
+    ),
+    "a case that was closed by hand": (_CORRECTION % ("is_open = false", "collection_failed"), "collection_failed"),
+    "a word that was turned round": (_CORRECTION % ("is_paid = NOT is_paid", "owing"), "owing"),
+    "a credit that was not moved": (_CORRECTION % ("credited = credited + 5", "owing"), "owing"),
+    "a loss that was not moved": (
+        _CORRECTION % ("borne = borne + 5", "disbursement_failed_failed"),
+        "disbursement_failed_failed",
+    ),
+    "a fee that was booked and is not said to be": (
+        _CORRECTION % ("is_fee_paid = NOT is_fee_paid", "disbursement_failed_failed"),
+        "disbursement_failed_failed",
+    ),
+    "a correction that was never told": (
+        "DELETE FROM events WHERE transaction_id = '{owing}' AND event LIKE '%.corrected'",
+        "owing",
+    ),
+    "a correction that was told and is not true": (
+        """
+        INSERT INTO events (merchant_id, id, transaction_id, event, body, created_at)
+        VALUES ('{merchant}', 'evt_false', '{ended}', 'payment.corrected', '{{}}', now())
+        """,
+        "ended",
     ),
     "a pending payment that nobody would send": (
         "DELETE FROM dispatches WHERE transaction_id = '{collection_open}'",

@@ -17,6 +17,7 @@ from malipo.networks.contract import Channel
 from malipo.outbox import store as outbox
 from malipo.outbox import totals
 from malipo.payments import tallying
+from malipo.payments.pursuit import follow_up
 from malipo.payments.record import Change
 from malipo.payments.store import browsing, counted, dispatches, listing
 from malipo.payments.store.filter import Filter
@@ -205,7 +206,7 @@ async def test_a_payment_that_is_asked_about_again_is_counted_once(database: Dat
     await count(database)
     async with database.begin() as tx:
         for each in shop.payments.values():
-            await dispatches.reopen(tx, each, "airtel_money")
+            await dispatches.follow_up(tx, [(each, follow_up(None, "airtel_money"), 0)])
 
     await agree(database, shop, Filter())
     await agree(database, shop, Filter(search="255"))

@@ -11,69 +11,70 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from malipo.networks.contract import Answer, FailureCode, Resubmit, Verdict
-from malipo.payments.pursuit import Act, Attention, Decision, Dispatch, Heard, Next, Rules, decide
+from malipo.payments.pursuit import Act, Attention, Decision, Dispatch, Heard, Next, Rules, Word, decide, follow_up
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 from tests.payments.test_transaction import a_transaction
 
 NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
-RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300)
+RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, follow_up_seconds=(600, 3600, 21_600))
 
 # What follows from each verdict, by what the payment is, where it stands and how we heard. A payment that was sent once, a
 # moment ago. After the end, what comes by itself finds nothing to be done; an answer, the question that was asked. A reply
 # after a failure, which does not say that nothing was taken in, is a worker's who slept and has sent it after all.
 #
 #   completed, failed   the payment ends
+#   failed+             and its network is asked again in ten minutes, in case it was paid after all
 #   later, now          its network is asked, on the schedule or at once
 #   again               it is sent again: provably nothing was
 #   suspect             we have not sent it, and yet somebody speaks of it: it counts as sent, its network is asked before
 #                       anything is, and an operator is told
-#   contradiction       what the merchant saw stays; the money goes to suspense
+#   contradiction       what the merchant saw stays; the network's float follows its word, and it is asked again
 #   done                it was asked, and there is no more to ask
 #   -                   nothing
 GRID = """
-    type          status      heard              confirmed      refused        waiting    unknown    missing    unsent
+    type          status      heard              confirmed      refused        waiting    unknown    missing    not_indexed  unsent
 
-    COLLECTION    PENDING     send               suspect        suspect        suspect    suspect    suspect    suspect
-    COLLECTION    PENDING     ask                suspect        suspect        suspect    suspect    suspect    suspect
-    COLLECTION    PENDING     callback-signed    suspect        suspect        suspect    suspect    suspect    suspect
-    COLLECTION    PENDING     callback-unsigned  suspect        suspect        suspect    suspect    suspect    suspect
-    COLLECTION    PROCESSING  send               completed      failed         later      later      later      again
-    COLLECTION    PROCESSING  ask                completed      failed         later      later      later      later
-    COLLECTION    PROCESSING  callback-signed    completed      failed         later      later      later      later
-    COLLECTION    PROCESSING  callback-unsigned  now            now            now        now        now        now
-    COLLECTION    COMPLETED   send               -              now            -          -          -          -
-    COLLECTION    COMPLETED   ask                done           contradiction  later      later      later      later
-    COLLECTION    COMPLETED   callback-signed    -              now            -          -          -          -
-    COLLECTION    COMPLETED   callback-unsigned  -              now            -          -          -          -
-    COLLECTION    FAILED      send               now            -              now        now        -          -
-    COLLECTION    FAILED      ask                contradiction  done           later      later      later      later
-    COLLECTION    FAILED      callback-signed    now            -              -          -          -          -
-    COLLECTION    FAILED      callback-unsigned  now            -              -          -          -          -
-    COLLECTION    CANCELLED   send               now            -              now        now        -          -
-    COLLECTION    CANCELLED   ask                contradiction  done           later      later      later      later
-    COLLECTION    CANCELLED   callback-signed    now            -              -          -          -          -
-    COLLECTION    CANCELLED   callback-unsigned  now            -              -          -          -          -
+    COLLECTION    PENDING     send               suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PENDING     ask                suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PENDING     callback-signed    suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PENDING     callback-unsigned  suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PROCESSING  send               completed      failed         later      later      later      later        again
+    COLLECTION    PROCESSING  ask                completed      failed         later      later      later      later        later
+    COLLECTION    PROCESSING  callback-signed    completed      failed         later      later      later      later        later
+    COLLECTION    PROCESSING  callback-unsigned  now            now            now        now        now        now          now
+    COLLECTION    COMPLETED   send               -              now            -          -          -          -            -
+    COLLECTION    COMPLETED   ask                done           contradiction  later      later      later      later        later
+    COLLECTION    COMPLETED   callback-signed    -              contradiction  -          -          -          -            -
+    COLLECTION    COMPLETED   callback-unsigned  -              now            -          -          -          -            -
+    COLLECTION    FAILED      send               contradiction  -              now        now        -          -            -
+    COLLECTION    FAILED      ask                contradiction  later          later      later      later      later        later
+    COLLECTION    FAILED      callback-signed    contradiction  -              -          -          -          -            -
+    COLLECTION    FAILED      callback-unsigned  now            -              -          -          -          -            -
+    COLLECTION    CANCELLED   send               contradiction  -              now        now        -          -            -
+    COLLECTION    CANCELLED   ask                contradiction  later          later      later      later      later        later
+    COLLECTION    CANCELLED   callback-signed    contradiction  -              -          -          -          -            -
+    COLLECTION    CANCELLED   callback-unsigned  now            -              -          -          -          -            -
 
-    DISBURSEMENT  PENDING     send               suspect        suspect        suspect    suspect    suspect    suspect
-    DISBURSEMENT  PENDING     ask                suspect        suspect        suspect    suspect    suspect    suspect
-    DISBURSEMENT  PENDING     callback-signed    suspect        suspect        suspect    suspect    suspect    suspect
-    DISBURSEMENT  PENDING     callback-unsigned  suspect        suspect        suspect    suspect    suspect    suspect
-    DISBURSEMENT  PROCESSING  send               completed      failed         later      later      later      again
-    DISBURSEMENT  PROCESSING  ask                completed      failed         later      later      later      later
-    DISBURSEMENT  PROCESSING  callback-signed    completed      failed         later      later      later      later
-    DISBURSEMENT  PROCESSING  callback-unsigned  now            now            now        now        now        now
-    DISBURSEMENT  COMPLETED   send               -              now            -          -          -          -
-    DISBURSEMENT  COMPLETED   ask                done           contradiction  later      later      later      later
-    DISBURSEMENT  COMPLETED   callback-signed    -              now            -          -          -          -
-    DISBURSEMENT  COMPLETED   callback-unsigned  -              now            -          -          -          -
-    DISBURSEMENT  FAILED      send               now            -              now        now        -          -
-    DISBURSEMENT  FAILED      ask                contradiction  done           later      later      later      later
-    DISBURSEMENT  FAILED      callback-signed    now            -              -          -          -          -
-    DISBURSEMENT  FAILED      callback-unsigned  now            -              -          -          -          -
-    DISBURSEMENT  CANCELLED   send               now            -              now        now        -          -
-    DISBURSEMENT  CANCELLED   ask                contradiction  done           later      later      later      later
-    DISBURSEMENT  CANCELLED   callback-signed    now            -              -          -          -          -
-    DISBURSEMENT  CANCELLED   callback-unsigned  now            -              -          -          -          -
+    DISBURSEMENT  PENDING     send               suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PENDING     ask                suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PENDING     callback-signed    suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PENDING     callback-unsigned  suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PROCESSING  send               completed      failed+        later      later      later      later        again
+    DISBURSEMENT  PROCESSING  ask                completed      failed+        later      later      later      later        later
+    DISBURSEMENT  PROCESSING  callback-signed    completed      failed+        later      later      later      later        later
+    DISBURSEMENT  PROCESSING  callback-unsigned  now            now            now        now        now        now          now
+    DISBURSEMENT  COMPLETED   send               -              now            -          -          -          -            -
+    DISBURSEMENT  COMPLETED   ask                done           contradiction  later      later      later      later        later
+    DISBURSEMENT  COMPLETED   callback-signed    -              contradiction  -          -          -          -            -
+    DISBURSEMENT  COMPLETED   callback-unsigned  -              now            -          -          -          -            -
+    DISBURSEMENT  FAILED      send               contradiction  -              now        now        -          -            -
+    DISBURSEMENT  FAILED      ask                contradiction  later          later      later      later      later        later
+    DISBURSEMENT  FAILED      callback-signed    contradiction  -              -          -          -          -            -
+    DISBURSEMENT  FAILED      callback-unsigned  now            -              -          -          -          -            -
+    DISBURSEMENT  CANCELLED   send               contradiction  -              now        now        -          -            -
+    DISBURSEMENT  CANCELLED   ask                contradiction  later          later      later      later      later        later
+    DISBURSEMENT  CANCELLED   callback-signed    contradiction  -              -          -          -          -            -
+    DISBURSEMENT  CANCELLED   callback-unsigned  now            -              -          -          -          -            -
 """
 HEARD = {
     "send": (Act.SEND, True),
@@ -91,7 +92,7 @@ CELLS = [
 
 def sent(next_act: Next = Next.ASK, **changes: Any) -> Dispatch:
     """Sent once, a moment ago."""
-    return replace(Dispatch(route="mpesa", next_act=next_act, sends=1, sent_at=NOW - timedelta(seconds=5)), **changes)
+    return replace(Dispatch(route="mpesa", next_act=next_act, sends=1, sent_seconds=5), **changes)
 
 
 def heard(verdict: Verdict, act: Act = Act.ASK, *, is_trusted: bool = True, **answer: Any) -> Heard:
@@ -105,21 +106,25 @@ def processing(type_: Type = Type.DISBURSEMENT) -> Transaction:
     return a_transaction(type_, Status.PROCESSING)
 
 
-_SUSPECT = Dispatch(route="mpesa", next_act=Next.ASK, sends=1, sent_at=NOW, attention=Attention.UNSENT)
+_SUSPECT = Dispatch(route="mpesa", next_act=Next.ASK, sends=1, attention=Attention.UNSENT)
 
 
 def in_words(given: Dispatch | None, decision: Decision) -> str:
     """What a decision comes to, in the words of the grid."""
     if decision.cause is Cause.SUBMITTED:
-        assert (decision.dispatch, decision.wait_seconds) == (_SUSPECT, 0)
+        assert decision.dispatch is not None
+        assert (replace(decision.dispatch, is_success_heard=False), decision.wait_seconds) == (_SUSPECT, 0)
         return "suspect"
     if decision.cause is not None:
-        assert decision.dispatch is None
         assert not decision.is_contradiction
+        if decision.dispatch is not None:
+            assert (decision.cause, decision.dispatch.is_follow_up) == (Cause.REFUSED, True)
+            assert (decision.dispatch.next_act, decision.wait_seconds) == (Next.ASK, 600)
+            return "failed+"
         return {Cause.CONFIRMED: "completed", Cause.REFUSED: "failed"}[decision.cause]
     assert decision.failure_code is None, "only what failed has a reason"
     if decision.is_contradiction:
-        assert decision.dispatch is None, "it was asked, and has said it"
+        assert decision.dispatch is None or decision.dispatch.is_follow_up
         return "contradiction"
     dispatch = decision.dispatch
     if dispatch is None:
@@ -137,7 +142,7 @@ def the_dispatch_of(status: Status, act: Act) -> Dispatch | None:
         return Dispatch()
     if status is Status.PROCESSING:
         return sent(Next.SENDING if act is Act.SEND else Next.ASK)
-    return Dispatch(route="mpesa", next_act=Next.ASK) if act is Act.ASK else None
+    return Dispatch(route="mpesa", next_act=Next.ASK, is_follow_up=True) if act is Act.ASK else None
 
 
 @pytest.mark.parametrize(("type_", "status", "how", "verdict", "expected"), CELLS)
@@ -147,10 +152,12 @@ def test_what_is_heard_leads_where_the_grid_says(
     act, is_trusted = HEARD[how]
     given_ = the_dispatch_of(status, act)
 
-    decision = decide(a_transaction(type_, status), given_, heard(verdict, act, is_trusted=is_trusted), RULES, NOW)
+    decision = decide(a_transaction(type_, status), given_, heard(verdict, act, is_trusted=is_trusted), RULES)
 
     assert in_words(given_, decision) == expected
-    assert (decision.failure_code is not None) == (expected == "failed")
+    assert (decision.failure_code is not None) == expected.startswith("failed")
+    if not status.is_final and verdict is Verdict.CONFIRMED and decision.dispatch is not None:
+        assert decision.dispatch.is_success_heard, "a success that was heard is never forgotten"
 
 
 def test_the_grid_leaves_no_cell_out() -> None:
@@ -159,44 +166,45 @@ def test_the_grid_leaves_no_cell_out() -> None:
 
 
 # The same at a network that cannot be asked. A callback that is not signed counts if it comes from a listed address and
-# repeats the amount; even then a failure never ends a payout.
+# repeats the amount; even then a failure never ends a payout. A success that does not count is shown to an operator.
 #
 #   rest                nobody can be asked: it waits for a callback
 #   unheard             and an operator is told, because it may have been paid
+#   said_paid           somebody says that it was paid, and an operator is shown that
 NO_QUERY = """
-    type          status      heard              confirmed      refused        waiting  unknown  missing  unsent
+    type          status      heard              confirmed      refused        waiting  unknown  missing  not_indexed  unsent
 
-    COLLECTION    PENDING     callback-listed    suspect        suspect        suspect  suspect  suspect  suspect
-    COLLECTION    PROCESSING  send               completed      failed         rest     rest     rest     again
-    COLLECTION    PROCESSING  callback-signed    completed      failed         rest     rest     rest     rest
-    COLLECTION    PROCESSING  callback-listed    completed      failed         rest     rest     rest     rest
-    COLLECTION    PROCESSING  callback-unsigned  -              -              -        -        -        -
-    COLLECTION    COMPLETED   send               -              contradiction  -        -        -        -
-    COLLECTION    COMPLETED   callback-signed    -              contradiction  -        -        -        -
-    COLLECTION    COMPLETED   callback-listed    -              contradiction  -        -        -        -
-    COLLECTION    COMPLETED   callback-unsigned  -              -              -        -        -        -
-    COLLECTION    FAILED      send               contradiction  -              -        -        -        -
-    COLLECTION    FAILED      callback-signed    contradiction  -              -        -        -        -
-    COLLECTION    FAILED      callback-listed    contradiction  -              -        -        -        -
-    COLLECTION    FAILED      callback-unsigned  -              -              -        -        -        -
-    COLLECTION    CANCELLED   callback-listed    contradiction  -              -        -        -        -
-    COLLECTION    CANCELLED   callback-unsigned  -              -              -        -        -        -
+    COLLECTION    PENDING     callback-listed    suspect        suspect        suspect  suspect  suspect  suspect      suspect
+    COLLECTION    PROCESSING  send               completed      failed         rest     rest     rest     rest         again
+    COLLECTION    PROCESSING  callback-signed    completed      failed         rest     rest     rest     rest         rest
+    COLLECTION    PROCESSING  callback-listed    completed      failed         rest     rest     rest     rest         rest
+    COLLECTION    PROCESSING  callback-unsigned  said_paid      -              -        -        -        -            -
+    COLLECTION    COMPLETED   send               -              contradiction  -        -        -        -            -
+    COLLECTION    COMPLETED   callback-signed    -              contradiction  -        -        -        -            -
+    COLLECTION    COMPLETED   callback-listed    -              contradiction  -        -        -        -            -
+    COLLECTION    COMPLETED   callback-unsigned  -              -              -        -        -        -            -
+    COLLECTION    FAILED      send               contradiction  -              -        -        -        -            -
+    COLLECTION    FAILED      callback-signed    contradiction  -              -        -        -        -            -
+    COLLECTION    FAILED      callback-listed    contradiction  -              -        -        -        -            -
+    COLLECTION    FAILED      callback-unsigned  said_paid      -              -        -        -        -            -
+    COLLECTION    CANCELLED   callback-listed    contradiction  -              -        -        -        -            -
+    COLLECTION    CANCELLED   callback-unsigned  said_paid      -              -        -        -        -            -
 
-    DISBURSEMENT  PENDING     callback-listed    suspect        suspect        suspect  suspect  suspect  suspect
-    DISBURSEMENT  PROCESSING  send               completed      failed         rest     unheard  unheard  again
-    DISBURSEMENT  PROCESSING  callback-signed    completed      failed         rest     unheard  unheard  unheard
-    DISBURSEMENT  PROCESSING  callback-listed    completed      -              rest     unheard  unheard  unheard
-    DISBURSEMENT  PROCESSING  callback-unsigned  -              -              -        -        -        -
-    DISBURSEMENT  COMPLETED   send               -              contradiction  -        -        -        -
-    DISBURSEMENT  COMPLETED   callback-signed    -              contradiction  -        -        -        -
-    DISBURSEMENT  COMPLETED   callback-listed    -              -              -        -        -        -
-    DISBURSEMENT  COMPLETED   callback-unsigned  -              -              -        -        -        -
-    DISBURSEMENT  FAILED      send               contradiction  -              -        -        -        -
-    DISBURSEMENT  FAILED      callback-signed    contradiction  -              -        -        -        -
-    DISBURSEMENT  FAILED      callback-listed    contradiction  -              -        -        -        -
-    DISBURSEMENT  FAILED      callback-unsigned  -              -              -        -        -        -
-    DISBURSEMENT  CANCELLED   callback-listed    contradiction  -              -        -        -        -
-    DISBURSEMENT  CANCELLED   callback-unsigned  -              -              -        -        -        -
+    DISBURSEMENT  PENDING     callback-listed    suspect        suspect        suspect  suspect  suspect  suspect      suspect
+    DISBURSEMENT  PROCESSING  send               completed      failed         rest     unheard  unheard  unheard      again
+    DISBURSEMENT  PROCESSING  callback-signed    completed      failed         rest     unheard  unheard  unheard      unheard
+    DISBURSEMENT  PROCESSING  callback-listed    completed      -              rest     unheard  unheard  unheard      unheard
+    DISBURSEMENT  PROCESSING  callback-unsigned  said_paid      -              -        -        -        -            -
+    DISBURSEMENT  COMPLETED   send               -              contradiction  -        -        -        -            -
+    DISBURSEMENT  COMPLETED   callback-signed    -              contradiction  -        -        -        -            -
+    DISBURSEMENT  COMPLETED   callback-listed    -              -              -        -        -        -            -
+    DISBURSEMENT  COMPLETED   callback-unsigned  -              -              -        -        -        -            -
+    DISBURSEMENT  FAILED      send               contradiction  -              -        -        -        -            -
+    DISBURSEMENT  FAILED      callback-signed    contradiction  -              -        -        -        -            -
+    DISBURSEMENT  FAILED      callback-listed    contradiction  -              -        -        -        -            -
+    DISBURSEMENT  FAILED      callback-unsigned  said_paid      -              -        -        -        -            -
+    DISBURSEMENT  CANCELLED   callback-listed    contradiction  -              -        -        -        -            -
+    DISBURSEMENT  CANCELLED   callback-unsigned  said_paid      -              -        -        -        -            -
 """
 NO_QUERY_ROWS = [line.split() for line in NO_QUERY.splitlines() if line.strip()][1:]
 
@@ -221,11 +229,14 @@ def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
 ) -> None:
     given_ = the_dispatch_of(status, HEARD[how.replace("listed", "unsigned")][0])
 
-    decision = decide(a_transaction(type_, status), given_, unanswerable(verdict, how, amount=1000), RULES, NOW)
+    decision = decide(a_transaction(type_, status), given_, unanswerable(verdict, how, amount=1000), RULES)
 
     if decision.wait_seconds == 86_400:
         assert decision.dispatch is not None
         assert (decision.dispatch.attention or "rest") == expected
+    elif expected == "said_paid":
+        assert decision.dispatch is not None
+        assert (decision.dispatch.attention, decision.wait_seconds) == (Attention.SAID_PAID, None)
     else:
         assert in_words(given_, decision) == expected
 
@@ -233,23 +244,23 @@ def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
 @pytest.mark.parametrize("type_", Type)
 def test_where_nobody_can_be_asked_a_success_of_another_amount_is_not_believed(type_: Type) -> None:
     """A connector whose network always names the amount says so of a callback without one: it is of no payment."""
-    for amount in (999, 1001, -1):
-        news = unanswerable(Verdict.CONFIRMED, "callback-listed", amount=amount)
-        decision = decide(processing(type_), sent(), news, RULES, NOW)
+    for wrong in ({"amount": 999}, {"amount": 1001}, {"lacks_amount": True}):
+        news = unanswerable(Verdict.CONFIRMED, "callback-listed", **wrong)
+        decision = decide(processing(type_), sent(), news, RULES)
         assert decision.cause is None
         assert decision.dispatch is not None
 
 
 def test_a_list_of_addresses_counts_only_where_nobody_can_be_asked() -> None:
     news = replace(unanswerable(Verdict.CONFIRMED, "callback-listed", amount=1000), cannot_ask=frozenset())
-    assert in_words(sent(), decide(processing(), sent(), news, RULES, NOW)) == "now"
+    assert in_words(sent(), decide(processing(), sent(), news, RULES)) == "now"
     other = replace(news, cannot_ask=frozenset({Type.COLLECTION}))
-    assert in_words(sent(), decide(processing(), sent(), other, RULES, NOW)) == "now", "of a payout it can be asked"
+    assert in_words(sent(), decide(processing(), sent(), other, RULES)) == "now", "of a payout it can be asked"
 
 
 def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_network_does_not_know_it() -> None:
     life = Life(a_transaction(Type.DISBURSEMENT), dispatch=Dispatch())
-    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    life.hear(heard(Verdict.WAITING, Act.CALLBACK, is_trusted=False))
     assert life.transaction.status is Status.PROCESSING
     for _ in range(3):
         assert life.dispatch is not None
@@ -260,16 +271,145 @@ def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_netwo
     assert life.dispatch.next_act is Next.SEND
 
 
+# A callback that is not signed says that it was paid. What follows, whatever else is heard, is never FAILED without the
+# network's own word, and never a second sending.
+@pytest.mark.parametrize("type_", Type)
+@pytest.mark.parametrize("verdict", [Verdict.MISSING, Verdict.NOT_INDEXED, Verdict.UNKNOWN])
+def test_a_success_that_was_heard_is_never_forgotten(type_: Type, verdict: Verdict) -> None:
+    life = Life(processing(type_))
+    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    for _ in range(50):
+        life.now += timedelta(hours=1)
+        life.hear(heard(verdict, resubmit=Resubmit.DUPLICATES_REFUSED))
+
+    assert life.transaction.status is Status.PROCESSING
+    assert life.sendings == 1
+    assert life.dispatch is not None
+    assert life.dispatch.attention is Attention.SAID_PAID, "an operator is shown it when the schedule is at its end"
+
+
+@pytest.mark.parametrize("type_", Type)
+def test_a_success_that_was_heard_does_not_stand_against_the_networks_own_word(type_: Type) -> None:
+    life = Life(processing(type_))
+    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    life.hear(heard(Verdict.REFUSED))
+    assert life.transaction.status is Status.PROCESSING, "that answer may be older than the success"
+    decision = life.hear(heard(Verdict.REFUSED))
+    assert life.transaction.status is Status.FAILED
+    assert decision.dispatch is not None, "and it is asked about again"
+    assert decision.dispatch.is_success_heard
+
+
+def test_a_refusal_that_comes_after_a_success_was_heard_is_asked_about() -> None:
+    life = Life(processing())
+    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    life.hear(heard(Verdict.REFUSED, Act.SEND))
+    assert life.transaction.status is Status.PROCESSING
+
+
+def test_what_was_heard_of_is_not_sent_again_although_the_connection_was_refused() -> None:
+    life = Life(processing())
+    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    life.hear(heard(Verdict.UNSENT, Act.SEND))
+    assert life.dispatch is not None
+    assert life.dispatch.next_act is Next.ASK
+
+
+def test_a_success_that_was_heard_after_the_end_and_is_never_confirmed_is_shown_to_an_operator() -> None:
+    life = Life(replace(processing(), status=Status.FAILED), dispatch=follow_up(None, "mpesa"))
+    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    for _ in range(10):
+        life.hear(heard(Verdict.UNKNOWN))
+    assert life.dispatch is not None
+    assert life.dispatch.attention is Attention.SAID_PAID
+
+
+def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_time() -> None:
+    life = Life(replace(processing(), status=Status.FAILED), dispatch=follow_up(None, "mpesa"))
+    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    life.hear(heard(Verdict.REFUSED))
+    assert life.dispatch is not None
+    assert life.dispatch.is_success_heard, "the first answer may be older than the callback"
+    life.hear(heard(Verdict.REFUSED))
+    assert life.dispatch is not None
+    assert not life.dispatch.is_success_heard
+
+
+# After the end: which failures are asked about again, at which times, and what ends that.
+@pytest.mark.parametrize(
+    ("type_", "failure", "is_asked"),
+    [(Type.DISBURSEMENT, failure, True) for failure in FailureCode]
+    + [
+        (Type.COLLECTION, failure, failure in (FailureCode.EXPIRED, FailureCode.NOT_RECEIVED))
+        for failure in FailureCode
+    ],
+)
+def test_what_may_yet_turn_out_to_be_paid_is_asked_about_again(
+    type_: Type, failure: FailureCode, is_asked: bool
+) -> None:
+    decision = decide(processing(type_), sent(), heard(Verdict.REFUSED, failure_code=failure), RULES)
+    assert in_words(sent(), decision) == ("failed+" if is_asked else "failed")
+    cannot = replace(heard(Verdict.REFUSED, failure_code=failure), cannot_ask=frozenset(Type))
+    assert decide(processing(type_), sent(), cannot, RULES).dispatch is None, "nobody can be asked"
+
+
+@pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.UNKNOWN, Verdict.WAITING, Verdict.MISSING])
+def test_questions_after_the_end_follow_their_own_schedule_and_stop(verdict: Verdict) -> None:
+    life = Life(processing())
+    waits = [life.hear(heard(Verdict.REFUSED)).wait_seconds]
+    while life.dispatch is not None:
+        waits.append(life.hear(heard(verdict)).wait_seconds)
+    assert waits == [600, 3600, 21_600, None]
+
+
+def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_dispute() -> None:
+    failed = replace(processing(), status=Status.FAILED)
+    said = Word(is_paid=True, act=Act.CALLBACK)
+    decision = decide(failed, follow_up(None, "mpesa"), heard(Verdict.REFUSED), RULES, last=said)
+    assert not decision.is_contradiction
+    assert decision.dispatch is not None
+    assert decision.dispatch.attention is Attention.DISPUTED
+
+    signed = decide(failed, decision.dispatch, heard(Verdict.REFUSED, Act.CALLBACK), RULES, last=said)
+    assert signed.is_contradiction, "what is signed undoes it"
+    for act in (Act.ASK, None):
+        asked = decide(failed, None, heard(Verdict.REFUSED), RULES, last=Word(is_paid=True, act=act))
+        assert asked.is_contradiction, "and a query undoes what a query or an operator said"
+
+
+# "Unknown, or not indexed yet": how often in a row it was said before, how long after the last sending.
+@pytest.mark.parametrize(
+    ("before", "seconds", "is_failed"), [(5, 1800, True), (4, 1800, False), (5, 1799, False), (99, 1799, False)]
+)
+def test_unknown_or_not_indexed_counts_after_half_an_hour_and_six_in_a_row(
+    before: int, seconds: int, is_failed: bool
+) -> None:
+    given_ = sent(not_indexed=before, sent_seconds=seconds)
+    decision = decide(processing(Type.COLLECTION), given_, heard(Verdict.NOT_INDEXED), RULES)
+    assert (decision.cause is Cause.REFUSED) == is_failed
+    if is_failed:
+        assert decision.failure_code is FailureCode.NOT_RECEIVED
+    payout = decide(processing(), given_, heard(Verdict.NOT_INDEXED, resubmit=Resubmit.UNSAFE), RULES)
+    assert payout.cause is None, "a payout never fails because it is not found"
+
+
+@pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.WAITING, Verdict.MISSING])
+def test_any_other_answer_begins_the_row_of_six_anew(verdict: Verdict) -> None:
+    decision = decide(processing(Type.COLLECTION), sent(not_indexed=5), heard(verdict), RULES)
+    assert decision.dispatch is not None
+    assert decision.dispatch.not_indexed == 0
+
+
 # "I do not know it": how often it was said before, how long after the last sending, and what follows.
 NOT_FOUND = """
     type          resubmit             sends  acknowledged  before  seconds  follows
     COLLECTION    unsafe               1      no            0       9999     later
     COLLECTION    unsafe               1      no            1       9999     later
     COLLECTION    unsafe               1      no            2       299      later
-    COLLECTION    unsafe               1      no            2       300      failed
+    COLLECTION    unsafe               1      no            2       300      failed+
     COLLECTION    unsafe               1      no            9       299      later
-    COLLECTION    duplicates_refused   1      no            2       300      failed
-    COLLECTION    query_authoritative  1      no            2       300      failed
+    COLLECTION    duplicates_refused   1      no            2       300      failed+
+    COLLECTION    query_authoritative  1      no            2       300      failed+
     COLLECTION    duplicates_refused   1      yes           2       300      forgotten
     COLLECTION    unsafe               1      yes           9       9999     forgotten
     COLLECTION    unsafe               1      yes           0       9999     later
@@ -298,14 +438,14 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
         sends=int(sends),
         is_acknowledged=acknowledged == "yes",
         not_founds=int(before),
-        sent_at=NOW - timedelta(seconds=int(seconds)),
+        sent_seconds=int(seconds),
     )
 
-    decision = decide(processing(Type(type_)), given_, heard(Verdict.MISSING, resubmit=Resubmit(resubmit)), RULES, NOW)
+    decision = decide(processing(Type(type_)), given_, heard(Verdict.MISSING, resubmit=Resubmit(resubmit)), RULES)
 
     attention = decision.dispatch.attention if decision.dispatch is not None else None
     assert (attention or in_words(given_, decision)) == follows
-    if follows == "failed":
+    if follows == "failed+":
         assert decision.failure_code is FailureCode.NOT_RECEIVED
     elif follows == "again":
         assert decision.dispatch == replace(given_, next_act=Next.SEND, not_founds=0), "it is counted anew"
@@ -318,11 +458,11 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
 
 @pytest.mark.parametrize(("act", "is_trusted"), [(Act.SEND, True), (Act.CALLBACK, True), (Act.CALLBACK, False)])
 def test_not_found_counts_only_as_the_answer_to_a_question(act: Act, is_trusted: bool) -> None:
-    given_ = sent(not_founds=9, sent_at=NOW - timedelta(hours=1))
+    given_ = sent(not_founds=9, sent_seconds=3600)
     answer = heard(Verdict.MISSING, act, is_trusted=is_trusted, resubmit=Resubmit.DUPLICATES_REFUSED)
 
     for type_ in Type:
-        decision = decide(processing(type_), given_, answer, RULES, NOW)
+        decision = decide(processing(type_), given_, answer, RULES)
 
         assert decision.cause is None
         assert decision.dispatch is not None
@@ -330,8 +470,8 @@ def test_not_found_counts_only_as_the_answer_to_a_question(act: Act, is_trusted:
 
 
 def test_a_network_that_has_it_after_all_is_not_held_to_what_it_did_not_know_before() -> None:
-    given_ = sent(not_founds=2, sent_at=NOW - timedelta(hours=1))
-    waiting = decide(processing(), given_, heard(Verdict.WAITING), RULES, NOW).dispatch
+    given_ = sent(not_founds=2, sent_seconds=3600)
+    waiting = decide(processing(), given_, heard(Verdict.WAITING), RULES).dispatch
     assert waiting is not None
     assert (waiting.not_founds, waiting.is_acknowledged) == (0, True)
 
@@ -344,6 +484,8 @@ class Life:
     dispatch: Dispatch | None = None
     now: datetime = NOW
     sendings: int = 0
+    sent_at: datetime = NOW
+    last: Word | None = None
 
     def __post_init__(self) -> None:
         if self.dispatch is None:
@@ -355,10 +497,15 @@ class Life:
         assert self.dispatch is not None
         assert self.dispatch.next_act is Next.SEND
         self.sendings += 1
-        self.dispatch = replace(self.dispatch, next_act=Next.SENDING, sends=self.dispatch.sends + 1, sent_at=self.now)
+        self.sent_at = self.now
+        self.dispatch = replace(self.dispatch, next_act=Next.SENDING, sends=self.dispatch.sends + 1)
 
     def hear(self, news: Heard) -> Decision:
-        decision = decide(self.transaction, self.dispatch, news, RULES, self.now)
+        if self.dispatch is not None:
+            self.dispatch = replace(self.dispatch, sent_seconds=(self.now - self.sent_at).total_seconds())
+        decision = decide(self.transaction, self.dispatch, news, RULES, last=self.last)
+        if decision.is_contradiction:
+            self.last = Word(news.answer.verdict is Verdict.CONFIRMED, news.act)
         if decision.cause is not None:
             status = next_status(self.transaction.type, self.transaction.status, decision.cause)
             assert status is not None, "a decision leads somewhere"
@@ -398,22 +545,22 @@ def test_connections_that_were_refused_are_no_sendings() -> None:
 @pytest.mark.parametrize("type_", Type)
 def test_a_refusal_of_a_second_sending_is_not_believed(type_: Type) -> None:
     given_ = sent(Next.SENDING, sends=2)
-    refused = decide(processing(type_), given_, heard(Verdict.REFUSED, Act.SEND), RULES, NOW)
+    refused = decide(processing(type_), given_, heard(Verdict.REFUSED, Act.SEND), RULES)
     assert in_words(given_, refused) == "later"
 
-    asked = decide(processing(type_), refused.dispatch, heard(Verdict.REFUSED, Act.ASK), RULES, NOW)
+    asked = decide(processing(type_), refused.dispatch, heard(Verdict.REFUSED, Act.ASK), RULES)
     assert asked.cause is Cause.REFUSED, "of a question it is"
 
 
 def test_a_signed_refusal_after_a_second_sending_may_be_of_the_second_and_is_asked_about() -> None:
-    refused = decide(processing(), sent(sends=2), heard(Verdict.REFUSED, Act.CALLBACK), RULES, NOW)
+    refused = decide(processing(), sent(sends=2), heard(Verdict.REFUSED, Act.CALLBACK), RULES)
     assert refused.cause is None
     assert refused.dispatch is not None
     assert refused.dispatch.next_act is Next.ASK
 
 
 def test_a_second_sending_that_is_confirmed_is_believed() -> None:
-    decision = decide(processing(), sent(Next.SENDING, sends=2), heard(Verdict.CONFIRMED, Act.SEND), RULES, NOW)
+    decision = decide(processing(), sent(Next.SENDING, sends=2), heard(Verdict.CONFIRMED, Act.SEND), RULES)
     assert decision.cause is Cause.CONFIRMED
 
 
@@ -434,7 +581,7 @@ def test_an_answer_about_another_amount_or_phone_ends_nothing_and_needs_attentio
     act, is_trusted = HEARD[how]
     answer = heard(verdict, act, is_trusted=is_trusted, **other)
 
-    decision = decide(processing(type_), the_dispatch_of(Status.PROCESSING, act), answer, RULES, NOW)
+    decision = decide(processing(type_), the_dispatch_of(Status.PROCESSING, act), answer, RULES)
 
     assert decision.cause is None
     assert decision.dispatch is not None
@@ -444,7 +591,7 @@ def test_an_answer_about_another_amount_or_phone_ends_nothing_and_needs_attentio
 
 @pytest.mark.parametrize("same", [{}, {"amount": 1000}, {"phone": "+255754000001"}])
 def test_an_answer_that_repeats_our_amount_and_phone_is_believed(same: dict[str, Any]) -> None:
-    assert decide(processing(), sent(), heard(Verdict.CONFIRMED, **same), RULES, NOW).cause is Cause.CONFIRMED
+    assert decide(processing(), sent(), heard(Verdict.CONFIRMED, **same), RULES).cause is Cause.CONFIRMED
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -455,7 +602,7 @@ def test_an_answer_about_another_amount_or_phone_contradicts_nothing(
 ) -> None:
     says = Verdict.REFUSED if status is Status.COMPLETED else Verdict.CONFIRMED
     given_ = the_dispatch_of(status, Act.ASK)
-    assert not decide(a_transaction(type_, status), given_, heard(says, **other), RULES, NOW).is_contradiction
+    assert not decide(a_transaction(type_, status), given_, heard(says, **other), RULES).is_contradiction
 
 
 def test_questions_follow_the_schedule_and_its_last_pause_repeats() -> None:
@@ -468,18 +615,18 @@ def test_questions_follow_the_schedule_and_its_last_pause_repeats() -> None:
 def test_a_schedule_of_one_pause_repeats_it() -> None:
     rules = Rules(poll_seconds=(7,), not_found_seconds=300)
     for asks in range(3):
-        assert decide(processing(), sent(asks=asks), heard(Verdict.UNKNOWN), rules, NOW).wait_seconds == 7
+        assert decide(processing(), sent(asks=asks), heard(Verdict.UNKNOWN), rules).wait_seconds == 7
 
 
 def test_what_comes_by_itself_does_not_move_the_schedule_on() -> None:
-    decision = decide(processing(), sent(asks=1), heard(Verdict.WAITING, Act.CALLBACK), RULES, NOW)
+    decision = decide(processing(), sent(asks=1), heard(Verdict.WAITING, Act.CALLBACK), RULES)
     assert decision.dispatch is not None
     assert (decision.dispatch.asks, decision.wait_seconds) == (1, 60)
 
 
 def test_a_callback_that_overtakes_the_reply_leaves_it_to_the_worker_who_is_sending() -> None:
     for verdict in (Verdict.WAITING, Verdict.UNKNOWN, Verdict.MISSING, Verdict.UNSENT):
-        decision = decide(processing(), sent(Next.SENDING), heard(verdict, Act.CALLBACK), RULES, NOW)
+        decision = decide(processing(), sent(Next.SENDING), heard(verdict, Act.CALLBACK), RULES)
         assert decision.dispatch is not None
         assert (decision.dispatch.next_act, decision.wait_seconds) == (Next.SENDING, None)
 
@@ -492,9 +639,7 @@ def test_a_hint_that_overtakes_the_reply_is_not_forgotten_when_the_reply_comes()
 
 
 def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_asked_about() -> None:
-    decision = decide(
-        processing(), sent(Next.SEND), heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False), RULES, NOW
-    )
+    decision = decide(processing(), sent(Next.SEND), heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False), RULES)
     assert decision.dispatch is not None
     assert (decision.dispatch.next_act, decision.wait_seconds) == (Next.ASK, 0)
 
@@ -544,14 +689,17 @@ def test_a_hint_of_failure_does_not_stand_against_a_confirmation() -> None:
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.UNKNOWN, Verdict.MISSING, Verdict.UNSENT])
 def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contradict(verdict: Verdict) -> None:
     transaction = a_transaction(Type.DISBURSEMENT, Status.FAILED)
-    doubt = decide(transaction, None, heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False), RULES, NOW)
+    doubt = decide(transaction, None, heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False), RULES)
     dispatch, waits = doubt.dispatch, []
-    while dispatch is not None:
-        decision = decide(transaction, replace(dispatch, is_hinted=False), heard(verdict), RULES, NOW)
+    for _ in range(4):
+        assert dispatch is not None
+        decision = decide(transaction, replace(dispatch, is_hinted=False), heard(verdict), RULES)
         assert not decision.is_contradiction
         dispatch = decision.dispatch
         waits.append(decision.wait_seconds)
-    assert waits == [60, 300, 300, None], "asked at once, then after each pause, and no more"
+    assert waits == [60, 300, 86_400, 86_400], "asked at once, then after each pause; then an operator is shown it"
+    assert dispatch is not None
+    assert dispatch.attention is Attention.SAID_PAID
 
 
 HEARINGS = st.builds(
@@ -585,7 +733,7 @@ def test_whatever_is_heard_in_whatever_order_a_payment_ends_only_as_its_network_
         if before.is_final:
             assert decision.cause is None
             assert life.transaction.status is before
-            assert not decision.is_contradiction or news.act is Act.ASK
+            assert not decision.is_contradiction or news.is_trusted
         elif before is Status.PENDING:
             assert decision.cause is Cause.SUBMITTED, "and nothing else"
         elif decision.cause is not None:
@@ -604,7 +752,8 @@ def _assert_certain(type_: Type, dispatch: Dispatch, news: Heard, decision: Deci
     assert (news.answer.amount, news.answer.phone) == (None, None), "what it repeats is of another payment"
     if decision.cause is Cause.CONFIRMED:
         assert news.answer.verdict is Verdict.CONFIRMED
-    elif news.answer.verdict is Verdict.MISSING:
+    elif news.answer.verdict in (Verdict.MISSING, Verdict.NOT_INDEXED):
+        assert not dispatch.is_success_heard
         assert type_ is Type.COLLECTION, "a payout never fails because it is not found"
         assert news.act is Act.ASK
         assert not dispatch.is_acknowledged
@@ -621,9 +770,9 @@ def test_nothing_that_is_heard_after_the_end_ever_changes_the_status(
 ) -> None:
     dispatch: Dispatch | None = None
     for news, _ in steps:
-        decision = decide(a_transaction(type_, status), dispatch, news, RULES, NOW)
+        decision = decide(a_transaction(type_, status), dispatch, news, RULES)
         assert decision.cause is None
         assert decision.failure_code is None
-        assert not decision.is_contradiction or (news.act is Act.ASK and news.answer.verdict.is_definite)
+        assert not decision.is_contradiction or (news.is_trusted and news.answer.verdict.is_definite)
         assert decision.dispatch is None or decision.dispatch.next_act is Next.ASK, "what has ended is never sent"
         dispatch = decision.dispatch

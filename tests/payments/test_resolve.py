@@ -1,6 +1,7 @@
 """Operators say what became of a payment whose network does not: with evidence, and of a payout two of them."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.ledger.book import WalletTooLow
 from malipo.networks.contract import Resubmit, Verdict
 from malipo.payments import resolve
+from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.pursuit import Act, Attention
 from malipo.payments.resolve import Finding, Resolved, Truth
 from malipo.payments.store import cases
@@ -30,8 +32,9 @@ PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 
 @pytest.fixture
 async def story(service: Service, merchant: Merchant) -> Story:
-    """With fees."""
-    story = Story(service, merchant.id)
+    """With fees; and nothing is decided without operators."""
+    by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
+    story = Story(by_hand, merchant.id)
     await story.charge_fees()
     return story
 
@@ -47,7 +50,7 @@ async def _write(database: Database, act: Write) -> Resolved:
 async def propose(
     story: Story, payment: str, truth: Truth, *, actor: Actor = ASHA, evidence: str = EVIDENCE, **more: Any
 ) -> Resolved:
-    finding = Finding(truth, evidence, **more)
+    finding = Finding(truth, evidence, **{"is_despite_waiting": True, **more})
     return await _write(story.database, lambda tx: resolve.propose(tx, payment, finding, actor=actor, now=clock.now()))
 
 
@@ -65,7 +68,8 @@ async def unsettled(story: Story, *, seconds: float = 3600) -> dict[str, Attenti
         open_ = await cases.find_unsettled(connection, unsettled_seconds=seconds)
         contradicted = await cases.find_contradicted(connection)
     found = {case.transaction.id: case.dispatch.attention for case in open_ if case.dispatch is not None}
-    assert len(found) == len(open_), "an open payment has a dispatch"
+    assert len(found) == len(open_), "what a person must look at has a dispatch"
+    assert not set(found) & {case.transaction.id for case in contradicted}, "and is listed once"
     return found | {case.transaction.id: "contradicted" for case in contradicted}
 
 
@@ -79,7 +83,8 @@ async def deeds(story: Story) -> list[tuple[str, str]]:
 async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
     service: Service, merchant: Merchant
 ) -> None:
-    eager = Story(Service.assemble(Settings(**NO_LIMITS, not_found_seconds=0), service.database), merchant.id)
+    settings = Settings(**NO_LIMITS, not_found_seconds=0, credit_by_itself=False)
+    eager = Story(Service.assemble(settings, service.database), merchant.id)
     old = eager.ago(3700)
     shown: dict[str, Attention | str | None] = {}
 
@@ -135,7 +140,8 @@ async def test_what_was_resolved_is_off_the_list(story: Story) -> None:
     await propose(story, collection.id, Truth.FAILED)
     await propose(story, contradicted.id, Truth.COMPLETED)
     await propose(story, payout.id, Truth.FAILED)
-    assert set(await unsettled(story)) == {payout.id}, "which another operator has to approve"
+    assert set(await unsettled(story)) == {payout.id, contradicted.id}, "which another operator has to approve"
+    await approve(story, contradicted.id)
     await approve(story, payout.id)
 
     assert await unsettled(story) == {}
@@ -154,7 +160,8 @@ async def test_one_operator_is_enough_for_a_collection(story: Story, truth: Trut
     assert (resolved.transaction.status, resolved.transaction.provider_reference) == (status, "QK12AB")
     assert resolved.transaction.failure_code == ("rejected" if truth is Truth.FAILED else None)
     assert await story.status(collection) is status
-    assert await story.dispatch(collection) is None
+    asked = await story.dispatch(collection)
+    assert (asked is not None and asked.is_follow_up) == (truth is Truth.FAILED), "an operator can be wrong"
     assert await witness.wallet(story.database, story.merchant_id) == (1_000_000 + wallet, 0)
     assert await deeds(story) == [("resolved", "asha")]
     await witness.assert_clean(story.database)
@@ -273,16 +280,10 @@ async def _cancelled(story: Story) -> Transaction:
 
 
 async def _asked_about(story: Story) -> Transaction:
-    """The network seems to take back its word, and has not been asked yet."""
-    ended = await story.ended(PAYOUT, Status.FAILED)
-    await story.hear(ended, Verdict.CONFIRMED, Act.CALLBACK)
+    """A callback says that it was paid, and its network has not been asked yet."""
+    ended = await story.ended(PAYOUT, Status.COMPLETED)
+    await story.hear(ended, Verdict.REFUSED, Act.CALLBACK, is_trusted=False)
     return ended
-
-
-async def _cleared(story: Story) -> Transaction:
-    cleared = await story.contradicted(COLLECTION, Status.FAILED)
-    await propose(story, cleared.id, Truth.COMPLETED)
-    return cleared
 
 
 @pytest.mark.parametrize(
@@ -292,8 +293,7 @@ async def _cleared(story: Story) -> Transaction:
         (_sending, "on its way"),
         (_completed, "COMPLETED"),
         (_cancelled, "CANCELLED"),
-        (_asked_about, "FAILED"),
-        (_cleared, "FAILED"),
+        (_asked_about, "COMPLETED"),
     ],
 )
 async def test_a_payment_that_is_not_an_operators_to_decide_is_left_alone(
@@ -305,8 +305,9 @@ async def test_a_payment_that_is_not_an_operators_to_decide_is_left_alone(
     for call in (propose(story, payment.reference, Truth.COMPLETED), approve(story, payment.reference)):
         with pytest.raises(Conflict, match=words):
             await call
-    with pytest.raises(Refusal):
-        await propose(story, payment.id, Truth.FAILED)
+    if payment.status is not Status.COMPLETED:
+        with pytest.raises(Refusal):
+            await propose(story, payment.id, Truth.FAILED)
 
     assert await story.status(payment) is payment.status
     assert (await story.balances(), await deeds(story)) == before
@@ -429,10 +430,10 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
     await propose(story, payout.id, Truth.FAILED)
     await approve(story, payout.id)
 
-    await story.hear(payout, Verdict.CONFIRMED, Act.SEND)  # The reply was late: it is asked about.
-    settled = await story.hear(payout, Verdict.CONFIRMED)
+    settled = await story.hear(payout, Verdict.CONFIRMED, Act.SEND)  # The reply was late.
+    again = await story.hear(payout, Verdict.CONFIRMED)
 
-    assert settled.is_contradiction
+    assert (settled.is_contradiction, again.is_contradiction) == (True, False)
     assert await story.status(payout) is Status.FAILED
     assert await story.balances() == {
         "wallet": 1_000_000,
@@ -444,30 +445,132 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
     await witness.assert_clean(story.database)
 
 
-async def test_a_wallet_that_is_too_low_for_a_correction_is_refused_and_nothing_changes(database: Database) -> None:
+async def test_a_debt_is_held_taken_in_parts_and_told(database: Database) -> None:
+    """A payout told FAILED and paid after all: what the wallet then holds cannot be spent again."""
     merchant = await make_merchant(database, wallet=2000)
     story = Story(Service.assemble(Settings(**NO_LIMITS), database), merchant.id)
-    collection = await story.contradicted(COLLECTION, Status.COMPLETED, 1000)
-    payout = await story.contradicted(PAYOUT, Status.FAILED, 2000)
-    await propose(story, payout.id, Truth.COMPLETED)
-    await story.ended(PAYOUT, Status.COMPLETED, 2500)  # The wallet has 500 left.
-    before = await story.balances(), await deeds(story)
-
-    with pytest.raises(WalletTooLow, match="TZS 500"):
-        await propose(story, collection.id, Truth.FAILED)
-    with pytest.raises(WalletTooLow, match="TZS 500"):
-        await approve(story, payout.id)
-
-    assert (await story.balances(), await deeds(story)) == before
-    assert set(await unsettled(story)) == {collection.id, payout.id}
-    assert await witness.count(database, "resolutions") == 1, "the proposal that waits"
-    await witness.assert_clean(database)
-    # When there is money again, the same works.
-    await story.ended(COLLECTION, Status.COMPLETED, 3000)
-    assert (await propose(story, collection.id, Truth.FAILED)).is_done
-    assert (await approve(story, payout.id)).is_done
+    first = await story.ended(PAYOUT, Status.FAILED, 2000)
+    await story.ended(PAYOUT, Status.COMPLETED, 1500)  # Spent before anybody knew.
     assert await witness.wallet(database, merchant.id) == (500, 0)
+    await story.hear(first, Verdict.CONFIRMED)
+
+    with pytest.raises(InsufficientBalance) as refused:
+        await story.open(PAYOUT, 500)
+    assert "owed" in refused.value.details["amount"][0]
+    await propose(story, first.id, Truth.COMPLETED)
+    taken = await approve(story, first.id)
+
+    assert (taken.credited, taken.owed) == (-500, 1500)
+    assert await witness.wallet(database, merchant.id) == (0, 0)
     await witness.assert_clean(database)
+    await propose(story, first.id, Truth.COMPLETED)
+    with pytest.raises(WalletTooLow):
+        await approve(story, first.id)
+    await reject(story, first.id)
+    await story.ended(COLLECTION, Status.COMPLETED, 2000)  # When there is money again, the rest is taken.
+    await propose(story, first.id, Truth.COMPLETED)
+    assert (await approve(story, first.id)).credited == -1500
+    assert await witness.wallet(database, merchant.id) == (500, 0)
+    assert await told(story, first) == [("debt_recorded", 2000), ("debt_collected", 500), ("debt_collected", 1500)]
+    assert await unsettled(story) == {}
+    await witness.assert_clean(database)
+
+
+async def told(story: Story, transaction: Transaction) -> list[tuple[str, int]]:
+    """What the merchant was told of corrections, in order."""
+    async with story.database.read() as connection:
+        rows = await connection.fetch(
+            "SELECT body FROM events WHERE transaction_id = $1 AND event LIKE '%.corrected' ORDER BY ordinal",
+            transaction.id,
+        )
+    said = [json.loads(row["body"])["transaction"]["correction"] for row in rows]
+    return [(each["reason"], each["amount"]) for each in said]
+
+
+async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(story: Story) -> None:
+    payout = await story.contradicted(PAYOUT, Status.FAILED)
+    with pytest.raises(Conflict, match="Nothing is owed"):
+        await propose(story, (await story.contradicted(PAYOUT, Status.COMPLETED)).id, Truth.FAILED, is_waived=True)
+    before = await story.balances()
+    await propose(story, payout.id, Truth.COMPLETED, is_waived=True)
+    waived = await approve(story, payout.id)
+    assert (waived.credited, waived.borne, waived.owed) == (0, -1030, 0)
+    after = await story.balances()
+    assert after["losses"] == -1030
+    assert after["float MPESA"] == before["float MPESA"]
+    assert await told(story, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
+    await witness.assert_clean(story.database)
+    # Told that it was wrong to waive it, two operators take it after all.
+    await propose(story, payout.id, Truth.COMPLETED)
+    assert (await approve(story, payout.id)).credited == -1030
+    assert "losses" not in await story.balances()
+    await witness.assert_clean(story.database)
+
+
+async def test_a_payout_that_its_network_last_called_waiting_fails_only_for_who_says_so(story: Story) -> None:
+    payout = await story.processing(PAYOUT)
+    with pytest.raises(Conflict, match="has not decided"):
+        await propose(story, payout.id, Truth.FAILED, is_despite_waiting=False)
+    assert not (await propose(story, payout.id, Truth.COMPLETED, is_despite_waiting=False)).is_done
+    await reject(story, payout.id)
+    await propose(story, payout.id, Truth.FAILED)
+    async with story.database.begin() as tx:
+        proposal = await cases.find_proposal(tx, payout)
+    assert proposal is not None
+    assert proposal.is_despite_waiting, "the second operator is shown it"
+    await approve(story, payout.id)
+    asked = await story.dispatch(payout)
+    assert asked is not None
+    assert asked.is_follow_up, "and its network is asked again"
+
+
+async def test_a_collection_that_is_said_to_be_paid_fails_only_by_two_operators(story: Story) -> None:
+    collection = await story.processing(COLLECTION)
+    await story.hear(collection, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    assert not (await propose(story, collection.id, Truth.FAILED)).is_done
+    assert (await approve(story, collection.id)).is_done
+    assert await story.status(collection) is Status.FAILED
+
+
+async def test_a_failed_payment_that_is_said_to_be_paid_is_listed_until_two_operators_have_looked(
+    story: Story,
+) -> None:
+    payout = await story.ended(PAYOUT, Status.FAILED)
+    await story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    for _ in range(9):
+        await story.hear(payout, Verdict.UNKNOWN)
+    assert await unsettled(story) == {payout.id: Attention.SAID_PAID}
+    await propose(story, payout.id, Truth.FAILED)
+    assert (await approve(story, payout.id)).is_done
+    assert await unsettled(story) == {}
+    assert await story.correction(payout) is None, "nothing was put right: the merchant was told the truth"
+    await witness.assert_clean(story.database)
+
+
+async def test_a_closed_merchants_payouts_are_listed_and_an_operator_can_cancel_them(story: Story) -> None:
+    payout, collection = await story.open(PAYOUT), await story.open(COLLECTION)
+    with pytest.raises(Forbidden, match="active"):
+        await cancel(story, payout.id)
+    async with story.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", story.merchant_id)
+    assert await unsettled(story) == {payout.id: None}
+
+    cancelled = await cancel(story, payout.id)
+
+    assert cancelled.status is Status.CANCELLED
+    assert await unsettled(story) == {}
+    assert await witness.wallet(story.database, story.merchant_id) == (1_000_000, 0)
+    with pytest.raises(Missing):
+        await cancel(story, payout.id)
+    with pytest.raises(Conflict):
+        await cancel(story, cancelled.reference)
+    assert await story.status(collection) is Status.PENDING
+    await witness.assert_clean(story.database)
+
+
+async def cancel(story: Story, payment: str) -> Transaction:
+    async with story.database.begin() as tx:
+        return await resolve.cancel(tx, payment, actor=ASHA, now=clock.now())
 
 
 async def test_a_contradicted_payout_takes_two_operators_as_well(story: Story) -> None:
@@ -511,12 +614,24 @@ async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_doe
     await witness.assert_clean(story.database)
     # And it is done once: neither an operator nor the network does it again.
     after = await story.balances()
-    for again in Truth:
-        with pytest.raises(Conflict):
-            await propose(story, ended.reference, again)
+    with pytest.raises(Conflict):
+        await propose(story, ended.reference, truth)
     await story.hear(ended, Verdict.CONFIRMED if truth is Truth.COMPLETED else Verdict.REFUSED)
     assert await story.balances() == after
     await witness.assert_clean(story.database)
+
+
+@pytest.mark.parametrize("type_", Type)
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED])
+async def test_operators_who_were_wrong_can_take_it_back(story: Story, type_: Type, status: Status) -> None:
+    ended = await story.ended(type_, status)
+    before = await story.balances()
+    wrong = Truth.FAILED if status is Status.COMPLETED else Truth.COMPLETED
+    for truth in (wrong, Truth(status.lower())):
+        await propose(story, ended.reference, truth)
+        assert (await approve(story, ended.reference)).is_done
+        await witness.assert_clean(story.database)
+    assert await story.balances() == before
 
 
 async def test_a_payment_can_be_named_by_its_id_as_the_first_operator_is_told(story: Story) -> None:
@@ -530,9 +645,6 @@ async def test_a_network_that_takes_back_its_word_while_two_operators_say_the_sa
 ) -> None:
     ended = await story.ended(PAYOUT, Status.COMPLETED)
     await propose(story, ended.reference, Truth.FAILED)
-    await story.hear(ended, Verdict.REFUSED, Act.CALLBACK)
-    with pytest.raises(Conflict):
-        await approve(story, ended.reference)  # It is being asked about: let it answer first.
     assert (await story.hear(ended, Verdict.REFUSED)).is_contradiction
 
     assert (await approve(story, ended.reference)).is_done

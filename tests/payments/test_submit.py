@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from datetime import timedelta
 
 import pytest
 
@@ -13,7 +12,7 @@ from malipo.networks.contract import Channel, FailureCode, Verdict
 from malipo.payments.pursuit import Act, Next
 from malipo.payments.store import dispatches
 from malipo.payments.submit import Taken, lapse
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
@@ -52,8 +51,6 @@ async def test_a_payment_is_processing_and_committed_before_a_worker_gets_it(sto
     dispatch = await story.dispatch(opened)
     assert dispatch is not None
     assert (dispatch.route, dispatch.next_act, dispatch.sends) == (ROUTE, Next.SENDING, 1)
-    assert dispatch.sent_at is not None
-    assert abs(dispatch.sent_at - clock.now()) < timedelta(seconds=5)
     assert (await story.claim()).to_send == [], "and nobody else gets it"
     await witness.assert_clean(story.database)
 
@@ -180,9 +177,10 @@ async def test_payouts_that_are_held_do_not_take_the_places_of_others(story: Sto
 
 
 async def test_a_collection_that_waited_too_long_is_ended_instead_of_sent_and_a_payout_is_sent(story: Story) -> None:
-    before = story.ago(601)
-    collection, payout = await before.open(Type.COLLECTION), await before.open(Type.DISBURSEMENT)
-    fresh = await story.ago(590).open(Type.COLLECTION)
+    collection, payout = await story.open(Type.COLLECTION), await story.open(Type.DISBURSEMENT)
+    fresh = await story.open(Type.COLLECTION)
+    await story.wait(collection, payout, seconds=601)
+    await story.wait(fresh, seconds=590)
 
     taken = await story.claim(lapse_seconds=600)
 
@@ -197,9 +195,9 @@ async def test_a_collection_that_waited_too_long_is_ended_instead_of_sent_and_a_
 
 
 async def test_an_unsent_collection_lapses_too_and_one_that_may_have_arrived_never_does(story: Story) -> None:
-    before = story.ago(700)
-    unsent, lost, again = [await before.send(Type.COLLECTION) for _ in range(3)]
-    payout = await before.send(Type.DISBURSEMENT)
+    unsent, lost, again = [await story.send(Type.COLLECTION) for _ in range(3)]
+    payout = await story.send(Type.DISBURSEMENT)
+    await story.wait(unsent, lost, again, payout, seconds=700)
     await story.hear(lost, Verdict.UNKNOWN, Act.SEND)
     for each in (unsent, again, payout):
         await story.hear(each, Verdict.UNSENT, Act.SEND)
@@ -216,14 +214,38 @@ async def test_an_unsent_collection_lapses_too_and_one_that_may_have_arrived_nev
     await witness.assert_clean(story.database)
 
 
+@pytest.mark.parametrize("ahead_seconds", [660, -660])
+async def test_a_workers_clock_that_is_minutes_off_fails_nothing(story: Story, ahead_seconds: float) -> None:
+    """What lapses counts from a time that the database stamped, by the database's clock."""
+    collection = await story.open(Type.COLLECTION)
+    waited = await story.open(Type.COLLECTION)
+    await story.wait(waited, seconds=700)
+
+    taken = await story.ago(-ahead_seconds).claim(lapse_seconds=600)
+
+    assert (of(taken.to_send), of(taken.lapsed)) == ([collection.id], [waited.id])
+    await story.ago(-ahead_seconds).hear(collection, Verdict.MISSING)
+    for _ in range(5):
+        await story.ago(-ahead_seconds).hear(collection, Verdict.MISSING)
+    assert await story.status(collection) is Status.PROCESSING, "nor is the time for it to be found over"
+    await witness.assert_clean(story.database)
+
+
+@pytest.mark.parametrize("is_api_ahead", [True, False])
+async def test_an_api_whose_clock_is_minutes_off_has_no_collection_lapse_too_early(
+    story: Story, is_api_ahead: bool
+) -> None:
+    collection = await story.ago(-660 if is_api_ahead else 660).open(Type.COLLECTION)
+    taken = await story.claim(lapse_seconds=600)
+    assert (of(taken.to_send), taken.lapsed) == ([collection.id], [])
+
+
 async def test_while_a_network_is_down_collections_lapse_and_payouts_wait(story: Story) -> None:
-    before = story.ago(700)
-    unsent, lost = [await before.send(Type.COLLECTION) for _ in range(2)]
+    unsent, lost = [await story.send(Type.COLLECTION) for _ in range(2)]
     await story.hear(unsent, Verdict.UNSENT, Act.SEND)
     await story.hear(lost, Verdict.UNKNOWN, Act.SEND)
-    waiting, payout = await before.open(Type.COLLECTION), await before.open(Type.DISBURSEMENT)
-    # Of those that nobody has taken up, it is the database that knows how long they have waited.
-    await _wait(story.database, waiting, payout, seconds=700)
+    waiting, payout = await story.open(Type.COLLECTION), await story.open(Type.DISBURSEMENT)
+    await story.wait(waiting, payout, unsent, lost, seconds=700)
     fresh = await story.open(Type.COLLECTION)
 
     async with story.database.begin() as tx:
@@ -237,15 +259,6 @@ async def test_while_a_network_is_down_collections_lapse_and_payouts_wait(story:
         Status.PENDING,
     ]
     await witness.assert_clean(story.database)
-
-
-async def _wait(database: Database, *transactions: Transaction, seconds: float) -> None:
-    async with database.begin() as tx:
-        await tx.execute(
-            "UPDATE dispatches SET due_at = due_at - $2 * interval '1 second' WHERE transaction_id = ANY($1)",
-            of(transactions),
-            seconds,
-        )
 
 
 async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_same_key(story: Story) -> None:

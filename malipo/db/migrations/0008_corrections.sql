@@ -45,7 +45,8 @@ ALTER TABLE resolutions
     ADD COLUMN ordinal smallint, -- of the moves that it made; none if it concerned an open payment, or moved nothing
     ADD COLUMN credited bigint NOT NULL DEFAULT 0,
     ADD COLUMN borne bigint NOT NULL DEFAULT 0,
-    ADD COLUMN is_despite_waiting boolean NOT NULL DEFAULT false; -- FAILED, although the network last called it waiting
+    ADD COLUMN is_despite_waiting boolean NOT NULL DEFAULT false, -- FAILED, although the network last called it waiting
+    ADD COLUMN is_waived boolean NOT NULL DEFAULT false; -- what was still owed is borne by the house
 
 ALTER TABLE dispatches
     ADD COLUMN queued_at timestamptz NOT NULL DEFAULT now(), -- by the database's clock: what lapses counts from here

@@ -33,6 +33,7 @@ class Proposal(NamedTuple):
     proposed_by: str
     is_of_contradiction: bool
     is_despite_waiting: bool
+    is_waived: bool
     proposed_at: datetime
 
 
@@ -120,8 +121,8 @@ async def insert_proposal(tx: Tx, transaction: Transaction, proposal: Proposal) 
     await tx.execute(
         """
         INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence,
-                                 provider_reference, proposed_by, proposed_at, is_despite_waiting)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                                 provider_reference, proposed_by, proposed_at, is_despite_waiting, is_waived)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         """,
         proposal.id,
         transaction.merchant_id,
@@ -133,6 +134,7 @@ async def insert_proposal(tx: Tx, transaction: Transaction, proposal: Proposal) 
         proposal.proposed_by,
         proposal.proposed_at,
         proposal.is_despite_waiting,
+        proposal.is_waived,
     )
 
 
@@ -159,7 +161,7 @@ async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
     row = await tx.fetchrow(
         """
         SELECT id, outcome, evidence, provider_reference, proposed_by, is_of_contradiction, is_despite_waiting,
-               proposed_at
+               is_waived, proposed_at
         FROM resolutions
         WHERE merchant_id = $1 AND transaction_id = $2 AND ended_at IS NULL FOR UPDATE
         """,

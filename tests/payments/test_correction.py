@@ -1,0 +1,229 @@
+"""What is put right after the end, in shillings: held against a grid written by hand, and against conservation of money."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from malipo.ledger.entry import Account, Move, Step
+from malipo.payments import correction
+from malipo.payments.correction import Change, Correction
+from malipo.payments.effects import posting_of
+from malipo.payments.pursuit import Act
+from malipo.payments.transaction import Reason, Status, Transaction, Type
+from tests.payments.test_transaction import a_transaction
+
+FINAL = [status for status in Status if status.is_final]
+EMPTY, FULL = 0, 1_000_000
+
+
+def in_words(moves: list[Move]) -> str:
+    def account(name: Account, move: Move) -> str:
+        return f"float {move.channel}" if name is Account.FLOAT else str(name)
+
+    return ", ".join(f"{account(move.source, move)} > {account(move.target, move)} {move.amount}" for move in moves)
+
+
+# A payment of 1,000 with a fee of 30. What the merchant was told, what the network says now, what that moves, and what is
+# then due to the wallet (negative: owed).
+HEARD = """
+    COLLECTION    FAILED     paid      float MPESA > suspense 1000    970
+    COLLECTION    CANCELLED  paid      float MPESA > suspense 1000    970
+    COLLECTION    COMPLETED  not-paid  suspense > float MPESA 1000   -970
+    DISBURSEMENT  FAILED     paid      suspense > float MPESA 1000  -1030
+    DISBURSEMENT  CANCELLED  paid      suspense > float MPESA 1000  -1030
+    DISBURSEMENT  COMPLETED  not-paid  float MPESA > suspense 1000   1030
+"""
+HEARD_ROWS = [
+    [*line.split(maxsplit=3)[:3], *line.split(maxsplit=3)[3].rsplit(maxsplit=1)] for line in HEARD.strip().splitlines()
+]
+# And when it is decided: the wallet follows the network, or it stays as the merchant was told and the house bears it.
+DECIDED = """
+    COLLECTION    FAILED     follows  suspense > wallet 970, suspense > fees 30
+    COLLECTION    FAILED     stays    suspense > losses 970, suspense > fees 30
+    COLLECTION    CANCELLED  follows  suspense > wallet 970, suspense > fees 30
+    COLLECTION    CANCELLED  stays    suspense > losses 970, suspense > fees 30
+    COLLECTION    COMPLETED  follows  wallet > suspense 970, fees > suspense 30
+    COLLECTION    COMPLETED  stays    losses > suspense 970, fees > suspense 30
+    DISBURSEMENT  FAILED     follows  wallet > suspense 1030, suspense > fees 30
+    DISBURSEMENT  FAILED     stays    losses > suspense 1030, suspense > fees 30
+    DISBURSEMENT  CANCELLED  follows  wallet > suspense 1030, suspense > fees 30
+    DISBURSEMENT  CANCELLED  stays    losses > suspense 1030, suspense > fees 30
+    DISBURSEMENT  COMPLETED  follows  suspense > wallet 1030, fees > suspense 30
+    DISBURSEMENT  COMPLETED  stays    suspense > losses 1030, fees > suspense 30
+"""
+DECIDED_ROWS = [line.split(maxsplit=3) for line in DECIDED.strip().splitlines()]
+
+
+def without_fees(moves: str) -> str:
+    """The same moves of a payment that costs nothing."""
+    return ", ".join(
+        move.replace("970", "1000").replace("1030", "1000") for move in moves.split(", ") if "fees" not in move
+    )
+
+
+def contradicted(transaction: Transaction, act: Act | None = Act.ASK) -> Change:
+    before = correction.begin(transaction)
+    return correction.hear(transaction, before, is_paid=not before.is_paid, act=act)
+
+
+@pytest.mark.parametrize(("type_", "status", "_says", "moves", "due"), HEARD_ROWS)
+def test_the_float_follows_the_networks_word_and_what_the_wallet_must_give_is_owed(
+    type_: str, status: str, _says: str, moves: str, due: str
+) -> None:
+    for fee, expected in ((30, moves), (0, without_fees(moves))):
+        transaction = a_transaction(Type(type_), Status(status), fee)
+        change = contradicted(transaction)
+        assert (change.step, in_words(change.moves)) == (Step.CONTRADICTION, expected)
+        is_debt = int(due) < 0
+        if fee:
+            assert correction.due(transaction, change.correction) == int(due)
+            assert change.correction.owed == max(-int(due), 0)
+        assert change.reason is (Reason.DEBT_RECORDED if is_debt else None), "a debt is told at once"
+        assert correction.is_open(transaction, change.correction)
+
+
+@pytest.mark.parametrize(("type_", "status", "what", "moves"), DECIDED_ROWS)
+def test_a_decision_moves_what_the_grid_says(type_: str, status: str, what: str, moves: str) -> None:
+    for fee, expected in ((30, moves), (0, without_fees(moves))):
+        transaction = a_transaction(Type(type_), Status(status), fee)
+        after = contradicted(transaction).correction
+        is_paid = after.is_paid if what == "follows" else not after.is_paid
+        change = correction.decide(transaction, after, is_paid=is_paid, available=FULL)
+        assert (change.step, in_words(change.moves)) == (Step.RESOLUTION, expected)
+        assert not correction.is_open(transaction, change.correction)
+        assert change.correction.owed == 0
+
+
+def test_the_grids_leave_no_cell_out() -> None:
+    assert {(row[0], row[1]) for row in HEARD_ROWS} == set(itertools.product(Type, FINAL))
+    assert {(row[0], row[1], row[2]) for row in DECIDED_ROWS} == set(
+        itertools.product(Type, FINAL, ("follows", "stays"))
+    )
+
+
+def _balances(transaction: Transaction, changes: list[Change]) -> dict[Account, int]:
+    """Everything that a payment has moved, from its beginning."""
+    opened = a_transaction(transaction.type, Status.PENDING, transaction.fee)
+    moves = [move for posting in (posting_of(opened), posting_of(transaction)) if posting for move in posting.moves]
+    moves += [move for change in changes for move in change.moves]
+    return {account: sum(move.change_of(account) for move in moves) for account in Account}
+
+
+@pytest.mark.parametrize("fee", [0, 30])
+@pytest.mark.parametrize(("type_", "status"), list(itertools.product(Type, FINAL)))
+def test_when_the_wallet_follows_every_account_is_as_if_the_truth_had_been_told_at_once(
+    type_: Type, status: Status, fee: int
+) -> None:
+    transaction = a_transaction(type_, status, fee)
+    heard = contradicted(transaction)
+    decided = correction.decide(transaction, heard.correction, is_paid=heard.correction.is_paid, available=FULL)
+    at_once = a_transaction(type_, Status.COMPLETED if heard.correction.is_paid else Status.FAILED, fee)
+    assert _balances(transaction, [heard, decided]) == _balances(at_once, [])
+
+
+def test_a_debt_is_taken_in_parts_and_the_rest_can_be_waived() -> None:
+    payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
+    change = contradicted(payout)
+    told = [(change.reason, change.amount)]
+    for available, expected in ((400, 630), (200, 430), (0, 430)):
+        change = correction.decide(payout, change.correction, is_paid=True, available=available)
+        assert change.correction.owed == expected
+        told.append((change.reason, change.amount))
+    assert change.moves == [], "an empty wallet gives nothing"
+
+    waived = correction.decide(payout, change.correction, is_paid=True, available=FULL, is_waived=True)
+    assert in_words(waived.moves) == "losses > suspense 430, suspense > fees 30", "what was taken stays taken"
+    assert (waived.reason, waived.amount, waived.correction.owed) == (Reason.DEBT_WAIVED, 430, 0)
+
+    given_back = correction.decide(payout, change.correction, is_paid=False, available=0)
+    assert in_words(given_back.moves) == "suspense > wallet 600, losses > suspense 1030, suspense > fees 30"
+    assert told == [
+        (Reason.DEBT_RECORDED, 1030),
+        (Reason.DEBT_COLLECTED, 400),
+        (Reason.DEBT_COLLECTED, 200),
+        (None, 0),
+    ]
+
+
+def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
+    for type_, status in itertools.product(Type, FINAL):
+        transaction = a_transaction(type_, status, 30)
+        heard = contradicted(transaction)
+        back = correction.hear(transaction, heard.correction, is_paid=not heard.correction.is_paid, act=Act.ASK)
+        assert not correction.is_open(transaction, back.correction)
+        assert back.correction.owed == 0
+        assert _balances(transaction, [heard, back]) == _balances(transaction, [])
+        assert (back.reason is Reason.DEBT_WITHDRAWN) == (heard.reason is Reason.DEBT_RECORDED)
+
+
+def test_a_network_that_recants_gives_back_to_the_house_what_it_bore() -> None:
+    payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
+    heard = contradicted(payout)
+    waived = correction.decide(payout, heard.correction, is_paid=False, available=EMPTY)
+    back = correction.hear(payout, waived.correction, is_paid=False, act=Act.CALLBACK)
+    assert not correction.is_open(payout, back.correction)
+    assert _balances(payout, [heard, waived, back]) == _balances(payout, [])
+
+
+def test_a_resolution_can_be_followed_by_another() -> None:
+    payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
+    heard = contradicted(payout)
+    waived = correction.decide(payout, heard.correction, is_paid=False, available=FULL)
+    taken = correction.decide(payout, waived.correction, is_paid=True, available=FULL)
+    assert in_words(taken.moves) == "wallet > suspense 1030, suspense > losses 1030"
+    again = correction.decide(payout, taken.correction, is_paid=False, available=FULL)
+    assert in_words(again.moves) == "suspense > wallet 1030, losses > suspense 1030"
+    assert [each.correction.ordinal for each in (heard, waived, taken, again)] == [1, 2, 3, 4]
+
+
+def test_only_a_collection_that_was_paid_after_all_is_credited_by_itself() -> None:
+    credited = {
+        (type_, status)
+        for type_, status in itertools.product(Type, FINAL)
+        if correction.is_credited_by_itself(
+            transaction := a_transaction(type_, status, 30), contradicted(transaction).correction
+        )
+    }
+    assert credited == {(Type.COLLECTION, Status.FAILED), (Type.COLLECTION, Status.CANCELLED)}
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["hear", "follow", "stay", "waive"]), st.integers(0, 3000)), max_size=12)
+
+
+@given(st.sampled_from(Type), st.sampled_from(FINAL), st.sampled_from([0, 30]), STEPS)
+def test_whatever_is_heard_and_decided_money_is_conserved_and_nothing_stays_in_suspense_when_nothing_is_due(
+    type_: Type, status: Status, fee: int, steps: list[tuple[str, int]]
+) -> None:
+    transaction = a_transaction(type_, status, fee)
+    state, wallet = correction.begin(transaction), 0
+    changes: list[Change] = []
+    for what, available in steps:
+        if what == "hear":
+            change = correction.hear(transaction, state, is_paid=not state.is_paid, act=Act.ASK)
+        else:
+            is_paid = state.is_paid if what != "stay" else not state.is_paid
+            change = correction.decide(
+                transaction, state, is_paid=is_paid, available=available, is_waived=what == "waive"
+            )
+            assert change.credited >= -available, "a wallet gives no more than it holds"
+        changes.append(change)
+        _assert_consistent(transaction, state, change)
+        state, wallet = change.correction, wallet + change.credited
+    balances = _balances(transaction, changes)
+    assert sum(balances.values()) == 0
+    assert state.credited == wallet
+    if not correction.is_open(transaction, state):
+        assert balances[Account.SUSPENSE] == 0
+        assert state.owed == 0
+
+
+def _assert_consistent(transaction: Transaction, before: Correction, change: Change) -> None:
+    assert change.correction.ordinal == before.ordinal + 1
+    assert sum(move.change_of(Account.WALLET) for move in change.moves) == change.credited
+    assert sum(move.change_of(Account.LOSSES) for move in change.moves) == change.borne
+    has_changed = change.credited != 0 or change.correction.owed != before.owed
+    assert (change.reason is not None) == has_changed, "the merchant is told whenever wallet or debt changes"
+    assert (change.amount > 0) == has_changed
+    assert change.correction.owed == max(-correction.due(transaction, change.correction), 0)
