@@ -72,6 +72,7 @@ def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
         "proposed by": proposal.proposed_by,
         "proposed at": proposal.proposed_at,
         "despite waiting": proposal.is_despite_waiting,
+        "waived": proposal.is_waived,
         "evidence": proposal.evidence,
         "provider reference": proposal.provider_reference,
     }
@@ -92,10 +93,12 @@ def lines_of(case: Case, row: dict[str, Any], proposal: Proposal | None) -> list
     """Everything about one case, as names and values for a person."""
     lines: list[tuple[str, Any]] = []
     for name, value in {**row, **parties_of(case), **(proposal_of(proposal) or {})}.items():
-        if value is not None and name not in ("owed", "despite waiting"):
+        if value is not None and name not in ("owed", "despite waiting", "waived"):
             lines.append((name, money.display(value) if name == "amount" else value))
     if proposal is not None and proposal.is_despite_waiting:
         lines.append(("careful", "failed, although the network has it and has not decided: it may still be paid"))
+    if proposal is not None and proposal.is_waived:
+        lines.append(("waived", "what is still owed is not taken: the house bears it"))
     if case.correction is not None:
         lines += _correction_lines(case)
     return lines

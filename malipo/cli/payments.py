@@ -38,6 +38,11 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="with --failed, of a payout: you know that the network has it and has not decided",
     )
+    propose.add_argument(
+        "--waive",
+        action="store_true",
+        help="of a contradicted payment: what its wallet still owes is not taken, and the house bears it",
+    )
     _of_payment(acts, "approve", _approve, "approve what another operator has proposed")
     _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
     _of_payment(acts, "cancel", _cancel, "take back a payout of a closed merchant that was not sent")
@@ -99,6 +104,7 @@ def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
         arguments.evidence.strip(),
         arguments.provider_reference,
         is_despite_waiting=arguments.despite_waiting,
+        is_waived=arguments.waive,
     )
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:

@@ -105,6 +105,8 @@ async def page(
         "network": network,
         "wallet": wallet,
         "choices": outcomes.choices_of(visit.words, case, wallet, network) if case.transaction.status.is_final else [],
+        "said": outcomes.said_of(case),
+        "proposed_value": None if proposal is None else outcomes.value_of(proposal),
         "is_waiting": outcomes.is_waiting(case),
         "may_cancel": case.transaction.status is Status.PENDING and not case.is_merchant_active,
         "proposal": None if is_stale else proposal,

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from malipo.dashboard import mistakes
 from malipo.dashboard.operator import cases as pages
-from malipo.dashboard.operator.outcomes import is_waiting
+from malipo.dashboard.operator import outcomes
 from malipo.dashboard.operator.visit import OperatorVisit
 from malipo.dashboard.visit import Form
 from malipo.db import Tx
@@ -20,6 +20,7 @@ from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
 from malipo.payments.store import cases
+from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
 from malipo.service import EVENTS_TOPIC
 
@@ -46,6 +47,7 @@ SENTENCES = [
     "Nobody has proposed what became of it.",
     "A request for it is on its way to the network right now. Try again in a minute or two.",
     "It is PENDING: nothing was sent. It can be cancelled.",
+    "Nothing is owed of this payment, so nothing can be waived.",
     "Its merchant is active, and can cancel it.",
     *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),
     *(f"It is already proposed as {truth}; approve that, or reject it." for truth in Truth),
@@ -58,25 +60,31 @@ async def propose(visit: OperatorVisit) -> Response:
     evidence = " ".join(form.text("evidence").split())
     if errors := _mistakes(visit, form, evidence):
         return await pages.page(visit, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
-    finding = Finding(
-        Truth(form.text("outcome")),
-        evidence,
-        form.text("providerReference") or None,
-        is_despite_waiting=form.text("despiteWaiting") == "yes",
-    )
 
     async def act(tx: Tx) -> Resolved:
         case = await cases.lock(tx, payment)
         if case is None:
             raise NoSuchCase(payment)
-        if case.transaction.status != form.text("status"):
+        if (case.transaction.status, outcomes.said_of(case)) != (form.text("status"), form.text("said")):
             raise Conflict(_CHANGED)
-        if is_waiting(case) and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
+        finding = _finding(case, form, evidence)
+        if outcomes.is_waiting(case) and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
             raise Conflict(_WAITING)
         return await resolve.propose(tx, payment, finding, actor=visit.actor, **_when(visit))
 
     payment = pages.payment_in(visit)
     return await _done(visit, form, act, "case-proposed")
+
+
+def _finding(case: Case, form: Form, evidence: str) -> Finding:
+    truth, is_waived = outcomes.finding_of(case, form.text("outcome"))
+    return Finding(
+        truth,
+        evidence,
+        form.text("providerReference") or None,
+        is_despite_waiting=form.text("despiteWaiting") == "yes",
+        is_waived=is_waived,
+    )
 
 
 async def approve(visit: OperatorVisit) -> Response:
@@ -129,7 +137,7 @@ def _when(visit: OperatorVisit) -> dict[str, Any]:
 def _mistakes(visit: OperatorVisit, form: Form, evidence: str) -> dict[str, str]:
     words, wrong = visit.words, {}
     reference = form.text("providerReference")
-    if form.text("outcome") not in Truth.__members__.values():
+    if form.text("outcome") not in (*Truth, outcomes.WAIVED):
         wrong["outcome"] = words(_OUTCOME)
     if not _LEAST_EVIDENCE <= len(evidence) <= _MOST_EVIDENCE or not evidence.isprintable():
         wrong["evidence"] = words(_EVIDENCE)

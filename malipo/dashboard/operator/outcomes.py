@@ -12,14 +12,15 @@ from malipo.ledger.entry import Wallet
 from malipo.payments import correction
 from malipo.payments.correction import Correction
 from malipo.payments.resolve import Truth
-from malipo.payments.store.cases import Case
+from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Status, Transaction, Type
 
 SENTENCES = {
     "right_paid": "{network} is right: it was paid",
     "right_unpaid": "{network} is right: it was not paid",
-    "right_but_kept": "{network} is right, but the merchant need not give it back",
-    "right_but_not_given": "{network} is right, but the merchant does not get it",
+    "waived": "{network} is right, but what is owed need not be given back",
+    "given_back": "{network} is right, but the merchant gets back what was taken",
+    "not_given": "{network} is right, but the merchant does not get it",
     "still_paid": "The network's statement says that it was paid",
     "still_unpaid": "The network's statement says that it was not paid",
     "taken": "{amount} is taken from the wallet.",
@@ -33,8 +34,11 @@ SENTENCES = {
 }
 
 
+WAIVED = "waived"  # the network is right, and what is still owed is not taken
+
+
 class Choice(NamedTuple):
-    truth: Truth
+    value: str  # a truth, or WAIVED
     title: str
     effect: str
 
@@ -53,30 +57,57 @@ def is_waiting(case: Case) -> bool:
     return is_open_payout and case.dispatch is not None and case.dispatch.is_acknowledged
 
 
+def said_of(case: Case) -> str:
+    """What was last said of it and done about it, so that nobody decides about something else than they saw."""
+    return "" if case.correction is None else str(case.correction.ordinal)
+
+
+def finding_of(case: Case, value: str) -> tuple[Truth, bool]:
+    """The truth, and whether what is owed is waived."""
+    if value != WAIVED:
+        return Truth(value), False
+    is_paid = (case.correction or correction.begin(case.transaction)).is_paid
+    return Truth.COMPLETED if is_paid else Truth.FAILED, True
+
+
+def value_of(proposal: Proposal) -> str:
+    return WAIVED if proposal.is_waived else proposal.outcome
+
+
 def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[Choice]:
     """What can be said of a payment that has ended; what its network says comes first."""
-    transaction, before = case.transaction, case.correction or correction.begin(case.transaction)
+    before = case.correction or correction.begin(case.transaction)
+    said, other = sorted(Truth, key=lambda truth: truth.is_paid != before.is_paid)
     choices = []
-    for truth in sorted(Truth, key=lambda truth: truth.is_paid != before.is_paid):
-        effect = effect_of(transaction, before, truth, wallet.available)
-        if _changes(case, before, truth, effect):
-            title = SENTENCES[_title(transaction, before, truth)]
-            choices.append(Choice(truth, words(title, network=network), " ".join(_told(words, transaction, effect))))
+    for value in (said, WAIVED, other):
+        effect = effect_of(case, value, wallet.available)
+        if _is_possible(case, before, value, effect):
+            title = SENTENCES[_title(case.transaction, before, value)]
+            told = " ".join(_told(words, case.transaction, effect))
+            choices.append(Choice(value, words(title, network=network), told))
     return choices
 
 
-def _changes(case: Case, before: Correction, truth: Truth, effect: Effect) -> bool:
+def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> bool:
+    if value == WAIVED:
+        return before.owed > 0
+    is_other = Truth(value).is_paid != before.is_paid
+    if is_other and _is_networks_word(case.transaction, before):
+        # While nothing was taken of a debt, it is the same as to waive it.
+        return effect.credited != 0 or (effect.borne != 0 and not before.owed)
     is_doubted = case.dispatch is not None and case.dispatch.attention is not None
-    is_networks = _is_networks_word(case.transaction, before)
-    is_new_word = truth.is_paid != before.is_paid and not is_networks and case.transaction.processing_at is not None
-    return is_doubted or is_new_word or any(effect)
+    return is_doubted or (is_other and case.transaction.processing_at is not None) or any(effect)
 
 
-def effect_of(transaction: Transaction, before: Correction, truth: Truth, available: int) -> Effect:
+def effect_of(case: Case, value: str, available: int) -> Effect:
+    transaction, before = case.transaction, case.correction or correction.begin(case.transaction)
+    truth, is_waived = finding_of(case, value)
     after = before
     if truth.is_paid != before.is_paid and not _is_networks_word(transaction, before):
         after = correction.hear(transaction, before, is_paid=truth.is_paid, act=None).correction
-    decided = correction.decide(transaction, after, is_paid=truth.is_paid, available=available).correction
+    decided = correction.decide(
+        transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
+    ).correction
     return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
 
 
@@ -85,12 +116,15 @@ def _is_networks_word(transaction: Transaction, before: Correction) -> bool:
     return before.is_paid != (transaction.status is Status.COMPLETED) and before.act is not None
 
 
-def _title(transaction: Transaction, before: Correction, truth: Truth) -> str:
+def _title(transaction: Transaction, before: Correction, value: str) -> str:
+    if value == WAIVED:
+        return "waived"
+    is_paid = Truth(value).is_paid
     if not _is_networks_word(transaction, before):
-        return "still_paid" if truth.is_paid else "still_unpaid"
-    if truth.is_paid == before.is_paid:
-        return "right_paid" if truth.is_paid else "right_unpaid"
-    return "right_but_kept" if _is_debt(transaction) else "right_but_not_given"
+        return "still_paid" if is_paid else "still_unpaid"
+    if is_paid == before.is_paid:
+        return "right_paid" if is_paid else "right_unpaid"
+    return "given_back" if _is_debt(transaction) else "not_given"
 
 
 def _told(words: Words, transaction: Transaction, effect: Effect) -> Iterator[str]:
