@@ -36,6 +36,11 @@ class Metrics:
             "malipo_group_waiting", "Requests that wait for the next commit", ["group"], registry=self._registry
         )
         self._pool = Gauge("malipo_database_connections", "Connections of the pool", ["state"], registry=self._registry)
+        self._clock_difference = Gauge(
+            "malipo_clock_difference_seconds",
+            "How far this host's clock is ahead of the database's",
+            registry=self._registry,
+        )
         self._transactions = Counter(
             "malipo_transactions",
             "Transactions that reached a status",
@@ -93,6 +98,9 @@ class Metrics:
     def watch_pool(self, *, in_use: Callable[[], float], idle: Callable[[], float]) -> None:
         self._pool.labels("in_use").set_function(in_use)
         self._pool.labels("idle").set_function(idle)
+
+    def watch_clock(self, ahead_seconds: Callable[[], float]) -> None:
+        self._clock_difference.set_function(ahead_seconds)
 
     def count_transaction(self, type_: str, channel: str, status: str) -> None:
         key = (type_, channel, status)

@@ -17,6 +17,7 @@ from malipo import ids, log
 from malipo.clock import Clock
 from malipo.db import Conn, ConnectionLost, Contention, Database, DataError, Tx
 from malipo.db.bell import Bell
+from malipo.db.clock_difference import ClockDifference
 from malipo.db.group import Act, Group
 from malipo.db.watch import Watch
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
@@ -73,6 +74,7 @@ _READING_PATIENCE_SECONDS = 3.0
 class Service:
     settings: Settings
     clock: Clock
+    clock_difference: ClockDifference
     metrics: Metrics
     database: Database
     statuses: Watch[TransactionKey, Status]
@@ -107,6 +109,8 @@ class Service:
             )
         metrics = Metrics()
         metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
+        clock_difference = ClockDifference(database, clock)
+        metrics.watch_clock(lambda: clock_difference.seconds)
 
         def group(name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any) -> Group[Any, Any]:
             made = Group(database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options)
@@ -133,6 +137,7 @@ class Service:
         return cls(
             settings=settings,
             clock=clock,
+            clock_difference=clock_difference,
             metrics=metrics,
             database=database,
             statuses=Watch(database, transactions.find_statuses),

@@ -65,9 +65,11 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
     server = _Server(config, service, on_ready, f"http://{settings.host}:{settings.port}")
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
+    comparing = asyncio.ensure_future(service.clock_difference.watch())
     try:
         await server.serve(sockets=[listener])
     finally:
+        comparing.cancel()
         await service.finish()
         await database.close()
         log.info("api.stopped")

@@ -20,6 +20,7 @@ class Outcome(StrEnum):
     NOT_REGISTERED = "not registered"
     FLOAT_TOO_LOW = "merchant float too low"
     FAILED = "failed"
+    REVERSED = "reversed"  # It was a success, and the money has gone back.
 
 
 class Answering(StrEnum):
@@ -44,6 +45,17 @@ class Plan:
     queries_not_found: int = 0
     # The money moves after all, so many seconds after failure was told.
     recovers_seconds: float | None = None
+    is_recovery_told: bool = True
+    # The money goes back, so many seconds after it has moved.
+    reverses_seconds: float | None = None
+
+    def follows(self, outcome: Outcome | None) -> tuple[Outcome, float] | None:
+        """What this outcome turns into by itself, and after how many seconds; None if it stays."""
+        if self.recovers_seconds is not None and outcome is self.outcome:
+            return Outcome.SUCCESS, self.recovers_seconds
+        if self.reverses_seconds is not None and outcome is Outcome.SUCCESS:
+            return Outcome.REVERSED, self.reverses_seconds
+        return None
 
     @property
     def is_prompted(self) -> bool:
@@ -67,6 +79,7 @@ class Row:
 PROMPT_SECONDS = 30
 _PERSON_SECONDS = 2  # How long a subscriber who needs no person takes to answer.
 _RECOVERY_SECONDS = 4
+_REVERSAL_SECONDS = 4
 
 ANY_OTHER = "any other"
 
@@ -146,6 +159,27 @@ TABLE = (
             recovers_seconds=_RECOVERY_SECONDS,
             is_told_beside_reply=True,
         ),
+    ),
+    Row(
+        "111",
+        Plan(
+            "prompt expires, told FAILED, later charged, no word",
+            Outcome.EXPIRED,
+            PROMPT_SECONDS,
+            recovers_seconds=_RECOVERY_SECONDS,
+            is_recovery_told=False,
+        ),
+        Plan(
+            "told FAILED, later paid, no word",
+            Outcome.FAILED,
+            recovers_seconds=_RECOVERY_SECONDS,
+            is_recovery_told=False,
+        ),
+    ),
+    Row(
+        "112",
+        _person("told SUCCESS, later taken back (reversed)", reverses_seconds=_REVERSAL_SECONDS),
+        Plan("told SUCCESS, later taken back (reversed)", reverses_seconds=_REVERSAL_SECONDS),
     ),
 )
 

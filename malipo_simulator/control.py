@@ -113,15 +113,16 @@ class _Change:
             self.problems.append(f"{path}: not a switch")
             return
         read = self._value(path, value, field.type)
-        if read is not None:
+        if read is not msgspec.UNSET:
             self.found.append((switches, field.name, read))
 
     def _value(self, path: str, value: Any, type_: Any) -> Any:
+        """UNSET if it is a bad one: null is a good one for some."""
         try:
             return msgspec.convert(value, type_)
         except msgspec.ValidationError as error:
             self.problems.append(f"{path}: {str(error)[:1].lower()}{str(error)[1:]}")
-            return None
+            return msgspec.UNSET
 
 
 def _fields(switches: Switches) -> dict[str, msgspec.structs.FieldInfo]:

@@ -23,6 +23,7 @@ class Movement(msgspec.Struct, gc=False):
     at: float
     balance_after: int
     transaction_id: str
+    is_reversal: bool = False  # money on its way back
 
 
 class Subscriber:
@@ -64,7 +65,7 @@ class Memory:
         elif type(event) is Decided:
             self._decide(event)
         elif type(event) is Told:
-            self.by_id[event.id].is_told = True
+            self._tell(event)
         elif type(event) is Registered:
             self.callback_urls = dict(event.urls)
 
@@ -84,21 +85,32 @@ class Memory:
         self.recent.pop(transaction.phone, None)
         self.recent[transaction.phone] = None
 
+    def _tell(self, event: Told) -> None:
+        transaction = self.by_id[event.id]
+        if event.is_opening:
+            transaction.is_opening_due = False
+        else:
+            transaction.is_told = True
+
     def _decide(self, event: Decided) -> None:
         transaction = self.by_id[event.id]
-        assert transaction.outcome is not Outcome.SUCCESS, "Money that has moved stays moved."
+        is_reversal = event.outcome is Outcome.REVERSED
+        assert (transaction.outcome is Outcome.SUCCESS) == is_reversal, "Only money that has moved can go back."
+        assert transaction.outcome is not Outcome.REVERSED, "It goes back once."
         transaction.outcome = event.outcome
         transaction.decided_at = event.at
-        transaction.is_told = False
+        transaction.tell_at = event.tell_at
+        transaction.is_told = event.is_secret
         if event.prompt is not None:
             transaction.prompt = event.prompt
             self.subscribers[transaction.phone].waiting.pop(transaction.id, None)
-        if event.outcome is Outcome.SUCCESS:
-            self._move(transaction, event.at)
+        if transaction.has_moved:
+            self._move(transaction, event.at, is_reversal=is_reversal)
 
-    def _move(self, transaction: Transaction, at: float) -> None:
+    def _move(self, transaction: Transaction, at: float, *, is_reversal: bool) -> None:
         subscriber = self.subscriber(transaction.phone)
-        is_charge = transaction.kind is Kind.COLLECTION
+        # A collection that is taken back is paid to the phone, and a payout is charged to it.
+        is_charge = (transaction.kind is Kind.COLLECTION) != is_reversal
         subscriber.balance += -transaction.amount if is_charge else transaction.amount
         movement = Movement(
             phone=transaction.phone,
@@ -109,6 +121,7 @@ class Memory:
             at=at,
             balance_after=subscriber.balance,
             transaction_id=transaction.id,
+            is_reversal=is_reversal,
         )
         subscriber.movements.append(movement)
         self.book.append(movement)

@@ -58,6 +58,8 @@ def _words(transaction: Transaction, movement: Movement | None) -> tuple[str, st
     amount, merchant = money(transaction.amount), transaction.merchant
     if transaction.outcome is Outcome.SUCCESS:
         return _moved(transaction, movement)
+    if transaction.outcome is Outcome.REVERSED:
+        return _taken_back(transaction, movement)
     if transaction.kind is Kind.DISBURSEMENT:
         return None  # Whom no money reached, nobody writes to.
     if transaction.outcome is Outcome.DECLINED:
@@ -79,8 +81,7 @@ def _words(transaction: Transaction, movement: Movement | None) -> tuple[str, st
 
 def _moved(transaction: Transaction, movement: Movement | None) -> tuple[str, str]:
     amount, merchant, receipt = money(transaction.amount), transaction.merchant, transaction.receipt
-    swahili_balance = f" Salio jipya ni {money(movement.balance_after)}." if movement else ""
-    english_balance = f" New balance {money(movement.balance_after)}." if movement else ""
+    swahili_balance, english_balance = _balance(movement)
     if transaction.kind is Kind.COLLECTION:
         return (
             f"{receipt} Imethibitishwa. Umelipa {amount} kwa {merchant}.{swahili_balance}",
@@ -90,3 +91,24 @@ def _moved(transaction: Transaction, movement: Movement | None) -> tuple[str, st
         f"{receipt} Imethibitishwa. Umepokea {amount} kutoka {merchant}.{swahili_balance}",
         f"Confirmed. You received {amount} from {merchant}.{english_balance}",
     )
+
+
+def _taken_back(transaction: Transaction, movement: Movement | None) -> tuple[str, str]:
+    amount, merchant, receipt = money(transaction.amount), transaction.merchant, transaction.receipt
+    swahili_balance, english_balance = _balance(movement)
+    if transaction.kind is Kind.COLLECTION:
+        return (
+            f"{receipt} Muamala umerudishwa. Umerudishiwa {amount} ulizolipa kwa {merchant}.{swahili_balance}",
+            f"Reversed. You got back {amount} that you paid to {merchant}.{english_balance}",
+        )
+    return (
+        f"{receipt} Muamala umerudishwa. {amount} kutoka {merchant} zimeondolewa kwenye akaunti yako.{swahili_balance}",
+        f"Reversed. {amount} from {merchant} was taken back.{english_balance}",
+    )
+
+
+def _balance(movement: Movement | None) -> tuple[str, str]:
+    if movement is None:
+        return "", ""
+    balance = money(movement.balance_after)
+    return f" Salio jipya ni {balance}.", f" New balance {balance}."

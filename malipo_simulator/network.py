@@ -48,6 +48,7 @@ class Ask(msgspec.Struct, gc=False):
     network_id: str
     receipt: str
     note: str
+    is_opening_due: bool = False
 
 
 class Network:
@@ -56,6 +57,7 @@ class Network:
         self.memory = Memory()
         self.now = now
         self.tell: Callable[[Transaction], None] = lambda transaction: None
+        self.tell_opening: Callable[[Transaction], None] = lambda transaction: None
         self.tell_aside: Callable[[Transaction, Notice], None] = lambda transaction, notice: None
         self._journal = journal
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -67,8 +69,9 @@ class Network:
         for event in self._journal.replay() if self._journal else ():
             self.memory.apply(event)
         for transaction in list(self.memory.by_id.values()):
-            if transaction.outcome is None or self._recovery(transaction) is not None:
-                self._wait(transaction)
+            self._wait(transaction)
+            if transaction.is_opening_due:
+                self.tell_opening(transaction)
             if transaction.outcome is not None and not transaction.is_told:
                 self.tell(transaction)
 
@@ -96,6 +99,13 @@ class Network:
     def find(self, gateway: GatewayName, reference: str) -> Transaction | None:
         return self.memory.by_reference[gateway].get(reference)
 
+    def is_repeat(self, earlier: Transaction | None) -> bool:
+        """Whether a payment of the same name is refused for it. Some networks forget in time, and pay again."""
+        if earlier is None:
+            return False
+        forget_seconds = self.control.switches[earlier.gateway].forget_seconds / self.control.speed
+        return not forget_seconds or self.now() < earlier.taken_at + forget_seconds
+
     def look(self, transaction: Transaction | None) -> Transaction | None:
         """What a query finds, which is not always all there is."""
         if transaction is None:
@@ -119,8 +129,11 @@ class Network:
             due_at=None if plan.outcome is None else now + plan.after_seconds / self.control.speed,
             callbacks=plan.callbacks if plan.is_told_beside_reply or not is_reply_final else 0,
             prompt=PromptState.WAITING if is_prompted else None,
+            tell_at=self._tell_at(ask.gateway),
         )
         self._record(Taken(transaction))
+        if transaction.is_opening_due:
+            self.tell_opening(transaction)
         if plan.outcome is not None and plan.after_seconds == 0:
             # Its callback leaves when the loop next turns, and by then the reply has left.
             self._finish(transaction)
@@ -145,11 +158,13 @@ class Network:
         await asyncio.wait((future,), timeout=_HOLD_SECONDS / self.control.speed)
         return not future.cancelled()
 
-    def told(self, transaction: Transaction) -> None:
+    def told(self, transaction: Transaction, *, is_opening: bool = False) -> None:
         """Everybody who is to know has been told, or will not listen."""
         if self.memory.by_id.get(transaction.id) is not transaction:
             return
-        self._record(Told(transaction.id))
+        self._record(Told(transaction.id, is_opening))
+        if is_opening:
+            return
         if future := self._until_told.pop(transaction.id, None):
             future.set_result(None)
 
@@ -165,44 +180,51 @@ class Network:
             self._journal.write(event)
         self.memory.apply(event)
 
+    def _tell_at(self, gateway: GatewayName) -> float:
+        delay_seconds = self.control.switches[gateway].callback_delay_seconds / self.control.speed
+        return self.now() + delay_seconds if delay_seconds else 0
+
     def _wait(self, transaction: Transaction) -> None:
-        due_at = transaction.due_at if transaction.outcome is None else self._recovery(transaction)
+        due_at = transaction.due_at
+        if transaction.outcome is not None:
+            follows = plan_of(transaction.kind, transaction.phone).follows(transaction.outcome)
+            due_at = None
+            if follows and transaction.decided_at is not None:
+                due_at = transaction.decided_at + follows[1] / self.control.speed
         if due_at is not None:
             delay = max(0.0, due_at - self.now())
             loop = asyncio.get_running_loop()
             self._timers[transaction.id] = loop.call_later(delay, self._finish, transaction)
 
-    def _recovery(self, transaction: Transaction) -> float | None:
-        """When money that was said not to have moved moves after all."""
-        plan = plan_of(transaction.kind, transaction.phone)
-        if plan.recovers_seconds is None or transaction.outcome is not Outcome.FAILED:
-            return None
-        assert transaction.decided_at is not None
-        return transaction.decided_at + plan.recovers_seconds / self.control.speed
-
     def _finish(self, transaction: Transaction) -> None:
         """It is due, and nobody has answered before."""
         plan = plan_of(transaction.kind, transaction.phone)
-        assert plan.outcome is not None
-        self._decide(transaction, plan.outcome if transaction.outcome is None else Outcome.SUCCESS)
+        follows = plan.follows(transaction.outcome) if transaction.outcome else None
+        outcome = follows[0] if follows else plan.outcome
+        assert outcome is not None
+        self._decide(transaction, outcome)
 
     def _decide(self, transaction: Transaction, outcome: Outcome) -> None:
         if timer := self._timers.pop(transaction.id, None):
             timer.cancel()
-        is_charge = transaction.kind is Kind.COLLECTION
-        if outcome is Outcome.SUCCESS and is_charge and not self._can_pay(transaction):
+        if not self._can_move(transaction, outcome):
             if transaction.outcome is not None:
-                return  # It had failed, and so it stays.
+                return  # It was decided before, and so it stays.
             outcome = Outcome.BALANCE_TOO_LOW
         prompt = None
         if transaction.prompt is PromptState.WAITING:
             prompt = _PROMPT_AFTER.get(outcome, PromptState.APPROVED)
-        self._record(Decided(transaction.id, outcome, self.now(), prompt))
+        plan = plan_of(transaction.kind, transaction.phone)
+        is_secret = outcome is Outcome.SUCCESS and transaction.outcome is not None and not plan.is_recovery_told
+        tell_at = self._tell_at(transaction.gateway)
+        self._record(Decided(transaction.id, outcome, self.now(), prompt, tell_at, is_secret))
         if future := self._until_decided.pop(transaction.id, None):
             future.set_result(None)
-        if self._recovery(transaction) is not None:
-            self._wait(transaction)
-        self.tell(transaction)
+        self._wait(transaction)
+        if not is_secret:
+            self.tell(transaction)
 
-    def _can_pay(self, transaction: Transaction) -> bool:
-        return self.memory.balance_of(transaction.phone) >= transaction.amount
+    def _can_move(self, transaction: Transaction, outcome: Outcome) -> bool:
+        """Whether there is enough on the phone, if this takes money from it."""
+        takes_from_phone = Outcome.SUCCESS if transaction.kind is Kind.COLLECTION else Outcome.REVERSED
+        return outcome is not takes_from_phone or self.memory.balance_of(transaction.phone) >= transaction.amount

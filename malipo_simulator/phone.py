@@ -17,6 +17,9 @@ _PREFIXES = {
 }
 _NETWORK_OF = {prefix: network for network, prefixes in _PREFIXES.items() for prefix in prefixes}
 
+# Whom M-Pesa's sandbox takes for a subscriber, though no phone has the number.
+TEST_NUMBER = "000000000001"
+
 # The number in the examples that we show, without its last three digits.
 EXAMPLES = {"MPESA": "+255754123", "AIRTEL_MONEY": "+255684123", "TIGO_PESA": "+255714123", "HALOPESA": "+255621123"}
 

@@ -33,12 +33,15 @@ def show_movement(movement: Movement) -> dict[str, Any]:
         "channel": movement.channel,
         "reference": movement.reference,
         "at": show_time(movement.at),
+        "isReversal": movement.is_reversal,
     }
 
 
 def state_of(transaction: Transaction) -> str:
     if transaction.outcome is None:
         return "pending"
+    if transaction.outcome is Outcome.REVERSED:
+        return "reversed"
     return "success" if transaction.outcome is Outcome.SUCCESS else "failed"
 
 
@@ -51,13 +54,14 @@ def show_transaction(transaction: Transaction) -> dict[str, Any]:
         "amount": transaction.amount,
         "reference": transaction.reference,
         "networkId": transaction.network_id,
-        "receipt": transaction.receipt if transaction.outcome is Outcome.SUCCESS else None,
+        "receipt": transaction.receipt if transaction.has_moved else None,
         "state": state_of(transaction),
         "outcome": transaction.outcome,
         "prompt": transaction.prompt,
         "takenAt": show_time(transaction.taken_at),
         "decidedAt": show_time(transaction.decided_at),
         "isTold": transaction.is_told,
+        "isOpeningDue": transaction.is_opening_due,
     }
 
 

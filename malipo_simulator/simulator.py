@@ -39,7 +39,7 @@ class Simulator:
         gateways = {name: kind(network, keys[name]) for name, (_, kind) in _GATEWAYS.items()}
         seen = Seen()
         teller = Teller(network, gateways, seen)
-        network.tell, network.tell_aside = teller.tell, teller.tell_aside
+        network.tell, network.tell_opening, network.tell_aside = teller.tell, teller.tell_opening, teller.tell_aside
         return cls(network, gateways, seen, teller, journal)
 
     def forget(self) -> None:

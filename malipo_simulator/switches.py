@@ -11,6 +11,8 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
 Speed = Annotated[float, Meta(gt=0, le=10_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=60)]
+Code = Annotated[str, Meta(min_length=1, max_length=60)]  # any: a network may answer with one that nobody has seen
+HttpStatus = Annotated[str, Meta(pattern="^(200|[45][0-9]{2})$")]
 
 
 class Switches(msgspec.Struct, kw_only=True, rename="camel"):
@@ -21,6 +23,8 @@ class Switches(msgspec.Struct, kw_only=True, rename="camel"):
     lost_reply_rate: Share = 0  # everything is done, then the connection is cut
     is_down: bool = False
     not_found_seconds: Seconds = 0  # how long a query does not find what is new
+    forget_seconds: Seconds = 0  # keys older than this are taken again, and move money again; 0: none ever is
+    callback_delay_seconds: Seconds = 0  # before a callback leaves
 
     @property
     def is_calm(self) -> bool:
@@ -29,13 +33,23 @@ class Switches(msgspec.Struct, kw_only=True, rename="camel"):
         )
 
 
-class MpesaSwitches(Switches, kw_only=True, rename="camel"):
+class QuerySwitches(Switches, kw_only=True, rename="camel"):
+    """Of the gateways that can be asked."""
+
+    query_error: Code | None = None  # what every query is answered with
+    wrong_query_credentials: bool = False  # refused where they ask, and nowhere else
+
+
+class MpesaSwitches(QuerySwitches, kw_only=True, rename="camel"):
     mode: Literal["async", "sync"] = "async"
     session_seconds: Seconds = 1200
     session_delay_seconds: Seconds = 0  # before a fresh session is live
+    not_found_code: Literal["INS-23", "INS-6140", "both"] = "INS-23"  # both: in turn
+    # What a query says while a payment is under way: a word for its status, or a code (INS-…) that refuses the query.
+    pending_answer: Annotated[str, Meta(max_length=60)] = "Pending"
 
 
-class AirtelSwitches(Switches, kw_only=True, rename="camel"):
+class AirtelSwitches(QuerySwitches, kw_only=True, rename="camel"):
     # signed: over {"transaction":…}; signedObject: over the object alone; wrapped: country, mno, payload, unsigned.
     callback_form: Literal["signed", "signedObject", "unsigned", "wrapped"] = "signed"
     pin_padding: Literal["pkcs1v15", "oaep"] = "pkcs1v15"  # of x-key too
@@ -43,10 +57,11 @@ class AirtelSwitches(Switches, kw_only=True, rename="camel"):
     token_seconds: Seconds = 180
 
 
-class TigoSwitches(Switches, kw_only=True, rename="camel"):
+class TigoSwitches(QuerySwitches, kw_only=True, rename="camel"):
     callback_status: Literal["boolean", "string"] = "boolean"
     has_query: bool = True  # Not every partner has one.
     cash_in_type: Literal["REQMFICI", "REQMFCI", "REQMFICIK"] = "REQMFICI"
+    not_found_code: Code = "GetSOError010"
     general_error_rate: Share = 0  # paid, and answered with the code that leaves it open
     token_seconds: Seconds = 3600
 
@@ -57,9 +72,11 @@ class HalopesaSwitches(Switches, kw_only=True, rename="camel"):
     skew_seconds: Seconds = 300
 
 
-class ClickpesaSwitches(Switches, kw_only=True, rename="camel"):
+class ClickpesaSwitches(QuerySwitches, kw_only=True, rename="camel"):
+    query_error: HttpStatus | None = None
     # canonical: over compact JSON with sorted keys; values: the older form, over the values in order of their keys.
     checksum: Literal["canonical", "values", "off"] = "canonical"
+    initiated_status: Name = "SUCCESS"  # in PAYOUT INITIATED, which says only that the payout has begun
     token_seconds: Seconds = 3600
 
 

@@ -40,6 +40,15 @@ class Teller:
             return
         self._begin(self._tell(transaction, url, notice))
 
+    def tell_opening(self, transaction: Transaction) -> None:
+        """What some networks tell as soon as they have taken a payment."""
+        url = self._network.memory.callback_urls.get(transaction.gateway)
+        notice = self._gateways[transaction.gateway].opening(transaction) if url and transaction.callbacks else None
+        if url is None or notice is None:
+            self._network.told(transaction, is_opening=True)
+            return
+        self._begin(self._tell(transaction, url, notice, is_opening=True))
+
     def tell_aside(self, transaction: Transaction, notice: Notice) -> None:
         """Something on the way, which nobody minds losing: told once."""
         url = self._network.memory.callback_urls.get(transaction.gateway)
@@ -52,7 +61,9 @@ class Teller:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell(self, transaction: Transaction, url: str, notice: Notice) -> None:
+    async def _tell(self, transaction: Transaction, url: str, notice: Notice, *, is_opening: bool = False) -> None:
+        if transaction.tell_at:
+            await asyncio.sleep(max(0.0, transaction.tell_at - self._now()))
         if transaction.callbacks == 1:
             await self._deliver(transaction, url, notice)
         else:
@@ -62,7 +73,7 @@ class Teller:
                     for number in range(transaction.callbacks)
                 )
             )
-        self._network.told(transaction)
+        self._network.told(transaction, is_opening=is_opening)
 
     async def _deliver(self, transaction: Transaction, url: str, notice: Notice, after_seconds: float = 0) -> None:
         for attempt, wait_seconds in enumerate(_WAITS_SECONDS, 1):

@@ -42,8 +42,15 @@ class Transaction(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     prompt: PromptState | None = None
     outcome: Outcome | None = None
     decided_at: float | None = None
-    is_told: bool = False
+    tell_at: float = 0  # Before that no callback leaves.
+    is_told: bool = False  # of what was decided last; true as well if nobody is to be told
+    is_opening_due: bool = False  # what some tell as soon as they have taken a payment is still to be told
     queries: int = 0  # how often it was asked about; soon forgotten
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether money has moved, though it may have gone back."""
+        return self.outcome in (Outcome.SUCCESS, Outcome.REVERSED)
 
 
 class Taken(msgspec.Struct, tag="taken", gc=False):
@@ -55,10 +62,13 @@ class Decided(msgspec.Struct, tag="decided", omit_defaults=True, gc=False):
     outcome: Outcome
     at: float
     prompt: PromptState | None = None
+    tell_at: float = 0
+    is_secret: bool = False  # Nobody is told.
 
 
-class Told(msgspec.Struct, tag="told", gc=False):
+class Told(msgspec.Struct, tag="told", omit_defaults=True, gc=False):
     id: str
+    is_opening: bool = False
 
 
 class Registered(msgspec.Struct, tag="registered", gc=False):

@@ -21,10 +21,11 @@ async def healthz(service: Service, request: Request) -> Response:
 
 
 async def readyz(service: Service, request: Request) -> Response:
-    """It can take payments."""
+    """It can take payments. A clock that differs is no reason to send it none: then perhaps nobody would be left."""
     reason = await _what_is_missing(service)
     if reason is None:
-        return success({"status": "ready"})
+        warning = service.clock_difference.warning
+        return success({"status": "ready"} if warning is None else {"status": "ready", "warnings": [warning]})
     return response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", reason, headers={"Retry-After": "5"})
 
 

@@ -144,6 +144,7 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
     """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
     known = await merchants.find_by_name(tx, DEMO_MERCHANT)
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
+    # No operator asks for this money, and it is worth nothing: it is booked at once, and waits for nobody.
     if await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
         await trail.note(tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO")
     return _Access(

@@ -57,6 +57,7 @@ _SETTINGS: dict[str, dict[str, str]] = {
         "halopesa_secret_key": "secretKey",
         "halopesa_account": "beneficiaryAccountId",
         "halopesa_business_number": "businessNo",
+        "halopesa_failed_codes": "failedCodes",
     },
     "CLICKPESA": {
         "clickpesa_base_url": "basePath",

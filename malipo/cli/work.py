@@ -68,7 +68,7 @@ async def _actor(tx: Tx, operator: str | None) -> Actor:
         return Actor(f"user {getpass.getuser()}", origin)
     if not await trail.is_operator(tx, operator):
         raise Missing(f"There is no operator {operator!r} (MALIPO_OPERATOR). See: malipo operators add")
-    return Actor(f"operator {operator}", origin)
+    return trail.operator_at(operator, origin)
 
 
 def add_act(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:

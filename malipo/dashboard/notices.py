@@ -5,6 +5,8 @@ NOTICES = {
     "case-proposed": "It is proposed. Another operator must look at the evidence, and approve or reject it.",
     "case-settled": "It is settled.",
     "case-rejected": "The proposal is rejected. The payment is as it was.",
+    "booking-approved": "It is approved and booked.",
+    "booking-rejected": "The proposal is rejected. Nothing was booked.",
     "password-chosen": "Your password is saved. Log in with it.",
     "payment-made": "It is taken in. Below you see how it goes on.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",

@@ -50,6 +50,7 @@ async def check(connection: Conn) -> list[Finding]:
         *await _wrong_statement_lines(connection),
         *await _wrong_line_counts(connection),
         *await _wrong_bookings(connection),
+        *await _wrong_proposals(connection),
     ]
 
 
@@ -159,3 +160,22 @@ async def _wrong_bookings(connection: Conn) -> list[Finding]:
         """
     )
     return [Finding("booking", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _wrong_proposals(connection: Conn) -> list[Finding]:
+    """What was approved is booked, under its own id; what is open or was rejected is not. A paper is open or booked."""
+    rows = await connection.fetch(
+        """
+        SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
+        FROM booking_proposals p LEFT JOIN bookings b USING (id)
+        WHERE CASE WHEN p.is_approved
+                   THEN (b.merchant_id, b.kind, b.reference, b.amount)
+                        IS DISTINCT FROM (p.merchant_id, p.kind, p.reference, p.amount)
+                   ELSE b.id IS NOT NULL END
+        UNION
+        SELECT p.id, b.amount, NULL FROM booking_proposals p JOIN bookings b USING (kind, reference)
+        WHERE p.ended_at IS NULL
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("proposed booking", row["id"], row["stored"], row["computed"]) for row in rows]

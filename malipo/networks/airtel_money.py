@@ -1,7 +1,8 @@
 """Airtel Money (Airtel Africa Open API): OAuth tokens, collections, disbursements with a sealed PIN, enquiry.
 
 A collection's reply says "SUCCESS" when the prompt was sent; only `TS` says that money moved. Callbacks can be signed:
-then they end a payment by themselves, else they are hints. What replies say is in `airtel_replies.py`.
+then they end a payment by themselves, else they are hints. What replies say is in `airtel_replies.py`,
+what codes mean in `airtel_codes.py`.
 """
 
 import base64
@@ -16,10 +17,9 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
-from malipo.networks import airtel_codes as codes
 from malipo.networks import airtel_replies as replies
 from malipo.networks import rsa
-from malipo.networks.authorised import Authorised, NoWayIn, turned_away
+from malipo.networks.authorised import Authorised, NoWayIn, misconfigured, turned_away
 from malipo.networks.contract import (
     Acknowledgement,
     Answer,
@@ -188,7 +188,7 @@ class AirtelMoney:
             is_over=lambda reply: reply.status == 401,
         )
         if isinstance(reply, Reply) and reply.status == 401:
-            return codes.misconfigured("HTTP 401", "the token is not accepted")
+            return misconfigured(replies.NETWORK, "HTTP 401", "the token is not accepted")
         return reply
 
     async def _request(
@@ -230,7 +230,8 @@ class AirtelMoney:
         if token := token_of(said.get("access_token")):
             return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("error")):
-            raise NoWayIn(codes.misconfigured(f"HTTP {reply.status}", text_of(said.get("error_description"))))
+            description = text_of(said.get("error_description"))
+            raise NoWayIn(misconfigured(replies.NETWORK, f"HTTP {reply.status}", description))
         raise NoWayIn(turned_away(f"HTTP {reply.status}"))
 
 

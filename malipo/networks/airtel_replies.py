@@ -6,10 +6,15 @@ then the older result code.
 
 from typing import Any
 
+import msgspec
+
 from malipo.networks import airtel_codes as codes
 from malipo.networks.authorised import turned_away
 from malipo.networks.contract import Answer, Order, Type, Verdict
+from malipo.networks.meaning import Table, answer_of
 from malipo.networks.wire import Reply, receipt_of, text_of
+
+NETWORK = "Airtel Money"
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
@@ -20,16 +25,10 @@ def of_payment(reply: Reply, order: Order) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
     if _is_anothers(said, order):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    transaction = _transaction(said)
-    response, result = _codes(said)
-    if order.type is Type.DISBURSEMENT and (answer := of_letters(transaction, "status", response)):
+    response, _ = _codes(said)
+    if order.type is Type.DISBURSEMENT and (answer := of_letters(_transaction(said), "status", response)):
         return answer
-    if order.type is Type.COLLECTION and response == codes.SUCCESS[Type.COLLECTION]:
-        # On the request itself even this only says that the prompt was sent.
-        return Answer(verdict=Verdict.WAITING, code=response)
-    if response in codes.SUCCESS.values():
-        return _of_success(said, response, order)
-    return codes.answer_of(response, result, _message(said)) or _of_http(reply, said)
+    return _of_code(codes.REPLIES[order.type], reply, said, has_alert=True)
 
 
 def of_enquiry(reply: Reply, order: Order) -> Answer:
@@ -38,32 +37,28 @@ def of_enquiry(reply: Reply, order: Order) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
     if _is_anothers(said, order):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    response, result = _codes(said)
-    if answer := of_letters(_transaction(said), "status", response):
+    if answer := of_letters(_transaction(said), "status", _codes(said)[0]):
         return answer
-    if response in codes.MISSING or result in codes.MISSING:
-        return Answer(verdict=Verdict.MISSING, code=response or result, detail=_message(said))
-    if reply.status == 404 and isinstance(said.get("status"), dict):
-        return Answer(verdict=Verdict.MISSING, code="HTTP 404", detail=_message(said))
-    if response in codes.SUCCESS.values():
-        return _of_success(said, response, order)
-    answer = codes.answer_of(response, result, _message(said))
-    if answer is None or codes.is_misconfigured(answer.code) or reply.status >= 400:
-        # The question was refused; that says nothing of the payment.
-        return Answer(verdict=Verdict.UNKNOWN, code=response or result or f"HTTP {reply.status}", detail=_message(said))
+    answer = _of_code(codes.ENQUIRIES[order.type], reply, said)
+    if reply.status >= 400 and answer.verdict is not Verdict.MISSING:
+        # The question was refused; that says nothing of the payment. A 404 alone may only say that the path is wrong.
+        return Answer(verdict=Verdict.UNKNOWN, code=answer.code, detail=answer.detail)
     return answer
 
 
-def _of_success(said: dict[str, Any], response: str, order: Order) -> Answer:
-    """A code says that it was done. It must be the code of this kind of order, and the reply must call itself good."""
-    if response != codes.SUCCESS[order.type] or _status(said).get("success") is not True:
-        return Answer(verdict=Verdict.UNKNOWN, code=response, detail=_message(said))
-    return Answer(
-        verdict=Verdict.CONFIRMED,
-        code=response,
-        detail=_message(said),
-        provider_reference=_receipt(_transaction(said)),
-    )
+def _of_code(table: Table, reply: Reply, said: dict[str, Any], *, has_alert: bool = False) -> Answer:
+    """The older code only counts where the newer is missing. A success must also call itself one."""
+    response, result = _codes(said)
+    code, detail = response or result or f"HTTP {reply.status}", text_of(_status(said).get("message"))
+    answer = answer_of(NETWORK, table, code, detail)
+    if code not in table and has_alert:
+        alert = f"{NETWORK} answers with what we do not know: {code} {detail}".strip()
+        return msgspec.structs.replace(answer, alert=alert)
+    if answer.verdict is not Verdict.CONFIRMED:
+        return answer
+    if _status(said).get("success") is not True:
+        return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail)
+    return msgspec.structs.replace(answer, provider_reference=_receipt(_transaction(said)))
 
 
 def _is_anothers(said: dict[str, Any], order: Order) -> bool:
@@ -74,34 +69,16 @@ def _is_anothers(said: dict[str, Any], order: Order) -> bool:
 def of_letters(transaction: dict[str, Any], name: str, response: str = "") -> Answer | None:
     """TS, TF, TE, TIP, TA or TR. A receipt alone is no success, and a response code does not undo one."""
     letters = text_of(transaction.get(name)).upper()
-    detail = text_of(transaction.get("message"))
-    match letters:
-        case "TS":
-            return Answer(
-                verdict=Verdict.CONFIRMED, code=letters, detail=detail, provider_reference=_receipt(transaction)
-            )
-        case "TF" | "TE" | "TR":
-            code = _code(transaction) or response
-            return Answer(
-                verdict=Verdict.REFUSED,
-                code=letters,
-                detail=detail,
-                failure_code=codes.failure_of(code) or codes.LETTERS[letters],
-                alert=codes.alert_of(code, letters),
-            )
-        case "TIP":
-            return Answer(verdict=Verdict.WAITING, code=letters, detail=detail)
-        case "TA":
-            return Answer(verdict=Verdict.UNKNOWN, code=letters, detail=detail)
-    return None
-
-
-def _of_http(reply: Reply, said: dict[str, Any]) -> Answer:
-    """No code that we know. Whatever HTTP says, that is no word of the payment, and somebody should look."""
-    response, result = _codes(said)
-    code = response or result or f"HTTP {reply.status}"
-    alert = f"Airtel Money answers with what we do not know: {code} {_message(said)}".strip()
-    return Answer(verdict=Verdict.UNKNOWN, code=code, detail=_message(said), alert=alert)
+    if letters not in codes.LETTERS:
+        return None
+    answer = answer_of(NETWORK, codes.LETTERS, letters, text_of(transaction.get("message")))
+    if answer.verdict is Verdict.CONFIRMED:
+        return msgspec.structs.replace(answer, provider_reference=_receipt(transaction))
+    reason = codes.REASONS.get(text_of(transaction.get("code")) or response)
+    if answer.verdict is not Verdict.REFUSED or reason is None or reason.failure_code is None:
+        return answer
+    alert = f"{NETWORK}: {reason.says} ({letters} {answer.detail})." if reason.has_alert else answer.alert
+    return msgspec.structs.replace(answer, failure_code=reason.failure_code, alert=alert)
 
 
 def _transaction(said: dict[str, Any]) -> dict[str, Any]:
@@ -117,14 +94,6 @@ def _status(said: dict[str, Any]) -> dict[str, Any]:
 
 def _codes(said: dict[str, Any]) -> tuple[str, str]:
     return text_of(_status(said).get("response_code")), text_of(_status(said).get("result_code"))
-
-
-def _code(transaction: dict[str, Any]) -> str:
-    return text_of(transaction.get("code"))
-
-
-def _message(said: dict[str, Any]) -> str:
-    return text_of(_status(said).get("message"))
 
 
 def _status_code(said: dict[str, Any] | None, reply: Reply) -> str:

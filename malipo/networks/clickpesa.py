@@ -1,23 +1,23 @@
 """ClickPesa, an aggregator: one contract that reaches every channel, both ways, with a query for both.
 
 Bodies can carry a checksum, and so can its webhook: then that is believed, else it is a hint. There is no event for a
-payout that is done, so payouts are ended by the query.
+payout that is done, so payouts are ended by the query. What replies say is in `clickpesa_replies.py`, what their words
+mean in `clickpesa_codes.py`.
 """
 
 import hashlib
 import hmac
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from malipo.networks import clickpesa_replies as replies
 from malipo.networks.authorised import Authorised, NoWayIn, misconfigured, turned_away
 from malipo.networks.contract import (
     Acknowledgement,
     Answer,
     Callback,
-    FailureCode,
     News,
     Order,
     Resubmit,
@@ -29,24 +29,16 @@ from malipo.networks.wire import (
     Reply,
     Unsent,
     Wire,
-    amount_of,
     json_object,
     key_of,
-    receipt_of,
     text_of,
     token_of,
 )
-from malipo.networks.words import reason_in
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
 _TOKEN_SECONDS = 3600 - 60
 _NOT_SIGNED = ("checksum", "checksumMethod")
-_HAS_IT = re.compile(r"duplicate|exist|already|in use|used", re.IGNORECASE)
-
-_DONE = ("SUCCESS", "SETTLED")
-_FAILED = ("FAILED", "REFUNDED", "REVERSED")
-_UNDER_WAY = ("PROCESSING", "PENDING", "AUTHORIZED", "ON-HOLD")
 
 
 class Clickpesa:
@@ -82,7 +74,7 @@ class Clickpesa:
             else "/payouts/create-mobile-money-payout"
         )
         reply = await self._call("POST", path, _encode(body))
-        return reply if isinstance(reply, Answer) else _of_payment(reply, order)
+        return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
     async def ask(self, order: Order) -> Answer:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
@@ -90,7 +82,7 @@ class Clickpesa:
         if isinstance(reply, Answer):
             # Whatever became of the question, it says nothing of the payment.
             return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
-        return _of_query(reply, order)
+        return replies.of_query(reply, order)
 
     async def probe(self) -> Answer:
         try:
@@ -108,7 +100,7 @@ class Clickpesa:
         is_signed = bool(signature) and self._settings.clickpesa_checksum_key is not None
         if not key or (is_signed and not self._is_right(said, signature)):
             return None
-        answer = _of_status(data) or Answer(verdict=Verdict.UNKNOWN, code=text_of(said.get("event")))
+        answer = replies.of_event(text_of(said.get("event")).upper(), data)
         return News(key=key, answer=answer, is_signed=is_signed)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
@@ -141,7 +133,7 @@ class Clickpesa:
             is_over=lambda reply: reply.status == 401,
         )
         if isinstance(reply, Reply) and reply.status == 401:
-            return misconfigured("ClickPesa", "HTTP 401", "the token is not accepted")
+            return misconfigured(replies.NETWORK, "HTTP 401", "the token is not accepted")
         return reply
 
     async def _fetch_token(self) -> tuple[str, float]:
@@ -163,109 +155,8 @@ class Clickpesa:
         if token and reply.status < 300:
             return f"Bearer {token}", _TOKEN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("message")):
-            raise NoWayIn(misconfigured("ClickPesa", f"HTTP {reply.status}", text_of(said["message"])))
+            raise NoWayIn(misconfigured(replies.NETWORK, f"HTTP {reply.status}", text_of(said["message"])))
         raise NoWayIn(turned_away(f"HTTP {reply.status}"))
-
-
-def _of_payment(reply: Reply, order: Order) -> Answer:
-    if reply.status == 429:
-        return turned_away("HTTP 429")  # The same reference is never paid twice.
-    said = reply.json()
-    if said is None or reply.is_fault:
-        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-    if reply.status < 300:
-        return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}")
-    message = _words(said)
-    if reply.status == 400 and message and not _HAS_IT.search(message):
-        return _refused(order, message)
-    # 409, or a 400 in such words, says that it has the reference already: ask what became of the first.
-    return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
-
-
-def _words(said: Mapping[str, Any]) -> str:
-    """What it says in words. A number there says nothing."""
-    message = said.get("message")
-    return text_of(message) if isinstance(message, str) else ""
-
-
-def _refused(order: Order, message: str) -> Answer:
-    """A request that was not taken. It is the customer's matter, our float's, or our own, as its words say."""
-    reason = reason_in(message)
-    if reason is FailureCode.REJECTED:
-        return misconfigured("ClickPesa", "HTTP 400", message)
-    is_float = reason is FailureCode.INSUFFICIENT_FUNDS and order.type is Type.DISBURSEMENT
-    alert = f"ClickPesa: our float is short ({message})." if is_float else None
-    return Answer(verdict=Verdict.REFUSED, code="HTTP 400", detail=message, failure_code=reason, alert=alert)
-
-
-def _of_query(reply: Reply, order: Order) -> Answer:
-    said = _first(reply.body)
-    if said is None or reply.is_fault:
-        # An empty list is an answer, if not one that says anything.
-        is_fault = reply.is_fault or reply.body.strip() != b"[]"
-        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=is_fault)
-    message = text_of(said.get("message"))
-    if reply.status >= 300:
-        # 404 may mean the reference or a feature of the account: that is no word of the payment.
-        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
-    return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
-
-
-def _about(order: Order, said: Mapping[str, Any]) -> Answer | None:
-    """What it says of this order, and of no other."""
-    if text_of(said.get("orderReference")) not in ("", order.key):
-        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    return _of_status(said)
-
-
-def _of_status(said: Mapping[str, Any]) -> Answer | None:
-    status, detail = text_of(said.get("status")).upper(), text_of(said.get("message"))
-    if status in _DONE:
-        return Answer(
-            verdict=Verdict.CONFIRMED,
-            code=status,
-            detail=detail,
-            provider_reference=receipt_of(said.get("paymentReference"), said.get("id")),
-            amount=_amount(said),
-            phone=_phone(said),
-        )
-    if status in _FAILED:
-        return Answer(
-            verdict=Verdict.REFUSED,
-            code=status,
-            detail=detail,
-            failure_code=reason_in(detail),
-            amount=_amount(said),
-            phone=_phone(said),
-        )
-    if status in _UNDER_WAY:
-        return Answer(verdict=Verdict.WAITING, code=status, detail=detail)
-    return None
-
-
-def _amount(said: Mapping[str, Any]) -> int | None:
-    """What the customer paid or got. A payout's own `amount` has their fee in it."""
-    order = said.get("order")
-    collected = amount_of(said.get("collectedAmount"))
-    return amount_of(order.get("amount")) if collected is None and isinstance(order, dict) else collected
-
-
-def _phone(said: Mapping[str, Any]) -> str | None:
-    beneficiary = said.get("beneficiary")
-    account = beneficiary.get("accountNumber") if isinstance(beneficiary, dict) else None
-    number = text_of(said.get("paymentPhoneNumber") or account).removeprefix("+")
-    return f"+{number}" if number else None
-
-
-def _first(body: bytes) -> dict[str, Any] | None:
-    """A collection is answered with a list, a payout with an object or a list."""
-    try:
-        said = msgspec.json.decode(body)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(said, list):
-        said = said[0] if said else None
-    return said if isinstance(said, dict) else None
 
 
 def _canonical(payload: Mapping[str, Any]) -> bytes:

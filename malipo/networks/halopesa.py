@@ -1,7 +1,7 @@
 """HaloPesa, direct: a SOAP push with a checksum, and its result by callback. Collections only.
 
 There is no query that anybody has published, so a callback is all there will be. It is unsigned: it counts only from
-the addresses that the operator has listed.
+the addresses that the operator has listed. What codes mean is in `halopesa_codes.py`.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from malipo import clock as clocks
+from malipo.networks import halopesa_codes as codes
 from malipo.networks import xml
 from malipo.networks.authorised import misconfigured, turned_away
 from malipo.networks.contract import (
@@ -25,6 +26,7 @@ from malipo.networks.contract import (
     Type,
     Verdict,
 )
+from malipo.networks.meaning import answer_of
 from malipo.networks.wire import Lost, Reply, Unsent, Wire, amount_of, key_of, receipt_of, text_of
 from malipo.networks.words import reason_in
 from malipo.settings.networks import HalopesaSettings
@@ -32,9 +34,7 @@ from malipo.settings.networks import HalopesaSettings
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 _NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
 
-_MISCONFIGURED = {"9001", "9002", "9003", "9005", "9006", "9007", "9008", "9010"}
-_REFUSED = {"9009": FailureCode.INSUFFICIENT_FUNDS}
-_UNKNOWN = {"9004", "9011", "9012"}
+_NETWORK = "HaloPesa"
 # Of a knock, a 500 may only say that it does not understand one; these say that nobody is at home.
 _TROUBLE = (408, 502, 503, 504)
 
@@ -48,6 +48,7 @@ class Halopesa:
         self._clock = clock
         self.timeout_seconds: float = settings.halopesa_timeout_seconds
         self.concurrency = settings.halopesa_concurrency
+        self._results = codes.callbacks(settings.halopesa_failed_codes)
 
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # 9004
@@ -57,7 +58,7 @@ class Halopesa:
 
     async def send(self, order: Order) -> Answer:
         if order.type is not Type.COLLECTION:
-            return misconfigured("HaloPesa", "no payouts", "it pays out through an aggregator")
+            return misconfigured(_NETWORK, "no payouts", "it pays out through an aggregator")
         reply = await self._wire.call(
             "POST",
             self._settings.halopesa_url or "",
@@ -88,21 +89,17 @@ class Halopesa:
         key, code = key_of(said.get("referenceid")), text_of(said.get("response_code"))
         if not key or not code:
             return None
-        detail, amount = text_of(said.get("message")), amount_of(said.get("amount"))
+        detail = text_of(said.get("message"))
+        answer = answer_of(_NETWORK, self._results, code, detail)
+        if answer.failure_code is FailureCode.REJECTED and not answer.refuses_us:
+            answer = msgspec.structs.replace(answer, failure_code=reason_in(detail))
         if said.get("response_type", "").upper() != "FIN":
-            answer = Answer(verdict=Verdict.WAITING, code=code, detail=detail, amount=amount)
-        elif code == "0":
-            receipt = receipt_of(said.get("addition_data"))
-            answer = Answer(
-                verdict=Verdict.CONFIRMED, code=code, detail=detail, amount=amount, provider_reference=receipt
-            )
-        elif code in _UNKNOWN or not code.isdigit() or not code.strip("0"):
-            answer = Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail, amount=amount)
-        elif code in _MISCONFIGURED:
-            answer = msgspec.structs.replace(misconfigured("HaloPesa", code, detail), amount=amount)
-        else:
-            failure = _REFUSED.get(code) or reason_in(detail)
-            answer = Answer(verdict=Verdict.REFUSED, code=code, detail=detail, amount=amount, failure_code=failure)
+            # Not its last word, whatever the code.
+            verdict = Verdict.WAITING if code in self._results else Verdict.UNKNOWN
+            answer = Answer(verdict=verdict, code=code, detail=detail)
+        is_paid = answer.verdict is Verdict.CONFIRMED
+        receipt = receipt_of(said.get("addition_data")) if is_paid else None
+        answer = msgspec.structs.replace(answer, amount=amount_of(said.get("amount")), provider_reference=receipt)
         return News(key=key, answer=answer, is_signed=False)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
@@ -156,11 +153,6 @@ def _of_push(reply: Reply, order: Order) -> Answer:
     if receipt_of(said.get("referenceid")) not in (None, order.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
-    if code == "0":
-        return Answer(verdict=Verdict.WAITING, code=code, detail=detail)
-    if code in _MISCONFIGURED:
-        return misconfigured("HaloPesa", code, detail)
-    if code in _REFUSED:
-        return Answer(verdict=Verdict.REFUSED, code=code, detail=detail, failure_code=_REFUSED[code])
+    answer = answer_of(_NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
     # A page without any code is not theirs: they are in trouble.
-    return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail, is_fault=not code)
+    return msgspec.structs.replace(answer, is_fault=not code)

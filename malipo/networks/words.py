@@ -14,7 +14,7 @@ _REASONS = (
     (FailureCode.EXPIRED, re.compile(r"expir|time[d ]*out|no response|did not respond", re.IGNORECASE)),
     (
         FailureCode.INVALID_RECIPIENT,
-        re.compile(r"not registered|barred|invalid (msisdn|number|receiver)", re.IGNORECASE),
+        re.compile(r"not registered|barred|invalid (msisdn|number|receiver|phone)|unsupported phone", re.IGNORECASE),
     ),
     (FailureCode.LIMIT_EXCEEDED, re.compile(r"limit|maximum|minimum", re.IGNORECASE)),
     (FailureCode.DECLINED, re.compile(r"declin|cancel|refus|reject|wrong pin", re.IGNORECASE)),

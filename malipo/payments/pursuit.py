@@ -54,7 +54,7 @@ class Attention(StrEnum):
     UNSENT = "unsent"  # the network spoke of it before we had sent it
     UNHEARD = "unheard"  # a payout whose answer we did not hear, at a network that cannot be asked
     SAID_PAID = "said_paid"  # a callback said that it was paid, and no query confirms it
-    DISPUTED = "disputed"  # a signed callback and the query contradict each other
+    DISPUTED = "disputed"  # a signed callback contradicts what was said before, and the query does not confirm it
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,17 +212,26 @@ def _after_the_end(
     if heard.act is Act.ASK and last.act is Act.CALLBACK:
         # What was signed stands, whatever the query says.
         return _ask_again(replace(asked, attention=Attention.DISPUTED), heard, rules)
-    # A refusal of a second sending says nothing about the first; a success is one, however it was heard.
-    is_refused_sending = heard.act is Act.SEND and verdict is Verdict.REFUSED and heard.may_ask
-    if _is_believed(transaction, heard) and not is_refused_sending:
+    if _is_believed(transaction, heard) and not _is_asked_first(heard, last):
         contradicted = replace(asked, is_success_heard=False, attention=None)
         again = _ask_again(contradicted, heard, rules) if heard.may_ask else Decision()
         return replace(again, is_contradiction=True)
     if heard.may_ask:
-        return _ask_now(asked)
+        is_dispute = heard.is_trusted and heard.act is Act.CALLBACK
+        return _ask_now(replace(asked, attention=Attention.DISPUTED) if is_dispute else asked)
     if verdict is Verdict.REFUSED:
         return Decision(dispatch=dispatch)
     return _ask_again(replace(asked, attention=Attention.SAID_PAID), heard, rules)
+
+
+def _is_asked_first(heard: Heard, last: Word) -> bool:
+    """Whether the network is asked before it counts that it takes a success back.
+
+    A success is one however it was heard. A refusal of a second sending says nothing about the first, and a callback
+    may be late; only what was signed is undone by what is signed.
+    """
+    is_late = heard.act is Act.SEND or (heard.act is Act.CALLBACK and last.act is not Act.CALLBACK)
+    return heard.answer.verdict is Verdict.REFUSED and is_late and heard.may_ask
 
 
 def _unclear_after_the_end(

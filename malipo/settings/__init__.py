@@ -79,6 +79,7 @@ class Settings(
     max_amount_tigo_pesa: int = setting(10_000_000, parse.AMOUNT)
     max_amount_airtel_money: int = setting(10_000_000, parse.AMOUNT)
     max_amount_halopesa: int = setting(10_000_000, parse.AMOUNT)
+    booking_approval_amount: int = setting(1_000_000, parse.whole(0, 10**15))
 
     # Networks: when they are asked, and how long silence is borne.
     simulator_port: int = setting(8081, parse.PORT)

@@ -4,6 +4,7 @@ Nothing of this was published for certain, so nothing of it is a constant in the
 when its address is set; `networks/connect.py` says what else it then needs.
 """
 
+import re
 from dataclasses import dataclass
 
 from malipo.settings import parsers as parse
@@ -69,6 +70,14 @@ _MSISDN = parse.matching(r"255[67][0-9]{8}", "a number such as 255652000000")
 _CODE = parse.matching(r"[A-Za-z0-9._ -]{1,40}", "1 to 40 letters, digits, dots, dashes or spaces")
 
 
+def _codes(value: str) -> tuple[str, ...]:
+    """Codes that say "no such payment". A zero never does: it is how a network says that all is well."""
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,40}", part) and part.strip("0") for part in parts):
+        raise ValueError("must be codes other than 0 with commas between them, such as GetSOError010")
+    return tuple(part.lstrip("0") for part in parts)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TigoPesaSettings:
     tigo_pesa_push_url: str | None = setting(None, parse.base_url, is_shown=False)
@@ -86,6 +95,7 @@ class TigoPesaSettings:
     tigo_pesa_sender_name: str | None = setting(None, _CODE)
     tigo_pesa_brand_id: str | None = setting(None, _CODE)
     tigo_pesa_acknowledgement: str = setting("BILLER-30-0000-S", _CODE)
+    tigo_pesa_not_found_codes: tuple[str, ...] = setting((), _codes)
     tigo_pesa_timeout_seconds: int = setting(60, _TIMEOUT)
     tigo_pesa_concurrency: int = setting(64, _CONCURRENCY)
     tigo_pesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
@@ -101,6 +111,7 @@ class HalopesaSettings:
     halopesa_account: str | None = setting(None, _CODE)
     halopesa_business_number: str | None = setting(None, _CODE)
     halopesa_function_code: str = setting("ASYNC_PAYMENT_USSD_PUSH", parse.matching(r"[A-Z_]{1,60}", "capital letters"))
+    halopesa_failed_codes: tuple[str, ...] = setting((), _codes)
     halopesa_timeout_seconds: int = setting(60, _TIMEOUT)
     halopesa_concurrency: int = setting(64, _CONCURRENCY)
     halopesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)

@@ -69,7 +69,7 @@ def name_of(text: str) -> str:
 
 def actor_of(operator: Operator, address: str) -> Actor:
     """The same name as at the command line: whoever proposes here cannot approve there."""
-    return Actor(f"operator {operator.name}", address)
+    return trail.operator_at(operator.name, address)
 
 
 async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, now: datetime) -> None:

@@ -12,6 +12,7 @@ from malipo.db import Conn, Tx
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _decode = msgspec.json.Decoder().decode
+_OPERATOR = "operator "
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,16 @@ class Actor:
 
     who: str
     origin: str
+
+    @property
+    def is_operator(self) -> bool:
+        """One with a name of their own, and not the user of a machine."""
+        return self.who.startswith(_OPERATOR)
+
+
+def operator_at(name: str, origin: str) -> Actor:
+    """The one spelling of an operator, at the command line and on the pages."""
+    return Actor(_OPERATOR + name, origin)
 
 
 @dataclass(frozen=True, slots=True)

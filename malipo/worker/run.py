@@ -82,6 +82,7 @@ async def work(
     tasks = [asyncio.ensure_future(each.run()) for each in parts]
     tasks.append(asyncio.ensure_future(for_ever("count", service.count, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(keep_house(service)))
+    tasks.append(asyncio.ensure_future(service.clock_difference.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, hear)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
         tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected)))

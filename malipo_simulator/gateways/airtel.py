@@ -16,7 +16,7 @@ from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import airtel_rules as rules
 from malipo_simulator.gateways.airtel_signature import is_signed
-from malipo_simulator.gateways.contract import HTML_500, JSON, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.contract import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.gateways.sealed import Sealed, new_private_key
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.switches import AirtelSwitches
@@ -38,7 +38,7 @@ def mint() -> Keys:
     }
 
 
-class Airtel:
+class Airtel(Gateway):
     name = GatewayName.AIRTEL_MONEY
     root = "/airtel"
 
@@ -150,7 +150,7 @@ class Airtel:
     def _take(self, kind: Kind, payment: rules.Payment) -> Transaction | Reply:
         if plan_of(kind, payment.phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=payment.phone)
-        if self._network.find(self.name, payment.id):
+        if self._network.is_repeat(self._network.find(self.name, payment.id)):
             return _refuse(rules.DUPLICATE[kind])
         minute = time.strftime("%y%m%d.%H%M", time.gmtime(self._network.now()))
         letter, digits = divmod(next(self._numbers) % 10**6, 10**5)
@@ -168,6 +168,11 @@ class Airtel:
         return self._network.take(ask, is_reply_final=kind is Kind.DISBURSEMENT)
 
     def _enquire(self, request: Request, version: int, kind: Kind, id_: str) -> Reply:
+        switches = self._network.control.of(AirtelSwitches)
+        if switches.wrong_query_credentials:
+            return json_reply(403, {"error": "forbidden", "error_description": "Access to this API is denied."})
+        if switches.query_error:
+            return _refuse(rules.query_refusal(switches.query_error))
         if kind is Kind.DISBURSEMENT and version == 2:
             query = dict(parse_qsl(request.query.decode("latin-1")))
             if refused := rules.type_refusal("transactionType", query.get("transactionType")):
@@ -178,12 +183,12 @@ class Airtel:
             status = _status("200", False, "Transaction not found", rules.NOT_FOUND[kind], "ESB000045")
             return json_reply(200, {"status": status})
         words = rules.STATUS_OF[kind][transaction.outcome]
-        is_well = transaction.outcome in (None, Outcome.SUCCESS)
+        is_well = transaction.outcome is None or transaction.has_moved
         about = {"id": transaction.reference, "message": words.message, "status": words.status}
         # Even a failure has a number of theirs; only what is still under way has none.
         if transaction.outcome is not None:
             about["airtel_money_id"] = transaction.receipt
-        if kind is Kind.DISBURSEMENT and transaction.outcome is Outcome.SUCCESS:
+        if kind is Kind.DISBURSEMENT and transaction.has_moved:
             about["reference_id"] = transaction.network_id
         result = "ESB000010" if is_well else "ESB000011"
         status = _status("200", is_well, "SUCCESS" if is_well else "FAILED", words.code, result)
@@ -195,7 +200,9 @@ class Airtel:
         data = {"key_id": key_id, "key": self._sealed.public_key, "valid_upto": until}
         return json_reply(200, {"data": data, "status": _status("200", True, "SUCCESS", "DP02010001001")})
 
-    def notice(self, transaction: Transaction) -> Notice:
+    def notice(self, transaction: Transaction) -> Notice | None:
+        if transaction.outcome is Outcome.REVERSED:
+            return None  # Only an enquiry tells.
         words = rules.STATUS_OF[transaction.kind][transaction.outcome]
         is_success = transaction.outcome is Outcome.SUCCESS
         about = {
@@ -227,7 +234,7 @@ def _disbursed(transaction: Transaction) -> Reply:
         return json_reply(400, {"status": _status("400", False, words.message, words.code, "ESB000011")}, transaction)
     about = {"id": transaction.reference, "status": words.status}
     message = words.message
-    if transaction.outcome is Outcome.SUCCESS:
+    if transaction.has_moved:
         about |= {"reference_id": transaction.network_id, "airtel_money_id": transaction.receipt}
         message = f"Trans.ID {transaction.receipt}. You have paid TZS {transaction.amount} to {transaction.phone[4:]}."
     is_well = transaction.outcome is not Outcome.FAILED

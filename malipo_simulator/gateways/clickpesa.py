@@ -10,7 +10,7 @@ from malipo_simulator import phone as phones
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import clickpesa_rules as rules
-from malipo_simulator.gateways.contract import HTML_500, JSON, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.contract import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.shown import show_time
 from malipo_simulator.switches import ClickpesaSwitches
@@ -28,7 +28,7 @@ def mint() -> Keys:
     }
 
 
-class Clickpesa:
+class Clickpesa(Gateway):
     name = GatewayName.CLICKPESA
     root = "/clickpesa"
 
@@ -67,7 +67,7 @@ class Clickpesa:
     def _open_session(self, request: Request) -> Reply:
         given = (request.header(b"client-id"), request.header(b"api-key"))
         if given != (self._keys["clientId"], self._keys["apiKey"]):
-            return _error(401, "Invalid client-id or api-key")
+            return _error(403, "Invalid client-id or api-key")
         now, switches = self._network.now(), self._network.control.of(ClickpesaSwitches)
         self._tokens = {token: times for token, times in self._tokens.items() if now < times[0]}
         token = f"Bearer {secrets.token_urlsafe(48)}"
@@ -79,21 +79,25 @@ class Clickpesa:
             body = msgspec.json.decode(request.body, type=dict[str, Any])
         except msgspec.MsgspecError:
             return _error(400, "The body must be a JSON object")
-        if wrong := rules.wrong_with(kind, body):
+        if wrong := rules.wrong_with(kind, body, is_preview=is_preview):
             return _error(400, wrong)
         form = self._network.control.of(ClickpesaSwitches).checksum
         if form != "off" and body.get("checksum") != self._checksum(body, form):
             return _error(400, "Invalid checksum")
-        phone, reference = f"+{body['phoneNumber']}", body["orderReference"]
-        channel = phones.network_of(phone)
-        if channel is None:
-            return _error(400, "phoneNumber belongs to no supported network")
+        phone, reference = f"+{body.get('phoneNumber', '')}", body["orderReference"]
+        channel, has_phone = phones.network_of(phone), "phoneNumber" in body
+        if has_phone and channel is None:
+            return _error(400, rules.BAD_PHONE)
         if plan_of(kind, phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=phone)
-        if self._network.find(self.name, reference):
+        if self._network.is_repeat(self._network.find(self.name, reference)):
             return _error(409, f"Order reference {reference} already exists")
-        if is_preview:
-            return json_reply(200, rules.preview(kind, channel, phone, int(body["amount"])))
+        if is_preview or channel is None:
+            return json_reply(200, rules.preview(kind, int(body["amount"]), channel, phone))
+        return await self._take(kind, channel, phone, body)
+
+    async def _take(self, kind: Kind, channel: str, phone: str, body: dict[str, Any]) -> Reply:
+        reference = body["orderReference"]
         ask = Ask(
             gateway=self.name,
             channel=channel,
@@ -104,6 +108,7 @@ class Clickpesa:
             network_id=f"LCP{secrets.token_hex(6).upper()}",
             receipt=secrets.token_hex(5).upper(),
             note=reference,
+            is_opening_due=kind is Kind.DISBURSEMENT,
         )
         transaction = self._network.take(ask, is_reply_final=False)
         if not await self._network.may_reply(transaction, is_final=False):
@@ -117,6 +122,11 @@ class Clickpesa:
         return rules.checksum(payload, self._keys["checksumSecret"], form)
 
     def _show(self, kind: Kind, reference: str) -> Reply:
+        switches = self._network.control.of(ClickpesaSwitches)
+        if switches.wrong_query_credentials:
+            return _error(403, "Forbidden resource")
+        if switches.query_error:
+            return _error(int(switches.query_error), "Error")
         found = self._network.find(self.name, reference)
         transaction = self._network.look(found if found and found.kind is kind else None)
         if transaction is None:
@@ -127,8 +137,8 @@ class Clickpesa:
         is_payout = transaction.kind is Kind.DISBURSEMENT
         outcome = None if is_new else transaction.outcome
         if not status:
-            pending = "AUTHORIZED" if is_payout and is_new else "PROCESSING"
-            status = pending if outcome is None else "SUCCESS" if outcome is Outcome.SUCCESS else "FAILED"
+            pending = "AUTHORIZED" if is_payout else "PROCESSING"
+            status = pending if outcome is None else rules.STATUS_OF.get(outcome, "FAILED")
         made = {
             "id": transaction.network_id,
             "status": status,
@@ -140,15 +150,21 @@ class Clickpesa:
             return made | rules.payout_parts(transaction.channel, transaction.phone, transaction.amount)
         return made | rules.payment_parts(transaction, is_new=is_new)
 
-    def notice(self, transaction: Transaction) -> Notice:
+    def opening(self, transaction: Transaction) -> Notice:
+        status = self._network.control.of(ClickpesaSwitches).initiated_status
+        return self._worded("PAYOUT INITIATED", self._described(transaction, status=status))
+
+    def notice(self, transaction: Transaction) -> Notice | None:
         is_success = transaction.outcome is Outcome.SUCCESS
         if transaction.kind is Kind.COLLECTION:
-            event, data = "PAYMENT RECEIVED" if is_success else "PAYMENT FAILED", self._described(transaction)
-        elif is_success:
-            # There is no event for a completed payout: only the query knows.
-            event, data = "PAYOUT INITIATED", self._described(transaction, status="AUTHORIZED")
-        else:
-            event, data = "PAYOUT REFUNDED", self._described(transaction, status="REFUNDED")
+            # There is no event for a payment that is taken back: only its status says so.
+            return self._worded("PAYMENT RECEIVED" if is_success else "PAYMENT FAILED", self._described(transaction))
+        if is_success:
+            return None  # Nor is there one for a completed payout: only the query knows.
+        status = "REVERSED" if transaction.outcome is Outcome.REVERSED else "REFUNDED"
+        return self._worded(f"PAYOUT {status}", self._described(transaction, status=status))
+
+    def _worded(self, event: str, data: dict[str, Any]) -> Notice:
         body: dict[str, Any] = {"event": event, "data": data}
         form = self._network.control.of(ClickpesaSwitches).checksum
         if form != "off":

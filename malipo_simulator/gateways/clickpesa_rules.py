@@ -15,6 +15,9 @@ REFUSALS: Mapping[Outcome | None, str] = {
     Outcome.NOT_REGISTERED: "Receiver account is not registered",
     Outcome.FLOAT_TOO_LOW: "Insufficient balance",
 }
+# All else is FAILED.
+STATUS_OF: Mapping[Outcome | None, str] = {Outcome.SUCCESS: "SUCCESS", Outcome.REVERSED: "REVERSED"}
+BAD_PHONE = "Invalid / unsupported phone number"
 _MESSAGES: Mapping[Outcome | None, str] = {
     None: "Payment is being processed",
     Outcome.SUCCESS: "Payment successful",
@@ -22,11 +25,13 @@ _MESSAGES: Mapping[Outcome | None, str] = {
     Outcome.BALANCE_TOO_LOW: "Insufficient balance",
     Outcome.EXPIRED: "Customer did not respond",
     Outcome.FAILED: "Failed",
+    Outcome.REVERSED: "Payment reversed",
 }
 # What the merchant pays for a payout, so that its amount is never the order's.
 _PAYOUT_FEE = 100
 
 _REFERENCE = re.compile("[0-9A-Za-z]{1,64}", re.ASCII)
+_ANY_PHONE = "255712345678"
 _PHONE = re.compile("255[67][0-9]{8}", re.ASCII)
 
 
@@ -39,8 +44,10 @@ def checksum(payload: Mapping[str, Any], secret: str, form: str) -> str:
     return hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
-def wrong_with(kind: Kind, body: Mapping[str, Any]) -> str | None:
-    """What is said of the first bad field; of the checksum nothing."""
+def wrong_with(kind: Kind, body: Mapping[str, Any], *, is_preview: bool) -> str | None:
+    """What is said of the first bad field; of the checksum nothing. A preview needs no more than amount and order."""
+    if is_preview:
+        body = {"currency": "TZS", "phoneNumber": _ANY_PHONE, **body}
     amount, reference, phone = body.get("amount"), body.get("orderReference"), body.get("phoneNumber")
     is_text = isinstance(amount, str) and re.fullmatch("[0-9]{1,10}", amount, re.ASCII)
     is_right = is_text if kind is Kind.COLLECTION else type(amount) is int
@@ -51,7 +58,7 @@ def wrong_with(kind: Kind, body: Mapping[str, Any]) -> str | None:
     if not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
         return "orderReference must be alphanumeric"
     if not isinstance(phone, str) or not _PHONE.fullmatch(phone):
-        return "phoneNumber must be a number such as 255712345678"
+        return BAD_PHONE
     return None
 
 
@@ -63,9 +70,8 @@ def payment_parts(transaction: Transaction, *, is_new: bool) -> dict[str, Any]:
     }
     if is_new:
         return parts
-    has_moved = transaction.outcome is Outcome.SUCCESS
     return parts | {
-        "paymentReference": transaction.receipt if has_moved else "",
+        "paymentReference": transaction.receipt if transaction.has_moved else "",
         "paymentPhoneNumber": transaction.phone[1:],
         "message": _MESSAGES[transaction.outcome],
     }
@@ -83,13 +89,17 @@ def payout_parts(channel: str, phone: str, amount: int) -> dict[str, Any]:
     }
 
 
-def preview(kind: Kind, channel: str, phone: str, amount: int) -> dict[str, Any]:
+def preview(kind: Kind, amount: int, channel: str | None = None, phone: str = "") -> dict[str, Any]:
+    """Without a phone it says what would do for any of them."""
     if kind is Kind.COLLECTION:
-        return {"activeMethods": [{"name": CHANNELS[channel], "status": "AVAILABLE", "fee": 0}]}
-    parts = payout_parts(channel, phone, amount)
+        names = CHANNELS.values() if channel is None else [CHANNELS[channel]]
+        return {"activeMethods": [{"name": name, "status": "AVAILABLE", "fee": 0} for name in names]}
+    parts = payout_parts(channel or "MPESA", phone, amount)
+    shown = ("amount", "fee", "order") if channel is None else ("amount", "channelProvider", "fee", "order")
+    more = {} if channel is None else {"receiver": parts["beneficiary"]}
     return {
-        **{name: parts[name] for name in ("amount", "channelProvider", "fee", "order")},
+        **{name: parts[name] for name in shown},
         "balance": 1_000_000_000,
         "payoutFeeBearer": "merchant",
-        "receiver": parts["beneficiary"],
+        **more,
     }

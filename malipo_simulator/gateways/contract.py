@@ -68,3 +68,7 @@ class Gateway(Protocol):
     async def answer(self, request: Request) -> Reply: ...
 
     def notice(self, transaction: Transaction) -> Notice | None: ...
+
+    def opening(self, transaction: Transaction) -> Notice | None:
+        """What it tells as soon as it has taken a payment; most tell nothing."""
+        return None

@@ -11,7 +11,7 @@ from typing import Any
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import markup
-from malipo_simulator.gateways.contract import HTML_500, XML, Notice, Reply, Request, lost
+from malipo_simulator.gateways.contract import HTML_500, XML, Gateway, Notice, Reply, Request, lost
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.switches import HalopesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
@@ -61,7 +61,7 @@ def mint() -> Keys:
     }
 
 
-class Halopesa:
+class Halopesa(Gateway):
     name = GatewayName.HALOPESA
     root = "/halopesa"
 
@@ -75,6 +75,8 @@ class Halopesa:
             "servicePath": f"{self.root}/ServiceAPI",
             **self._keys,
             "functionCode": _FUNCTION,
+            # What a contract would list: no public source has these.
+            "failedCodes": ",".join(code for code in _CODE_OF.values() if code > "9012"),
         }
 
     async def answer(self, request: Request) -> Reply:
@@ -118,8 +120,8 @@ class Halopesa:
         return self._reply("0", reference, transaction)
 
     def _is_repeated(self, request_id: str, reference: str) -> bool:
-        known = self._network.memory.by_network_id[self.name]
-        return request_id in known or self._network.find(self.name, reference) is not None
+        earlier = self._network.memory.by_network_id[self.name].get(request_id)
+        return any(map(self._network.is_repeat, (earlier, self._network.find(self.name, reference))))
 
     def _wrong_with(self, fields: dict[str, str]) -> str | None:
         """The code that refuses it."""
@@ -175,7 +177,9 @@ class Halopesa:
             delay_seconds, self._network.tell_aside, transaction, self._worded(fields, transaction)
         )
 
-    def notice(self, transaction: Transaction) -> Notice:
+    def notice(self, transaction: Transaction) -> Notice | None:
+        if transaction.outcome is Outcome.REVERSED:
+            return None  # Nobody tells, and nobody can ask.
         receipt = transaction.receipt if transaction.outcome is Outcome.SUCCESS else ""
         code = _CODE_OF[transaction.outcome]
         return self._worded(self._fields(code, transaction.reference, is_final=True, receipt=receipt), transaction)

@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from itertools import cycle
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -10,13 +11,14 @@ import msgspec
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import mpesa_rules as rules
-from malipo_simulator.gateways.contract import HTML_500, JSON, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.contract import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.gateways.sealed import Sealed, new_private_key
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.switches import MpesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
 _ENVIRONMENTS = ("sandbox", "openapi")
+_SANDBOX = "/sandbox/"
 _REFUSED_AT_ONCE = (Outcome.NOT_REGISTERED, Outcome.FLOAT_TOO_LOW)
 
 
@@ -29,7 +31,7 @@ def mint() -> Keys:
     }
 
 
-class Mpesa:
+class Mpesa(Gateway):
     name = GatewayName.MPESA
     root = "/mpesa"
 
@@ -38,6 +40,7 @@ class Mpesa:
         self._keys = keys
         self._sealed = Sealed(keys["privateKey"])
         self._sessions: dict[str, tuple[float, float]] = {}  # live from, until
+        self._not_found_codes = cycle(("INS-23", "INS-6140"))
         self._paths = {
             ("GET", "getSession"): self._open_session,
             ("POST", "c2bPayment/singleStage"): self._collect,
@@ -104,14 +107,20 @@ class Mpesa:
         except msgspec.MsgspecError:
             return _coded("INS-21")
         conversation: Any = fields.get("input_ThirdPartyConversationID")
+        is_sandbox = request.path.startswith(_SANDBOX)
+        if is_sandbox:
+            rules.take_number(fields)
         if code := rules.refusal(fields, rules.PAYMENT_RULES[kind], self._keys["serviceProviderCode"]):
             return _coded(code, conversation)
-        amount, phone = rules.amount_of(fields["input_Amount"]), rules.phone_of(fields["input_CustomerMSISDN"])
+        msisdn = fields["input_CustomerMSISDN"]
+        if is_sandbox and (code := rules.TRIGGERS[kind].get(msisdn)):
+            return _coded(code, conversation)
+        amount, phone = rules.amount_of(fields["input_Amount"]), rules.phone_of(msisdn, is_sandbox=is_sandbox)
         if amount is None or phone is None:
             return _coded("INS-15" if amount is None else "INS-2051", conversation)
         if plan_of(kind, phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=phone)
-        if self._network.find(self.name, conversation):
+        if self._network.is_repeat(self._network.find(self.name, conversation)):
             return _coded("INS-10", conversation)
         note = fields.get("input_PurchasedItemsDesc") or fields.get("input_PaymentItemsDesc")
         ask = Ask(
@@ -135,7 +144,7 @@ class Mpesa:
         code, receipt = "INS-0", None
         if is_sync or transaction.outcome in _REFUSED_AT_ONCE:
             code = rules.CODE_OF[transaction.outcome or Outcome.EXPIRED]
-            receipt = transaction.receipt if transaction.outcome is Outcome.SUCCESS else "N/A"
+            receipt = transaction.receipt if transaction.has_moved else "N/A"
         status, description = rules.CODES[code]
         body = {
             "output_ResponseCode": code,
@@ -153,22 +162,26 @@ class Mpesa:
             return _gateway_error(401, "Invalid or expired session")
         fields = dict(parse_qsl(request.query.decode("latin-1")))
         conversation = fields.get("input_ThirdPartyConversationID")
+        switches = self._network.control.of(MpesaSwitches)
+        if switches.wrong_query_credentials or switches.query_error:
+            return _coded("INS-2001" if switches.wrong_query_credentials else switches.query_error or "", conversation)
         if code := rules.refusal(fields, rules.QUERY_RULES, self._keys["serviceProviderCode"]):
             return _coded(code, conversation)
-        transaction = self._network.look(self._asked_about(fields["input_QueryReference"]))
+        reference = fields["input_QueryReference"]
+        if request.path.startswith(_SANDBOX) and (code := rules.QUERY_TRIGGERS.get(reference)):
+            return _coded(code, conversation)
+        transaction = self._network.look(self._asked_about(reference))
+        if transaction is None and request.path.startswith(_SANDBOX) and reference == rules.FOUND_TRIGGER:
+            return _found("Completed", conversation, receipt=reference)
         if transaction is None:
-            return _coded("INS-23", conversation)
-        has_moved = transaction.outcome is Outcome.SUCCESS
-        body = {
-            "output_ResponseCode": "INS-0",
-            "output_ResponseDesc": rules.CODES["INS-0"][1],
-            "output_ResponseTransactionStatus": rules.STATUS_OF[transaction.outcome],
-            "output_ConversationID": secrets.token_hex(16),
-            "output_ThirdPartyConversationID": conversation,
-            "output_OriginalTransactionID": transaction.receipt if has_moved else "N/A",
-            "output_Reversed": "False",
-        }
-        return json_reply(200, body, transaction)
+            code = switches.not_found_code
+            return _coded(next(self._not_found_codes) if code == "both" else code, conversation)
+        status = rules.STATUS_OF.get(transaction.outcome, switches.pending_answer)
+        if status.startswith("INS-"):
+            return _coded(status, conversation)
+        receipt = transaction.receipt if transaction.has_moved else "N/A"
+        is_reversed = transaction.outcome is Outcome.REVERSED
+        return _found(status, conversation, receipt=receipt, is_reversed=is_reversed, about=transaction)
 
     def _asked_about(self, reference: str) -> Transaction | None:
         """By our id, by theirs, or by the receipt that only a finished payment has."""
@@ -176,11 +189,13 @@ class Mpesa:
         found = self._network.find(self.name, reference) or memory.by_network_id[self.name].get(reference)
         if found is None:
             found = memory.by_receipt[self.name].get(reference)
-            return found if found and found.outcome is Outcome.SUCCESS else None
+            return found if found and found.has_moved else None
         return found
 
-    def notice(self, transaction: Transaction) -> Notice:
+    def notice(self, transaction: Transaction) -> Notice | None:
         assert transaction.outcome is not None
+        if transaction.outcome is Outcome.REVERSED:
+            return None  # Only a query tells.
         code, description = rules.CALLBACK_RESULT_OF[transaction.outcome]
         body = {
             "input_OriginalConversationID": transaction.network_id,
@@ -213,7 +228,7 @@ def _gateway_error(status: int, text: str) -> Reply:
 
 
 def _coded(code: str, conversation: object = None) -> Reply:
-    status, description = rules.CODES[code]
+    status, description = rules.CODES.get(code, rules.UNLISTED)
     body = {
         "output_ResponseCode": code,
         "output_ResponseDesc": description,
@@ -222,3 +237,23 @@ def _coded(code: str, conversation: object = None) -> Reply:
         "output_ThirdPartyConversationID": conversation if isinstance(conversation, str) else "N/A",
     }
     return json_reply(status, body)
+
+
+def _found(
+    status: str,
+    conversation: str | None,
+    *,
+    receipt: str,
+    is_reversed: bool = False,
+    about: Transaction | None = None,
+) -> Reply:
+    body = {
+        "output_ResponseCode": "INS-0",
+        "output_ResponseDesc": rules.CODES["INS-0"][1],
+        "output_ResponseTransactionStatus": status,
+        "output_ConversationID": secrets.token_hex(16),
+        "output_ThirdPartyConversationID": conversation,
+        "output_OriginalTransactionID": receipt,
+        "output_Reversed": str(is_reversed),
+    }
+    return json_reply(200, body, about)

@@ -14,7 +14,18 @@ from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import markup
 from malipo_simulator.gateways import tigo_rules as rules
-from malipo_simulator.gateways.contract import HTML_500, JSON, XML, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.contract import (
+    HTML_500,
+    JSON,
+    XML,
+    Gateway,
+    Notice,
+    Reply,
+    Request,
+    encode,
+    json_reply,
+    lost,
+)
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.switches import TigoSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
@@ -36,7 +47,7 @@ def mint() -> Keys:
     }
 
 
-class Tigo:
+class Tigo(Gateway):
     name = GatewayName.TIGO_PESA
     root = "/tigo"
 
@@ -94,7 +105,7 @@ class Tigo:
             return _pushed(payment, body.get("ReferenceID"))
         if plan_of(Kind.COLLECTION, payment.phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=payment.phone)
-        if self._network.find(self.name, payment.reference):
+        if self._network.is_repeat(self._network.find(self.name, payment.reference)):
             return _pushed(rules.DUPLICATE, payment.reference)
         remarks = body.get("Remarks")
         ask = self._ask(Kind.COLLECTION, payment, note=remarks if isinstance(remarks, str) else payment.reference)
@@ -126,7 +137,8 @@ class Tigo:
         )
 
     async def _query(self, request: Request) -> Reply:
-        if not self._network.control.of(TigoSwitches).has_query:
+        switches = self._network.control.of(TigoSwitches)
+        if not switches.has_query:
             return json_reply(404, {"Message": "No resource was found."})
         try:
             fields = markup.read(request.body).fields()
@@ -135,12 +147,15 @@ class Tigo:
         asked = fields.get("externalrefid", "")
         if fields.get("type") != "MTPGGetSODetails":
             return _details("GetSOError003", "Invalid TYPE", asked)
-        if (fields.get("msisdn"), fields.get("pin")) != (self._keys["billerMsisdn"], self._keys["pin"]):
+        is_ours = (fields.get("msisdn"), fields.get("pin")) == (self._keys["billerMsisdn"], self._keys["pin"])
+        if not is_ours or switches.wrong_query_credentials:
             return _details("GetSOError001", "Authentication failed", asked)
+        if switches.query_error:
+            return _details(switches.query_error, "Error", asked)
         found = self._network.find(self.name, asked)
         transaction = self._network.look(found if found and found.kind is Kind.COLLECTION else None)
         if transaction is None:
-            return _details("GetSOError010", "No details found", asked)
+            return _details(switches.not_found_code, "No details found", asked)
         if transaction.outcome is None:
             return _details("GetSOError011", "Transaction is in progress", asked, transaction)
         return _details("0", "Success", asked, transaction)
@@ -158,7 +173,7 @@ class Tigo:
             return _cashed_in(payment, fields.get("referenceid", ""), type_)
         if plan_of(Kind.DISBURSEMENT, payment.phone).answering is Answering.HTML_500:
             return HTML_500._replace(phone=payment.phone)
-        if self._network.find(self.name, payment.reference):
+        if self._network.is_repeat(self._network.find(self.name, payment.reference)):
             return _cashed_in(rules.GENERAL_ERROR, payment.reference, type_, message="Duplicate REFERENCEID")
         ask = self._ask(Kind.DISBURSEMENT, payment, note=fields.get("sendername", ""))
         transaction = self._network.take(ask, is_reply_final=True)
@@ -171,7 +186,7 @@ class Tigo:
         return _cashed_in(status, payment.reference, type_, transaction)
 
     def notice(self, transaction: Transaction) -> Notice | None:
-        if transaction.kind is Kind.DISBURSEMENT:
+        if transaction.kind is Kind.DISBURSEMENT or transaction.outcome is Outcome.REVERSED:
             return None
         is_success = transaction.outcome is Outcome.SUCCESS
         is_text = self._network.control.of(TigoSwitches).callback_status == "string"
@@ -217,16 +232,16 @@ def _xml_refused() -> Reply:
 
 def _details(code: str, description: str, asked: str, transaction: Transaction | None = None) -> Reply:
     is_found = code == "0" and transaction is not None
-    has_moved = is_found and transaction is not None and transaction.outcome is Outcome.SUCCESS
+    has_moved = is_found and transaction is not None and transaction.has_moved
     at = transaction.decided_at if transaction and transaction.decided_at else 0
     fields = {
         "TYPE": "MTPGGetSODetails",
         "RESULTCODE": code,
         "RESULTDESC": description,
         "TXNID": transaction.receipt if transaction and has_moved else "",
-        "TXNSTATUS": ("Posted" if has_moved else "Declined") if is_found else "",
+        "TXNSTATUS": rules.STATUS_OF.get(transaction.outcome, "Declined") if transaction and is_found else "",
         "EXTERNALREFID": asked,
-        "REVERSALREQID": "",
+        "REVERSALREQID": transaction.network_id if transaction and transaction.outcome is Outcome.REVERSED else "",
         "BRANDID": "",
         "MSISDN": transaction.phone[1:] if transaction and is_found else "",
         "COMPANYNAME": transaction.merchant if transaction and is_found else "",

@@ -34,6 +34,9 @@ DESCRIPTION_OF: Mapping[Outcome | None, str] = {
     Outcome.FAILED: "Transaction failed",
 }
 
+# What a query calls what has moved; all else is Declined.
+STATUS_OF: Mapping[Outcome | None, str] = {Outcome.SUCCESS: "Posted", Outcome.REVERSED: "Refund"}
+
 # Of the cash-in. There is no code for a plain failure, so a barred recipient stands for it.
 PAID, GENERAL_ERROR, PIN_WRONG, SENDER_WRONG = "200", "100", "00026", "02117"
 NOT_A_MULTIPLE, BELOW_MINIMUM, NOT_A_WALLET = "00042", "60017", "60074"
@@ -43,6 +46,7 @@ TXNSTATUS_OF: Mapping[Outcome | None, str] = {
     Outcome.NOT_REGISTERED: NOT_A_WALLET,
     Outcome.FLOAT_TOO_LOW: "60019",
     Outcome.FAILED: "00317",
+    Outcome.REVERSED: PAID,
 }
 MESSAGE_OF = {
     PAID: "Cash in successful",

@@ -15,6 +15,7 @@ from malipo_simulator.behaviour import TABLE, row_of
 from malipo_simulator.memory import Subscriber
 from malipo_simulator.messages import BRANDS, CARRIERS, messages_of
 from malipo_simulator.pages import draw
+from malipo_simulator.pages.control import control
 from malipo_simulator.seen import Entry, mask
 from malipo_simulator.simulator import Simulator
 from malipo_simulator.transaction import Transaction
@@ -184,6 +185,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/phones/{phone}/screen", show_screen),
     ("POST", "/phones/{phone}/prompts/{id}", answer_prompt),
     ("GET", "/behaviour", behaviour),
+    ("GET", "/control", control),
     ("GET", "/seen", seen),
     ("GET", "/static/{name}", draw.static),
 )

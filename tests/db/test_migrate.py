@@ -20,6 +20,7 @@ from malipo.payments.store.filter import Filter
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
+from tests.bookings.desk import LARGE, Desk
 from tests.conftest import NO_LIMITS, _create, make_merchant
 from tests.happen import happen
 from tests.journeys import witness
@@ -215,4 +216,9 @@ async def _live_a_life(service: Service) -> None:
     assert found is not None
     assert (found.status, found.net_amount) == (Status.COMPLETED, 990)
     assert await witness.wallet(service.database, merchant.id) == (10_000 + 990 - 2000 - 2000, 2000)
+    desk = Desk(service.database, merchant)
+    for reference, decide in (("NMB-1", desk.approve), ("NMB-2", desk.reject)):
+        assert (await desk.request(reference=reference)).proposal is not None
+        await decide(reference)
+    assert (await desk.available(), await desk.open()) == (6990 + LARGE, [])
     await witness.assert_clean(service.database)

@@ -221,7 +221,11 @@ async def test_a_collection_that_waited_too_long_for_a_worker_is_not_sent_either
     ]
     async with town.database.begin() as tx:
         await tx.execute(
-            "UPDATE dispatches SET due_at = due_at - interval '1 hour' WHERE transaction_id = ANY($1)", [*late, *payout]
+            """
+            UPDATE dispatches SET due_at = due_at - interval '1 hour', queued_at = queued_at - interval '1 hour'
+            WHERE transaction_id = ANY($1)
+            """,
+            [*late, *payout],
         )
 
     async with a_worker(town):

@@ -15,14 +15,15 @@ from tests.journeys import witness
 from tests.journeys.crowd import order
 
 A_MOVE = """
-    INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount, wallet_line,
+    INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, wallet_line,
                        wallet_after, at)
-    VALUES ('{merchant}', '{cause}', '{step}', {line}, '{source}', '{target}', {channel}, {amount}, {wallet_line},
+    VALUES ('{merchant}', '{cause}', '{step}', {ordinal}, {line}, '{source}', '{target}', {channel}, {amount}, {wallet_line},
             {wallet_after}, now())
 """
 A_GOOD_MOVE: dict[str, object] = {
     "cause": "bok_1",
     "step": "booking",
+    "ordinal": 1,
     "line": 1,
     "source": "bank",
     "target": "fees",
@@ -40,6 +41,7 @@ WALLETS = {
         "wallets_available_is_never_negative",
     ),
     "money in flight below zero": ("UPDATE wallets SET in_flight = -1", "wallets_in_flight_is_never_negative"),
+    "a debt below zero": ("UPDATE wallets SET owed = -1", "wallets_owed_is_never_negative"),
     "a second wallet": ("INSERT INTO wallets (merchant_id, updated_at) VALUES ('{merchant}', now())", "wallets_pkey"),
     "a wallet of nobody": (
         "INSERT INTO wallets (merchant_id, updated_at) VALUES ('mer_nobody', now())",
@@ -52,6 +54,11 @@ MOVES: dict[str, tuple[dict[str, object], str]] = {
         "moves_pkey",
     ),
     "a second opening": ({"cause": "{pending}", "step": "open", "source": "suspense"}, "moves_pkey"),
+    "a second end that calls itself the second": (
+        {"cause": "{paid}", "step": "end", "ordinal": 2, "source": "in_flight", "target": "suspense"},
+        "moves_begin_and_end_once",
+    ),
+    "a contradiction before the first": ({"step": "contradiction", "ordinal": 0}, "moves_ordinal_check"),
     "a move that goes nowhere": ({"source": "fees"}, "moves_go_somewhere"),
     "a move of nothing": ({"amount": 0}, "moves_amount_check"),
     "a move backwards": ({"amount": -1}, "moves_amount_check"),
@@ -133,6 +140,13 @@ TRANSACTIONS = {
         SELECT merchant_id, 'evt_again', transaction_id, event, body, now() FROM events WHERE transaction_id = '{paid}'
         """,
         "events_tell_once",
+    ),
+    "an end told twice under another number": (
+        """
+        INSERT INTO events (merchant_id, id, transaction_id, event, body, created_at, ordinal)
+        SELECT merchant_id, 'evt_again', transaction_id, event, body, now(), 2 FROM events WHERE transaction_id = '{paid}'
+        """,
+        "events_only_corrections_repeat",
     ),
     "a bank's paper booked twice": (
         """

@@ -26,6 +26,10 @@ SPEED = 10
 HURRY: dict[str, Any] = {
     "poll_seconds": "1,1,1,1,1,2",
     "not_found_seconds": "2",
+    "not_indexed_seconds": "2",
+    "not_indexed_answers": "3",
+    "follow_up_seconds": "2,2",
+    "tigo_pesa_not_found_codes": "GetSOError010",  # as a contract would list it
     "unsettled_seconds": "8",
     "secret_key": SECRET_KEY,
     **NO_LIMITS,

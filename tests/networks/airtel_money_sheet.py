@@ -9,6 +9,8 @@ from typing import Any
 from malipo.networks.contract import Order, Type
 from tests.networks import keys
 from tests.networks.outcome import (
+    AMBIGUOUS,
+    AMBIGUOUS_RECIPIENT,
     DECLINED,
     EXPIRED,
     FAIL_CFG,
@@ -155,13 +157,13 @@ def told(order: Order, letters: object, *, code: str, success: bool, status: int
 
 
 # response_code; what it says on the payment itself; what it says on an enquiry without letters.
-COLLECTION_CODES: list[tuple[str, Outcome, Outcome | None]] = [
+COLLECTION_CODES: list[tuple[str, Outcome, Outcome]] = [
     ("DP00800001000", UNKNOWN, UNKNOWN),
     ("DP00800001001", PENDING, SUCCESS),
     ("DP00800001002", DECLINED, DECLINED),
     ("DP00800001003", LIMIT, LIMIT),
     ("DP00800001004", LIMIT, LIMIT),
-    ("DP00800001005", REJECTED, None),  # on an enquiry it may speak of the enquiry's own id
+    ("DP00800001005", REJECTED, UNKNOWN),  # on an enquiry it may speak of the enquiry's own id
     ("DP00800001006", PENDING, PENDING),
     ("DP00800001007", INSUFFICIENT, INSUFFICIENT),
     ("DP00800001008", DECLINED, DECLINED),
@@ -175,11 +177,11 @@ COLLECTION_CODES: list[tuple[str, Outcome, Outcome | None]] = [
     ("", UNKNOWN, UNKNOWN),
 ]
 
-DISBURSEMENT_CODES: list[tuple[str, Outcome, Outcome | None]] = [
+DISBURSEMENT_CODES: list[tuple[str, Outcome, Outcome]] = [
     ("DP00900001000", UNKNOWN, UNKNOWN),
     ("DP00900001003", LIMIT, LIMIT),
     ("DP00900001004", LIMIT, LIMIT),
-    ("DP00900001005", REJECTED, None),
+    ("DP00900001005", REJECTED, UNKNOWN),
     ("DP00900001006", PENDING, PENDING),
     ("DP00900001007", FLOAT_SHORT, FLOAT_SHORT),
     ("DP00900001009", RECIPIENT, RECIPIENT),
@@ -191,8 +193,8 @@ DISBURSEMENT_CODES: list[tuple[str, Outcome, Outcome | None]] = [
     ("DP00900001015", UNKNOWN, MISSING),
     ("DP00900001016", FAIL_CFG, UNKNOWN),
     ("DP00900001017", UNKNOWN, UNKNOWN),
-    ("DP00900001018", FAIL_CFG, UNKNOWN),
-    ("DP00900001019", FAIL_CFG, UNKNOWN),
+    ("DP00900001018", AMBIGUOUS, UNKNOWN),
+    ("DP00900001019", AMBIGUOUS_RECIPIENT, UNKNOWN),
     ("DP00900001099", UNKNOWN, UNKNOWN),
     ("", UNKNOWN, UNKNOWN),
 ]
@@ -203,7 +205,7 @@ CODES = [
 ]
 
 # Router and ESB codes: on a payment, and on an enquiry.
-RESULT_CODES: list[tuple[str, Outcome, Outcome | None]] = [
+RESULT_CODES: list[tuple[str, Outcome, Outcome]] = [
     ("ROUTER001", FAIL_CFG, UNKNOWN),
     ("ROUTER003", FAIL_CFG, UNKNOWN),
     ("ROUTER005", FAIL_CFG, UNKNOWN),
@@ -220,9 +222,10 @@ RESULT_CODES: list[tuple[str, Outcome, Outcome | None]] = [
     ("ESB000008", UNKNOWN, UNKNOWN),
     ("ESB000014", UNKNOWN, UNKNOWN),
     ("ESB0000900", UNKNOWN, UNKNOWN),
-    ("ESB000011", REJECTED, REJECTED),
-    ("ESB000033", RECIPIENT, None),
-    ("ESB000036", RECIPIENT, None),
+    ("0000900", UNKNOWN, UNKNOWN),
+    ("ESB000011", REJECTED, UNKNOWN),
+    ("ESB000033", RECIPIENT, UNKNOWN),
+    ("ESB000036", RECIPIENT, UNKNOWN),
     ("ESB000034", FAIL_CFG, UNKNOWN),
     ("ESB000035", FAIL_CFG, UNKNOWN),
     ("ESB000039", FAIL_CFG, UNKNOWN),

@@ -4,7 +4,7 @@ import datetime
 from typing import Any
 
 from malipo.networks.contract import Order, Type
-from tests.networks.outcome import FAIL_CFG, INSUFFICIENT, PENDING, REJECTED, SUCCESS, UNKNOWN, Outcome
+from tests.networks.outcome import FAIL_CFG, INSUFFICIENT, PENDING, SUCCESS, UNKNOWN, Outcome
 from tests.networks.teller import Reply, http
 
 USERNAME = "malipo"
@@ -83,9 +83,9 @@ CODES: list[tuple[str, Outcome, Outcome]] = [
     ("9010", FAIL_CFG, FAIL_CFG),
     ("9011", UNKNOWN, UNKNOWN),
     ("9012", UNKNOWN, UNKNOWN),
-    ("9013", UNKNOWN, REJECTED),
-    ("1", UNKNOWN, REJECTED),
-    ("9999", UNKNOWN, REJECTED),
+    ("9013", UNKNOWN, UNKNOWN),
+    ("1", UNKNOWN, UNKNOWN),
+    ("9999", UNKNOWN, UNKNOWN),
     ("", UNKNOWN, UNKNOWN),
     (" ", UNKNOWN, UNKNOWN),
 ]

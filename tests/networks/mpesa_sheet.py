@@ -9,13 +9,14 @@ from typing import Any
 from malipo.networks.contract import Order, Type
 from tests.networks import keys
 from tests.networks.outcome import (
+    AMBIGUOUS,
     DECLINED,
     EXPIRED,
     FAIL_CFG,
     FLOAT_SHORT,
     INSUFFICIENT,
     LIMIT,
-    MISSING,
+    NOT_INDEXED,
     OUR_LIMIT,
     PENDING,
     RECIPIENT,
@@ -162,10 +163,10 @@ CODES: list[tuple[str, int, Outcome, Outcome]] = [
     ("INS-993", 400, OUR_LIMIT, OUR_LIMIT),
     ("INS-994", 400, OUR_LIMIT, OUR_LIMIT),
     ("INS-995", 400, LIMIT, LIMIT),
-    ("INS-996", 400, FAIL_CFG, FAIL_CFG),
+    ("INS-996", 400, AMBIGUOUS, AMBIGUOUS),
     ("INS-997", 400, FAIL_CFG, FAIL_CFG),
     ("INS-998", 400, FAIL_CFG, FAIL_CFG),
-    ("INS-2001", 401, FAIL_CFG, FAIL_CFG),
+    ("INS-2001", 401, AMBIGUOUS, AMBIGUOUS),
     ("INS-2002", 401, RECIPIENT, RECIPIENT),
     ("INS-2006", 422, INSUFFICIENT, FLOAT_SHORT),
     ("INS-2051", 400, RECIPIENT, RECIPIENT),
@@ -206,7 +207,9 @@ STATUS_WORDS: list[tuple[object, dict[str, object], Outcome]] = [
     ("Timeout", {}, UNKNOWN),
     ("Not Completed", {}, UNKNOWN),
     ("Incomplete", {}, UNKNOWN),
+    ("Success", {}, UNKNOWN),  # the three that only an integration of Lesotho has seen
     ("Successful", {}, UNKNOWN),
+    ("TransactionComplete", {}, UNKNOWN),
     ("Authorised", {}, UNKNOWN),
     (None, {}, UNKNOWN),
     (0, {}, UNKNOWN),
@@ -215,9 +218,9 @@ STATUS_WORDS: list[tuple[object, dict[str, object], Outcome]] = [
     ({"Completed": "Completed"}, {}, UNKNOWN),
 ]
 
-# A query answered by anything but INS-0 says nothing of the payment, except that it is not known.
+# A query answered by anything but INS-0 says nothing of the payment, except that it is not known, or not yet.
 QUERY_CODES: list[tuple[str, int, Outcome]] = [
-    ("INS-23", 400, MISSING),
-    ("INS-6140", 400, MISSING),
+    ("INS-23", 400, NOT_INDEXED),
+    ("INS-6140", 400, NOT_INDEXED),
     *((code, status, UNKNOWN) for code, status, _, _ in CODES if code not in ("INS-23", "INS-6140")),
 ]

@@ -293,8 +293,9 @@ def test_the_last_word_is_read_by_its_code(offline: Connect, code: str, _first: 
 @pytest.mark.parametrize("kind", ["", "RES", "INT", "ACK", "FINAL", "NOTFIN", "F"])
 def test_a_word_that_is_not_the_last_decides_nothing(offline: Connect, kind: str) -> None:
     for shape in SHAPES.values():
-        for code in ("0", "9009", "9013"):
+        for code in ("0", "9009", "9003"):
             assert told(offline, shape(fields(code, response_type=kind))).answer.verdict is Verdict.WAITING
+        assert told(offline, shape(fields("9013", response_type=kind))).answer.verdict is Verdict.UNKNOWN
 
 
 def test_a_callback_without_a_kind_or_a_code_decides_nothing(offline: Connect) -> None:
@@ -309,11 +310,10 @@ def test_a_callback_without_a_kind_or_a_code_decides_nothing(offline: Connect) -
         assert news is None or not news.answer.verdict.is_definite
 
 
-@pytest.mark.parametrize("code", ["00", "000", "OK", "SUCCESS", "0.0", "null"])
-def test_a_last_word_that_is_no_number_but_nought_refuses_nothing(offline: Connect, code: str) -> None:
-    """Only a code that is not nought says that it failed."""
-    news = offline().read(heard(SHAPES["bare"](fields(code, response_type="FIN"))))
-    assert news is None or news.answer.verdict is not Verdict.REFUSED
+@pytest.mark.parametrize("code", ["00", "000", "OK", "SUCCESS", "0.0", "null", "09009", "9009x"])
+def test_a_last_word_that_nobody_has_listed_decides_nothing(offline: Connect, code: str) -> None:
+    """There is no query that could correct it."""
+    UNKNOWN.check(told(offline, SHAPES["bare"](fields(code, response_type="FIN"))).answer)
 
 
 def test_a_success_without_a_receipt_is_one(offline: Connect) -> None:

@@ -16,7 +16,7 @@ from malipo.networks.contract import Answer, FailureCode, News, Order, Resubmit,
 from malipo.networks.contract import Callback as Heard
 from malipo.networks.tigo_pesa import TigoPesa
 from malipo.networks.wire import Wire
-from malipo.settings import Settings
+from malipo.settings import BadSettings, Settings, read
 from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
 from tests.networks.outcome import (
     DECLINED,
@@ -403,8 +403,16 @@ async def test_a_push_reply_that_names_no_payment_is_about_ours(teller: Teller, 
 async def test_an_accepting_code_that_says_it_was_refused_decides_nothing(
     teller: Teller, tigo: Connect, status: object
 ) -> None:
-    answer = await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=status))
-    assert not answer.verdict.is_definite
+    UNKNOWN.check(await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=status)))
+
+
+@pytest.mark.parametrize("code", ["BILLER-18-3019-E", "DebitMandate-10-2005-E", "DebitMandate-10-3000-E"])
+async def test_a_refusing_code_that_says_it_was_accepted_decides_nothing(
+    teller: Teller, tigo: Connect, code: str
+) -> None:
+    answer = await pushed(teller, tigo, push_reply(code, status=True))
+    UNKNOWN.check(answer)
+    assert not answer.refuses_us
 
 
 @pytest.mark.parametrize("code", [None, 0, True, [], {}, "BILLER-18-0000-X", "biller", "0000"])
@@ -570,10 +578,42 @@ async def test_a_query_is_read_by_its_status(
     assert not (answer.verdict.is_definite and answer.is_fault)
 
 
-@pytest.mark.parametrize("code", ["GetSOError001", "GetSOError999", "1", "-1"])
-async def test_a_query_with_an_error_knows_no_such_payment(teller: Teller, tigo: Connect, code: str) -> None:
-    for word in ("", "Posted", "Declined"):
-        MISSING.check(await asked(teller, tigo, query_reply(code, word)))
+@pytest.mark.parametrize("code", ["GetSOError001", "GetSOError010", "GetSOError011", "GetSOError999", "1", "-1"])
+async def test_a_query_with_an_error_says_nothing_of_the_payment(teller: Teller, tigo: Connect, code: str) -> None:
+    """It may be our PIN, or that the payment is in progress. No code that says "no such reference" was published."""
+    for word in ("", "Posted", "Declined", "N/A"):
+        answer = await asked(teller, tigo, query_reply(code, word))
+        UNKNOWN.check(answer)
+        assert not answer.is_fault
+        assert not answer.refuses_us
+
+
+async def test_only_codes_on_the_operators_list_say_that_there_is_no_such_payment(
+    teller: Teller, tigo: Connect
+) -> None:
+    listed = read({"MALIPO_TIGO_PESA_NOT_FOUND_CODES": "GetSOError010, 0404"}).tigo_pesa_not_found_codes
+    connector = tigo(tigo_pesa_not_found_codes=listed)
+    for code, word, outcome in (
+        ("GetSOError010", "", MISSING),
+        ("GetSOError010", "N/A", MISSING),
+        ("GetSOError010", "Posted", UNKNOWN),  # it contradicts itself
+        ("0404", "", MISSING),
+        ("404", "", MISSING),
+        ("GetSOError01", "", UNKNOWN),
+        ("GetSOError0100", "", UNKNOWN),
+        ("getsoerror010", "", UNKNOWN),
+        ("GetSOError001", "", UNKNOWN),
+    ):
+        teller.expect(QUERY, query_reply(code, word))
+        outcome.check(await connector.ask(COLLECTION))
+    teller.expect(QUERY, query_reply("0", "Posted", AMOUNT="1500"))
+    SUCCESS.check(await connector.ask(COLLECTION))
+
+
+@pytest.mark.parametrize("value", ["0", "00", "GetSOError010,0", "a b", "x" * 41, "é"])
+def test_a_list_of_codes_that_cannot_say_so_is_refused(value: str) -> None:
+    with pytest.raises(BadSettings, match="MALIPO_TIGO_PESA_NOT_FOUND_CODES must be codes other than 0"):
+        read({"MALIPO_TIGO_PESA_NOT_FOUND_CODES": value})
 
 
 @pytest.mark.parametrize("code", ["00", "000"])
@@ -606,7 +646,8 @@ async def test_a_query_reply_that_names_another_payment_is_not_believed(
 
 async def test_a_query_reply_that_names_no_payment_is_about_ours(teller: Teller, tigo: Connect) -> None:
     SUCCESS.check(await asked(teller, tigo, query_reply("0", "Posted", EXTERNALREFID="")))
-    MISSING.check(await asked(teller, tigo, query_reply("GetSOError001", "", EXTERNALREFID="")))
+    teller.expect(QUERY, query_reply("GetSOError010", "", EXTERNALREFID=""))
+    MISSING.check(await tigo(tigo_pesa_not_found_codes=("GetSOError010",)).ask(COLLECTION))
 
 
 @pytest.mark.parametrize(("code", "word"), [("0", "Posted"), ("0", "Declined"), ("GetSOError001", "")])
@@ -624,6 +665,12 @@ async def test_a_query_through_a_gateway_in_trouble_says_nothing(
 async def test_a_query_tells_the_amount(teller: Teller, tigo: Connect, text: str, amount: int | None) -> None:
     answer = await asked(teller, tigo, query_reply("0", "Posted", AMOUNT=text))
     assert answer.amount == amount if amount is not None else is_nobodys(answer.amount)
+
+
+async def test_a_success_by_query_that_does_not_tell_the_amount_lacks_it(teller: Teller, tigo: Connect) -> None:
+    for word, is_lacking in (("Posted", True), ("Refund Declined", True), ("Declined", False), ("Pending", False)):
+        assert (await asked(teller, tigo, query_reply("0", word))).lacks_amount == is_lacking
+    assert not (await asked(teller, tigo, POSTED)).lacks_amount
 
 
 def is_nobodys(amount: int | None) -> bool:
@@ -712,8 +759,10 @@ def test_an_amount_that_is_none_is_nobodys(offline: Connect, said: object) -> No
 @pytest.mark.parametrize("said", ["", "  ", None, True, [], {}, ["1500"], {"a": 1500}])
 def test_a_success_that_does_not_tell_the_amount_matches_none(offline: Connect, said: object) -> None:
     """Nothing else vouches for it where there is no question to put."""
-    news = offline().read(heard(PAID | {"Amount": said}))
-    assert news is None or news.answer.verdict is not Verdict.CONFIRMED or is_nobodys(news.answer.amount)
+    for status in (True, False):
+        answer = told(offline, Amount=said, Status=status).answer
+        assert (answer.amount, answer.lacks_amount) == (None, True)
+    assert not told(offline).answer.lacks_amount
 
 
 @pytest.mark.parametrize(

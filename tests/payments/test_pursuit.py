@@ -44,7 +44,7 @@ GRID = """
     COLLECTION    PROCESSING  callback-unsigned  now            now            now        now        now        now          now
     COLLECTION    COMPLETED   send               -              now            -          -          -          -            -
     COLLECTION    COMPLETED   ask                done           contradiction  later      later      later      later        later
-    COLLECTION    COMPLETED   callback-signed    -              contradiction  -          -          -          -            -
+    COLLECTION    COMPLETED   callback-signed    -              now            -          -          -          -            -
     COLLECTION    COMPLETED   callback-unsigned  -              now            -          -          -          -            -
     COLLECTION    FAILED      send               contradiction  -              now        now        -          -            -
     COLLECTION    FAILED      ask                contradiction  later          later      later      later      later        later
@@ -65,7 +65,7 @@ GRID = """
     DISBURSEMENT  PROCESSING  callback-unsigned  now            now            now        now        now        now          now
     DISBURSEMENT  COMPLETED   send               -              now            -          -          -          -            -
     DISBURSEMENT  COMPLETED   ask                done           contradiction  later      later      later      later        later
-    DISBURSEMENT  COMPLETED   callback-signed    -              contradiction  -          -          -          -            -
+    DISBURSEMENT  COMPLETED   callback-signed    -              now            -          -          -          -            -
     DISBURSEMENT  COMPLETED   callback-unsigned  -              now            -          -          -          -            -
     DISBURSEMENT  FAILED      send               contradiction  -              now        now        -          -            -
     DISBURSEMENT  FAILED      ask                contradiction  later          later      later      later      later        later
@@ -293,7 +293,7 @@ def test_a_success_that_was_heard_does_not_stand_against_the_networks_own_word(t
     life = Life(processing(type_))
     life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
     life.hear(heard(Verdict.REFUSED))
-    assert life.transaction.status is Status.PROCESSING, "that answer may be older than the success"
+    assert not life.transaction.status.is_final, "that answer may be older than the success"
     decision = life.hear(heard(Verdict.REFUSED))
     assert life.transaction.status is Status.FAILED
     assert decision.dispatch is not None, "and it is asked about again"
@@ -360,6 +360,22 @@ def test_questions_after_the_end_follow_their_own_schedule_and_stop(verdict: Ver
     while life.dispatch is not None:
         waits.append(life.hear(heard(verdict)).wait_seconds)
     assert waits == [600, 3600, 21_600, None]
+
+
+@pytest.mark.parametrize("type_", Type)
+def test_a_signed_failure_after_success_is_asked_about_and_shown_until_the_network_says_which(type_: Type) -> None:
+    completed = replace(processing(type_), status=Status.COMPLETED)
+    doubted = decide(completed, None, heard(Verdict.REFUSED, Act.CALLBACK), RULES).dispatch
+    assert doubted is not None
+    assert doubted.attention is Attention.DISPUTED
+    silent: Dispatch | None = doubted
+    for _ in range(9):
+        silent = decide(completed, silent, heard(Verdict.UNKNOWN), RULES).dispatch
+    assert silent is not None
+    assert silent.attention is Attention.DISPUTED, "for as long as nobody knows"
+    sure = replace(doubted, is_hinted=False)
+    assert decide(completed, sure, heard(Verdict.CONFIRMED), RULES) == Decision(), "it was late"
+    assert decide(completed, sure, heard(Verdict.REFUSED), RULES).is_contradiction
 
 
 def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_dispute() -> None:

@@ -109,4 +109,6 @@ class Airtel:
     async def status(self, kind: str, id_: str) -> str:
         """The letters of an enquiry, or the code of one that found nothing."""
         answer = await self.ask(kind, id_)
+        if "status" not in answer.body:
+            return str(answer.status)
         return answer.letters if "data" in answer.body else answer.code

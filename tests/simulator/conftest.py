@@ -14,6 +14,7 @@ from aiohttp import web
 from tests.simulator.airtel import Airtel
 from tests.simulator.clickpesa import Clickpesa
 from tests.simulator.halopesa import Halopesa
+from tests.simulator.merchants import ByAirtel, ByClickpesa, ByHalopesa, ByMpesa, ByTigo, Merchant
 from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Listener, Process, Sim, start
 from tests.simulator.tigo import Tigo
@@ -92,6 +93,19 @@ async def halopesa(sim: Sim) -> Halopesa:
 @pytest.fixture
 async def clickpesa(sim: Sim) -> Clickpesa:
     return await Clickpesa(sim.http, sim.url, sim.credentials["CLICKPESA"]).open()
+
+
+@pytest.fixture
+def merchants(
+    mpesa: Mpesa, airtel: Airtel, tigo: Tigo, halopesa: Halopesa, clickpesa: Clickpesa
+) -> dict[str, Merchant]:
+    return {
+        "MPESA": ByMpesa(mpesa),
+        "AIRTEL_MONEY": ByAirtel(airtel),
+        "TIGO_PESA": ByTigo(tigo),
+        "HALOPESA": ByHalopesa(halopesa),
+        "CLICKPESA": ByClickpesa(clickpesa),
+    }
 
 
 @pytest.fixture

@@ -97,5 +97,7 @@ class Mpesa:
     async def status(self, reference: str) -> str:
         """The outcome in a query's words, or its error code."""
         answer = await self.ask(reference)
-        found: str = answer.body["output_ResponseTransactionStatus"] if answer.code == "INS-0" else answer.code
-        return found
+        if answer.code != "INS-0":
+            return answer.code
+        found: str = answer.body["output_ResponseTransactionStatus"]
+        return f"{found} reversed" if answer.body["output_Reversed"] == "True" else found

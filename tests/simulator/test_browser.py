@@ -95,7 +95,7 @@ async def test_no_page_is_wider_than_the_screen(
     await mpesa.disburse(PATIENT, 1_000_000)
     await mpesa.collect(PATIENT, 1_000_000)
     page = await _open(browser, f"{sim.url}/", complaints, width=390)
-    for path in ("/", "/behaviour", "/seen", "/phones/%2B255754123100"):
+    for path in ("/", "/behaviour", "/control", "/seen", "/phones/%2B255754123100"):
         await page.goto(sim.url + path)
         assert await page.evaluate("document.documentElement.scrollWidth") <= 390
     assert complaints == []

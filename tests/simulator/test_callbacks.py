@@ -1,6 +1,7 @@
 """Callbacks: tried again while nobody listens, and judged by how they are acknowledged."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -138,6 +139,15 @@ async def test_of_three_tellings_two_come_together(sim: Sim, mpesa: Mpesa, liste
     first, second, third = (call.at for call in listener.calls)
     assert second - first < 0.25
     assert third - first > 0.45
+
+
+async def test_a_callback_can_be_late(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:
+    await sim.control(channels={"MPESA": {"callbackDelaySeconds": 0.4 * SPEED}})
+    await mpesa.disburse(PHONE)
+    began = time.monotonic()
+    assert await sim.charged(PHONE) == [("paid", 1000)]
+    await until(lambda: bool(listener.calls))
+    assert listener.calls[0].at - began >= 0.35
 
 
 async def test_a_callback_does_not_follow_a_stranger_elsewhere(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:

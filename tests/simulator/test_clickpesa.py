@@ -24,7 +24,7 @@ async def test_a_token_comes_with_its_scheme(clickpesa: Clickpesa) -> None:
 @pytest.mark.parametrize("changes", [{"client-id": "x"}, {"api-key": "x"}, {"api-key": ""}])
 async def test_a_wrong_log_in_is_refused(clickpesa: Clickpesa, changes: dict[str, str]) -> None:
     answer = await clickpesa.log_in(**changes)
-    assert (answer.status, list(answer.body)) == (401, ["message"])
+    assert (answer.status, list(answer.body)) == (403, ["message"])
 
 
 async def test_without_a_token_nothing_is_shown_or_done(clickpesa: Clickpesa, sim: Sim) -> None:
@@ -88,8 +88,10 @@ async def test_a_payout_costs_more_than_it_pays(clickpesa: Clickpesa, sim: Sim) 
     assert await sim.charged(PHONE) == [("paid", 5000)]
 
 
-async def test_a_number_of_no_network_is_refused(clickpesa: Clickpesa) -> None:
-    assert (await clickpesa.collect("+255734123456")).status == 400
+@pytest.mark.parametrize("phone", ["+255734123456", "0622123456"])
+async def test_a_number_of_no_network_is_refused(clickpesa: Clickpesa, phone: str) -> None:
+    for answer in (await clickpesa.collect(phone), await clickpesa.disburse(phone)):
+        assert (answer.status, answer.body) == (400, {"message": "Invalid / unsupported phone number"})
 
 
 BAD_FIELDS = [
@@ -167,6 +169,48 @@ async def test_a_preview_does_nothing(clickpesa: Clickpesa, sim: Sim) -> None:
     assert payout.body["receiver"]["accountName"]
     assert (await clickpesa.ask("payment", payload["orderReference"])).status == 404
     assert (await sim("GET", "/api/book"))["movements"] == []
+
+
+async def test_a_preview_needs_no_more_than_an_amount_and_an_order(clickpesa: Clickpesa) -> None:
+    shown = await clickpesa.send("/payments/preview-ussd-push-request", {"amount": "1000", "orderReference": "order7"})
+    names = [each["name"] for each in shown.body["activeMethods"]]
+    assert names == ["M-PESA", "AIRTEL-MONEY", "TIGO-PESA", "HALOPESA"]
+    path, payout = "/payouts/preview-mobile-money-payout", {"amount": 1000, "orderReference": "order7"}
+    assert (await clickpesa.send(path, payout)).body["order"]["amount"] == 1000
+    for wrong in ({"phoneNumber": "0622123456"}, {"currency": "USD"}, {"orderReference": ""}, {"amount": 0}):
+        assert (await clickpesa.send(path, payout | wrong)).status == 400
+    await clickpesa.disburse(PHONE, 1000, "order7")
+    assert (await clickpesa.send(path, payout)).status == 409
+
+
+@pytest.mark.parametrize("path", [COLLECT, PAY_OUT])
+@pytest.mark.parametrize("field", ["phoneNumber", "currency"])
+async def test_a_payment_needs_more_than_its_preview(clickpesa: Clickpesa, sim: Sim, path: str, field: str) -> None:
+    payload = clickpesa.payload(PHONE, "1000" if path == COLLECT else 1000)
+    del payload[field]
+    assert (await clickpesa.send(path, payload)).status == 400
+    assert (await sim("GET", "/api/prompts"), (await sim("GET", "/api/book"))["movements"]) == ([], [])
+
+
+async def told(clickpesa: Clickpesa, sim: Sim, listener: Listener, digits: str) -> tuple[str, str, str]:
+    """The first event about a payout, the status in it, and what a query says at that moment."""
+    await sim.control(speed=1)
+    await clickpesa.disburse(f"+255622123{digits}", 1000, "salary6")
+    await until(lambda: bool(listener.calls))
+    body = listener.calls[0].body
+    return body["event"], body["data"]["status"], await clickpesa.status("payout", "salary6")
+
+
+async def test_a_payout_that_has_only_begun_is_called_a_success(
+    clickpesa: Clickpesa, sim: Sim, listener: Listener
+) -> None:
+    assert await told(clickpesa, sim, listener, "100") == ("PAYOUT INITIATED", "SUCCESS", "AUTHORIZED")
+    assert await sim.charged("+255622123100") == []
+
+
+async def test_what_a_begun_payout_is_called_can_be_chosen(clickpesa: Clickpesa, sim: Sim, listener: Listener) -> None:
+    await sim.control(channels={"CLICKPESA": {"initiatedStatus": "ON-HOLD"}})
+    assert await told(clickpesa, sim, listener, "109") == ("PAYOUT INITIATED", "ON-HOLD", "AUTHORIZED")
 
 
 async def test_a_query_answers_with_a_list(clickpesa: Clickpesa, listener: Listener) -> None:

@@ -106,6 +106,14 @@ BAD_PATCHES: list[tuple[dict[str, Any], list[str]]] = [
     ({"channels": {"AIRTEL_MONEY": {"mode": "sync"}}}, ["AIRTEL_MONEY.mode"]),
     ({"channels": {"MPESA": 5}}, ["MPESA"]),
     ({"channels": []}, ["channels"]),
+    ({"channels": {"MPESA": {"queryError": ""}, "TIGO_PESA": {"queryError": 5}}}, ["MPESA.queryError", "TIGO_PESA.q"]),
+    ({"channels": {"CLICKPESA": {"queryError": "INS-1"}}}, ["queryError"]),
+    ({"channels": {"CLICKPESA": {"queryError": "204", "initiatedStatus": ""}}}, ["queryError", "initiatedStatus"]),
+    ({"channels": {"HALOPESA": {"queryError": "9012"}}}, ["HALOPESA.queryError"]),
+    ({"channels": {"AIRTEL_MONEY": {"wrongQueryCredentials": 1}}}, ["wrongQueryCredentials"]),
+    ({"channels": {"MPESA": {"notFoundCode": "INS-1", "pendingAnswer": None}}}, ["notFoundCode", "pendingAnswer"]),
+    ({"all": {"forgetSeconds": -1, "callbackDelaySeconds": "late"}}, ["forgetSeconds", "callbackDelaySeconds"]),
+    ({"all": {"forgetSeconds": None}}, ["forgetSeconds"]),
     ({"all": {"isUp": True}}, ["isUp"]),
     ({"all": {"isDown": "yes"}}, ["isDown"]),
 ]
@@ -118,6 +126,12 @@ async def test_each_bad_value_is_named_and_nothing_is_changed(sim: Sim) -> None:
         refused = await sim("PATCH", "/api/control", asked, status=400)
         assert [name for name in names if name not in refused["error"]] == []
     assert await sim("GET", "/api/control") == before
+
+
+async def test_a_switch_that_may_be_off_is_put_off_by_null(sim: Sim) -> None:
+    for value in ("INS-999", None):
+        await sim.control(channels={"MPESA": {"queryError": value}})
+        assert (await sim("GET", "/api/control"))["channels"]["MPESA"]["queryError"] == value
 
 
 async def test_the_merchants_name_is_on_the_prompt(sim: Sim, mpesa: Mpesa) -> None:

@@ -12,6 +12,7 @@ from aiohttp import web
 from malipo_simulator.journal import Journal
 from malipo_simulator.transaction import Told
 from tests.simulator.airtel import Airtel
+from tests.simulator.clickpesa import Clickpesa
 from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Listener, Process, Sim, launch, start, until
 
@@ -123,6 +124,121 @@ async def test_money_that_was_to_move_late_moves_after_a_restart(
             break
         await asyncio.sleep(0.1)
     assert (await sim("GET", "/api/book"))["paid"] == 2000
+
+
+async def test_money_that_was_to_go_back_goes_back_after_a_restart(
+    begin: Callable[..., Process], http: aiohttp.ClientSession
+) -> None:
+    process = begin()
+    _, mpesa, _ = await speak_to(http, process)
+    reference = secrets.token_hex(16)
+    await mpesa.disburse("+255754123112", input_ThirdPartyConversationID=reference)
+    assert await mpesa.status(reference) == "Completed"
+
+    process.kill()
+    process = begin(100)
+    sim, mpesa, _ = await speak_to(http, process)
+    await _until_said(mpesa, reference, "Completed reversed")
+    process.kill()
+    sim, mpesa, _ = await speak_to(http, begin(100))
+
+    assert await mpesa.status(reference) == "Completed reversed"
+    book = await sim("GET", "/api/book")
+    assert [(each["kind"], each["isReversal"]) for each in book["movements"]] == [("paid", False), ("charged", True)]
+    assert (await sim("GET", "/api/phones/0754123112"))["balance"] == 1_000_000
+
+
+async def _until_said(mpesa: Mpesa, reference: str, word: str) -> None:
+    async with asyncio.timeout(10):
+        while await mpesa.status(reference) != word:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_a_secret_stays_one_after_a_restart(
+    begin: Callable[..., Process], http: aiohttp.ClientSession, ear: Listener
+) -> None:
+    process = begin()
+    sim, mpesa, _ = await speak_to(http, process)
+    await sim("PUT", "/api/callbacks", {"MPESA": ear.url})
+    reference = secrets.token_hex(16)
+    await mpesa.disburse("+255754123111", input_ThirdPartyConversationID=reference)
+    await until(lambda: len(ear.calls) == 1)
+    assert ear.calls[0].body["input_ResultCode"] == "INS-6"
+
+    process.kill()
+    process = begin(100)
+    _, mpesa, _ = await speak_to(http, process)
+    await _until_said(mpesa, reference, "Completed")
+    process.kill()
+    _, mpesa, _ = await speak_to(http, begin(100))
+
+    assert await mpesa.status(reference) == "Completed"
+    # What is told of another comes after what would have been told of this one.
+    await mpesa.disburse("+255754123456")
+    await until(lambda: len(ear.calls) > 1)
+    assert [call.body["input_ResultCode"] for call in ear.calls] == ["INS-6", "INS-0"]
+    assert ear.calls[1].body["input_ThirdPartyConversationID"] != reference
+
+
+async def test_a_late_callback_is_as_late_after_a_restart(
+    begin: Callable[..., Process], http: aiohttp.ClientSession, ear: Listener
+) -> None:
+    process = begin()
+    sim, mpesa, _ = await speak_to(http, process)
+    await sim("PUT", "/api/callbacks", {"MPESA": ear.url})
+    await sim.control(channels={"MPESA": {"callbackDelaySeconds": 86_400}})
+    await mpesa.disburse("+255754123456")
+    await sim.control(channels={"MPESA": {"callbackDelaySeconds": 4}})
+    soon = secrets.token_hex(16)
+    await mpesa.disburse("+255754123456", input_ThirdPartyConversationID=soon)
+
+    process.kill()
+    assert ear.calls == []
+    begin()
+    await until(lambda: bool(ear.calls), seconds=15)
+    assert [call.body["input_ThirdPartyConversationID"] for call in ear.calls] == [soon]
+
+
+async def test_a_payout_that_has_begun_is_told_after_a_restart_if_nobody_heard(
+    begin: Callable[..., Process], http: aiohttp.ClientSession, ear: Listener
+) -> None:
+    process = begin()
+    sim, _, _ = await speak_to(http, process)
+    await sim("PUT", "/api/callbacks", {"CLICKPESA": "http://127.0.0.1:1/"})
+    clickpesa = await Clickpesa(http, process.url, sim.credentials["CLICKPESA"]).open()
+    await clickpesa.disburse("+255622123109", 1000, "salary1")
+    await sim("PUT", "/api/callbacks", {"CLICKPESA": ear.url})
+
+    for _ in range(2):
+        process.kill()
+        process = begin()
+        await until(lambda: bool(ear.calls))
+        # Once it was heard, that is remembered as well.
+        await _until_opened(http, process)
+    assert [call.body["event"] for call in ear.calls] == ["PAYOUT INITIATED"]
+
+
+async def _until_opened(http: aiohttp.ClientSession, process: Process) -> None:
+    sim = Sim(http, process.url, {})
+    async with asyncio.timeout(5):
+        while (await sim("GET", "/api/transactions/CLICKPESA/salary1"))["isOpeningDue"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_a_key_that_was_used_twice_is_so_after_a_restart(
+    begin: Callable[..., Process], http: aiohttp.ClientSession
+) -> None:
+    process = begin()
+    sim, mpesa, _ = await speak_to(http, process)
+    await sim.control(channels={"MPESA": {"forgetSeconds": 0.001}})
+    reference = secrets.token_hex(16)
+    for phone in ("+255754123456", "+255754123109"):
+        assert (await mpesa.disburse(phone, input_ThirdPartyConversationID=reference)).code == "INS-0"
+    process.kill()
+    sim, mpesa, _ = await speak_to(http, begin())
+    assert await mpesa.status(reference) == "Pending"
+    assert (await mpesa.disburse("+255754123456", input_ThirdPartyConversationID=reference)).code == "INS-10"
+    assert (await sim("GET", "/api/book"))["paid"] == 1000
 
 
 def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:

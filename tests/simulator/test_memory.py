@@ -61,6 +61,45 @@ def test_money_moves_once() -> None:
     assert memory.balance_of(PHONE) == STARTING_BALANCE - 1000
 
 
+@pytest.mark.parametrize(
+    ("kind", "there", "back"), [("collection", "charged", "paid"), ("disbursement", "paid", "charged")]
+)
+def test_what_goes_back_is_a_movement_of_its_own(kind: str, there: str, back: str) -> None:
+    memory = Memory()
+    memory.apply(Taken(transaction(Kind(kind))))
+    memory.apply(Decided("one", Outcome.SUCCESS, 3.0))
+    memory.apply(Decided("one", Outcome.REVERSED, 7.0))
+    assert [(each.kind, each.amount, each.is_reversal) for each in memory.book] == [
+        (there, 1000, False),
+        (back, 1000, True),
+    ]
+    assert memory.balance_of(PHONE) == memory.book[-1].balance_after == STARTING_BALANCE
+    with pytest.raises(AssertionError):
+        memory.apply(Decided("one", Outcome.REVERSED, 8.0))
+
+
+def test_what_has_not_moved_does_not_go_back() -> None:
+    memory = Memory()
+    memory.apply(Taken(transaction()))
+    with pytest.raises(AssertionError):
+        memory.apply(Decided("one", Outcome.REVERSED, 3.0))
+
+
+def test_a_decision_says_when_it_may_be_told() -> None:
+    memory = Memory()
+    memory.apply(Taken(transaction()))
+    memory.apply(Decided("one", Outcome.FAILED, 3.0, tell_at=9.0))
+    assert memory.by_id["one"].tell_at == 9.0
+
+
+def test_a_secret_is_told_to_nobody() -> None:
+    memory = Memory()
+    memory.apply(Taken(transaction()))
+    memory.apply(Decided("one", Outcome.FAILED, 3.0))
+    memory.apply(Decided("one", Outcome.SUCCESS, 7.0, is_secret=True))
+    assert memory.by_id["one"].is_told
+
+
 def test_a_prompt_waits_until_it_is_decided() -> None:
     memory = Memory()
     memory.apply(Taken(transaction()))

@@ -105,11 +105,13 @@ BAD_FIELDS = [
     ("input_Amount", "1,000", 400, "INS-15"),
     ("input_Amount", "0", 400, "INS-15"),
     ("input_Amount", "10.50", 400, "INS-15"),
-    ("input_Amount", 1000, 400, "INS-21"),
+    ("input_Amount", True, 400, "INS-21"),
+    ("input_Amount", 10.5, 400, "INS-15"),
     ("input_CustomerMSISDN", "+255754123456", 400, "INS-2051"),
     ("input_CustomerMSISDN", "0754123456", 400, "INS-2051"),
     ("input_CustomerMSISDN", "254754123456", 400, "INS-2051"),
     ("input_CustomerMSISDN", "255754123456\n", 400, "INS-2051"),
+    ("input_CustomerMSISDN", "000000000010", 400, "INS-2051"),
     ("input_Country", "TZA", 400, "INS-998"),
     ("input_Currency", "USD", 400, "INS-26"),
     ("input_ServiceProviderCode", "1", 400, "INS-13"),
@@ -150,6 +152,58 @@ async def test_a_body_that_is_no_object_is_refused(mpesa: Mpesa, body: Any) -> N
 async def test_whole_shillings_may_have_a_point(mpesa: Mpesa, sim: Sim) -> None:
     assert (await mpesa.disburse(PHONE, "2000.00")).code == "INS-0"
     assert await sim.charged(PHONE) == [("paid", 2000)]
+
+
+def in_production(mpesa: Mpesa) -> Mpesa:
+    mpesa.base = mpesa.base.replace("/sandbox/", "/openapi/")
+    return mpesa
+
+
+async def test_only_the_sandbox_takes_an_amount_as_a_number(mpesa: Mpesa, sim: Sim) -> None:
+    assert (await mpesa.disburse(PHONE, input_Amount=2000)).code == "INS-0"
+    assert (await mpesa.disburse(PHONE, input_Amount=2500.0)).code == "INS-0"
+    fields = mpesa.fields(PHONE, input_PaymentItemsDesc="Salary") | {"input_Amount": 3000}
+    answer = await in_production(mpesa).call("POST", "/b2cPayment/", body=fields, origin=mpesa.given["origin"])
+    assert (answer.status, answer.code) == (400, "INS-21")
+    assert await sim.charged(PHONE) == [("paid", 2000), ("paid", 2500)]
+
+
+TEST_NUMBER = "000000000001"
+
+
+async def test_the_sandboxs_test_number_pays_and_is_paid(mpesa: Mpesa, sim: Sim, listener: Listener) -> None:
+    assert (await mpesa.collect(TEST_NUMBER)).code == "INS-0"
+    assert (await mpesa.disburse(TEST_NUMBER, 700)).code == "INS-0"
+    await until(lambda: len(listener.calls) == 2)
+    assert {call.body["input_ResultCode"] for call in listener.calls} == {"INS-0"}
+    assert sorted(await sim.charged(TEST_NUMBER)) == [("charged", 1000), ("paid", 700)]
+
+
+TRIGGERS = {
+    "collect": ["INS-9", "INS-9", "INS-6", "INS-1", "INS-6", "INS-15", "INS-2006", "INS-16"],
+    "disburse": ["INS-1", "INS-6", "INS-9", "INS-15", "INS-2006", "INS-16", "INS-2051", "INS-2051"],
+}
+
+
+@pytest.mark.parametrize("kind", TRIGGERS)
+async def test_the_sandboxs_other_numbers_fail_each_in_its_way(mpesa: Mpesa, sim: Sim, kind: str) -> None:
+    codes = [(await getattr(mpesa, kind)(f"{number:012}")).code for number in range(2, 10)]
+    assert codes == TRIGGERS[kind]
+    assert (await sim("GET", "/api/prompts"), (await sim("GET", "/api/book"))["movements"]) == ([], [])
+
+
+async def test_in_production_no_number_is_for_tests(mpesa: Mpesa) -> None:
+    for msisdn in (TEST_NUMBER, "000000000006"):
+        fields = mpesa.fields(msisdn, input_PurchasedItemsDesc="Shoes")
+        answer = await in_production(mpesa).call(
+            "POST", "/c2bPayment/singleStage/", body=fields, origin=mpesa.given["origin"]
+        )
+        assert answer.code == "INS-2051"
+
+
+async def test_the_sandbox_can_be_asked_about_payments_that_never_were(mpesa: Mpesa) -> None:
+    found = [await mpesa.status(f"{number:012}") for number in (1, 2, 3, 7, 4)]
+    assert found == ["Completed", "INS-1", "INS-6", "INS-16", "INS-23"]
 
 
 async def test_an_accepted_request_has_no_receipt(mpesa: Mpesa) -> None:

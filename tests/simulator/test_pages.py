@@ -6,6 +6,7 @@ import re
 import pytest
 
 from malipo_simulator.behaviour import TABLE
+from malipo_simulator.switch_words import WORDS
 from tests.simulator.airtel import Airtel
 from tests.simulator.conftest import SPEED
 from tests.simulator.mpesa import Mpesa
@@ -94,6 +95,21 @@ async def test_declining_on_the_phone_needs_no_pin(sim: Sim, mpesa: Mpesa) -> No
     assert (await press(sim, await waiting(sim), action="decline"))[0] == 303
     assert "You declined to pay TZS 1,000 to Demo Shop." in await get(sim, PAGE)
     assert await sim.charged(PATIENT) == []
+
+
+async def test_a_phone_tells_of_money_that_went_back(sim: Sim, mpesa: Mpesa) -> None:
+    await sim.control(speed=SPEED)
+    await mpesa.collect("+255754123112", 1500)
+    await mpesa.disburse("+255765123112", 700)
+    async with asyncio.timeout(10):
+        while len((await sim("GET", "/api/book"))["movements"]) < 4:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    text = words(await get(sim, "/phones/0754123112"))
+    assert "Reversed. You got back TZS 1,500 that you paid to Demo Shop. New balance TZS 1,000,000." in text
+    assert "Paid back M-Pesa" in text
+    text = words(await get(sim, "/phones/0765123112"))
+    assert "Reversed. TZS 700 from Demo Shop was taken back. New balance TZS 1,000,000." in text
+    assert "Charged back M-Pesa" in text
 
 
 @pytest.mark.parametrize("pin", ["", "12", "12345", "abcd", "١٢٣٤"])
@@ -212,7 +228,24 @@ async def test_the_docs_name_every_route_and_switch(sim: Sim) -> None:
         assert f"/api/{route}" in docs
 
 
-PAGES = ["/", "/behaviour", "/seen", PAGE, f"{PAGE}/screen", "/recent", "/nothing"]
+async def test_the_page_of_switches_shows_every_one_and_marks_what_was_changed(sim: Sim) -> None:
+    control = await sim("GET", "/api/control")
+    assert set(WORDS) == {name for channel in control["channels"].values() for name in channel}
+    text = await get(sim, "/control")
+    for name in WORDS:
+        assert f'<th scope="row"><code>{name}</code></th>' in text
+    assert "is-changed" not in text
+    await sim.control(channels={"MPESA": {"queryError": "INS-999"}}, all={"merchant": SCRIPT})
+    changed = await get(sim, "/control")
+    assert re.findall(r'<tr class="is-changed"><th scope="row"><code>(\w+)</code>', changed) == [
+        "merchant",
+        "queryError",
+    ]
+    assert 'M-Pesa "INS-999" (changed) ' in words(changed).replace("&#34;", '"')
+    assert "<script>" not in changed.replace('<script src="/static/live.js" defer>', "")
+
+
+PAGES = ["/", "/behaviour", "/control", "/seen", PAGE, f"{PAGE}/screen", "/recent", "/nothing"]
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -52,7 +52,13 @@ async def test_approving_moves_the_money(sim: Sim, mpesa: Mpesa) -> None:
     assert phone["balance"] == 998_500
     (movement,) = phone["movements"]
     assert movement.pop("at").endswith("Z")
-    assert movement == {"kind": "charged", "amount": 1500, "channel": "MPESA", "reference": reference}
+    assert movement == {
+        "kind": "charged",
+        "amount": 1500,
+        "channel": "MPESA",
+        "reference": reference,
+        "isReversal": False,
+    }
 
 
 async def test_declining_moves_nothing(sim: Sim, mpesa: Mpesa) -> None:

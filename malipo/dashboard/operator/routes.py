@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from malipo.dashboard.entrance import choose_language
-from malipo.dashboard.operator import callbacks, cases, decide, entrance, ledger, networks
+from malipo.dashboard.operator import bookings, callbacks, cases, decide, entrance, ledger, networks
 from malipo.dashboard.operator.visit import OperatorVisit
 
 Handler = Callable[[OperatorVisit], Awaitable[Response]]
@@ -33,6 +33,9 @@ PAGES = [
     Page("POST", "/operator/cases/{payment}/reject", decide.reject),
     Page("POST", "/operator/cases/{payment}/cancel", decide.cancel),
     Page("GET", "/operator/callbacks", callbacks.show),
+    Page("GET", "/operator/bookings", bookings.show),
+    Page("POST", "/operator/bookings/approve", bookings.approve),
+    Page("POST", "/operator/bookings/reject", bookings.reject),
     Page("GET", "/operator/networks", networks.show),
     Page("GET", "/operator/ledger", ledger.show),
     Page("POST", "/operator/ledger", ledger.check),

@@ -1,0 +1,157 @@
+"""malipo wallet top-up, settle, pending, approve and reject: money that operators bring in and take out."""
+
+import argparse
+import shlex
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from malipo import bookings, money
+from malipo.bookings import Requested
+from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.db import Database, Tx
+from malipo.errors import Invalid
+from malipo.ledger.book import Kind, Paper
+from malipo.ledger.entry import Wallet
+from malipo.ledger.store import proposals, wallets
+from malipo.ledger.store.proposals import Proposal
+from malipo.merchants import onboard
+from malipo.merchants.store import merchants
+from malipo.settings import Settings
+from malipo.trail.store import Actor
+
+_WORDS = {Kind.TOP_UP: "top-up", Kind.SETTLEMENT: "settlement"}
+
+
+def add_acts(acts: Any) -> None:
+    for name, command, help_ in (
+        ("top-up", _top_up, "book money that arrived at the bank into the wallet"),
+        ("settle", _settle, "book money that was sent to the merchant's bank account out of the wallet"),
+    ):
+        act = add_act(acts, name, command, f"{help_}; above an amount, another operator must approve it")
+        act.add_argument("merchant", help="the merchant's id or name")
+        act.add_argument("amount", help="whole shillings")
+        act.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
+    add_act(acts, "pending", _pending, "top-ups and settlements that wait for another operator")
+    for name, command, help_ in (
+        ("approve", _approve, "approve a top-up or settlement that another operator has proposed, and book it"),
+        ("reject", _reject, "reject a proposed top-up or settlement, or take your own back"),
+    ):
+        add_act(acts, name, command, help_).add_argument("booking", help="its reference or id")
+
+
+def _top_up(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _request(arguments, settings, Kind.TOP_UP)
+
+
+def _settle(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _request(arguments, settings, Kind.SETTLEMENT)
+
+
+def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> int:
+    amount = _amount(arguments.amount)
+    reference = arguments.reference.strip()
+    if not 1 <= len(reference) <= 100 or not reference.isprintable():
+        raise Invalid("--reference must be 1 to 100 printable characters.")
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Requested, Wallet]:
+        merchant_id = await onboard.find_merchant(tx, arguments.merchant)
+        requested = await bookings.request(
+            tx,
+            Paper(kind, merchant_id, amount, reference),
+            approval_amount=settings.booking_approval_amount,
+            actor=actor,
+            now=now,
+        )
+        return requested, (await wallets.get(tx, merchant_id))[0]
+
+    requested, wallet = write(settings, act)
+    shown = {
+        "merchantId": wallet.merchant_id,
+        "kind": kind,
+        "amount": amount,
+        "reference": reference,
+        "isNew": requested.is_new,
+        "isProposed": requested.proposal is not None,
+        "available": wallet.available,
+    }
+    return tell(arguments, shown, f"{_sentence(requested, amount, reference)} {_holds(wallet)}")
+
+
+def _sentence(requested: Requested, amount: int, reference: str) -> str:
+    if requested.proposal is None:
+        return (
+            f"Booked {money.display(amount)}."
+            if requested.is_new
+            else f"{reference} was booked before; nothing has changed."
+        )
+    proposed = (
+        f"Proposed {money.display(amount)}."
+        if requested.is_new
+        else f"{reference} was proposed before, by {requested.proposal.proposed_by}; nothing has changed."
+    )
+    return f"{proposed} Another operator must approve it: malipo wallet approve {shlex.quote(reference)}."
+
+
+def _holds(wallet: Wallet) -> str:
+    return f"The wallet holds {money.display(wallet.available)}."
+
+
+def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.snapshot() as connection:
+            names = {each.id: each.name for each in await merchants.find_all(connection)}
+            return [
+                {
+                    "id": each.id,
+                    "reference": each.reference,
+                    "kind": _WORDS[Kind(each.kind)],
+                    "merchant": each.merchant_id,
+                    "name": names[each.merchant_id],
+                    "amount": each.amount,
+                    "proposed by": each.proposed_by,
+                    "proposed at": each.proposed_at,
+                }
+                for each in await proposals.find_all_open(connection)
+            ]
+
+    return tell_table(
+        arguments, with_database(settings, act), empty="No booking waits for an operator.", right=("amount",)
+    )
+
+
+def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(arguments, settings, bookings.approve, "Approved and booked")
+
+
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(arguments, settings, bookings.reject, "Rejected")
+
+
+def _decide(
+    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[Proposal]], word: str
+) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Proposal, Wallet]:
+        proposal = await decide(tx, arguments.booking.strip(), actor=actor, now=now)
+        return proposal, (await wallets.get(tx, proposal.merchant_id))[0]
+
+    proposal, wallet = write(settings, act)
+    shown = {
+        "id": proposal.id,
+        "merchantId": proposal.merchant_id,
+        "kind": proposal.kind,
+        "amount": proposal.amount,
+        "reference": proposal.reference,
+        "proposedBy": proposal.proposed_by,
+        "isBooked": decide is bookings.approve,
+        "available": wallet.available,
+    }
+    what = f"{_WORDS[Kind(proposal.kind)]} {proposal.reference} of {money.display(proposal.amount)}"
+    return tell(arguments, shown, f"{word}: {what}. {_holds(wallet)}")
+
+
+def _amount(text: str) -> int:
+    digits = text.replace(",", "").replace("_", "")
+    if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits) <= 10**15:
+        raise Invalid(f"The amount must be a whole number of shillings, such as 250000, not {text!r}.")
+    return int(digits)

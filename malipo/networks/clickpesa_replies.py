@@ -1,0 +1,113 @@
+"""What ClickPesa's replies say: to a payment, to a query, in a webhook. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from malipo.networks import clickpesa_codes as codes
+from malipo.networks.authorised import turned_away
+from malipo.networks.contract import Answer, Order, Verdict
+from malipo.networks.meaning import answer_of
+from malipo.networks.wire import Reply, amount_of, receipt_of, text_of
+from malipo.networks.words import reason_in
+
+NETWORK = "ClickPesa"
+# What only the data of the other type has.
+_OF_THE_OTHER = {"PAYMENT": "beneficiary", "PAYOUT": "collectedAmount"}
+
+
+def of_payment(reply: Reply, order: Order) -> Answer:
+    if reply.status == 429:
+        return turned_away("HTTP 429")  # The same reference is never paid twice.
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    if reply.status < 300:
+        return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}")
+    # A message that is no text says nothing.
+    message = text_of(said["message"]) if isinstance(said.get("message"), str) else ""
+    error = codes.error_of(reply.status, message)
+    return answer_of(NETWORK, codes.ERRORS[order.type], error, message, shown=f"HTTP {reply.status}")
+
+
+def of_query(reply: Reply, order: Order) -> Answer:
+    said = _first(reply.body)
+    if said is None or reply.is_fault:
+        # An empty list is an answer, if not one that says anything.
+        is_fault = reply.is_fault or reply.body.strip() != b"[]"
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=is_fault)
+    message = text_of(said.get("message"))
+    if reply.status >= 300:
+        # 404 may mean the reference or a feature of the account: that is no word of the payment.
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
+    return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
+
+
+def of_event(event: str, data: Mapping[str, Any]) -> Answer:
+    """What happened, and not the status beside it; where the two contradict each other, nothing.
+
+    Whether the payment is a collection or a payout only its key tells, which the connector cannot look up. Data of the
+    other type than the event are not believed.
+    """
+    status = data.get("status")
+    answer = answer_of(NETWORK, codes.EVENTS, event, text_of(data.get("message")))
+    type_, _, _ = event.partition(" ")
+    is_contradicted = type_ == "PAYMENT" and status not in (None, "") and _verdict(status) is not answer.verdict
+    if is_contradicted or _OF_THE_OTHER.get(type_) in data:
+        return Answer(verdict=Verdict.UNKNOWN, code=event, detail=f"{text_of(status)} {answer.detail}".strip())
+    return _with_particulars(answer, data)
+
+
+def _about(order: Order, said: Mapping[str, Any]) -> Answer | None:
+    """What it says of this order, and of no other."""
+    if text_of(said.get("orderReference")) not in ("", order.key):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
+    status = text_of(said.get("status")).upper()
+    if status not in codes.STATUSES:
+        return None
+    return _with_particulars(answer_of(NETWORK, codes.STATUSES, status, text_of(said.get("message"))), said)
+
+
+def _verdict(status: object) -> Verdict | None:
+    meaning = codes.STATUSES.get(text_of(status).upper())
+    return meaning.verdict if meaning else None
+
+
+def _with_particulars(answer: Answer, said: Mapping[str, Any]) -> Answer:
+    if not answer.verdict.is_definite:
+        return answer
+    is_paid, amount = answer.verdict is Verdict.CONFIRMED, _amount(said)
+    return msgspec.structs.replace(
+        answer,
+        provider_reference=receipt_of(said.get("paymentReference"), said.get("id")) if is_paid else None,
+        failure_code=None if is_paid else reason_in(answer.detail),
+        amount=amount,
+        lacks_amount=is_paid and amount is None,
+        phone=_phone(said),
+    )
+
+
+def _amount(said: Mapping[str, Any]) -> int | None:
+    """What the customer paid or got. A payout's own `amount` has their fee in it."""
+    order = said.get("order")
+    collected = amount_of(said.get("collectedAmount"))
+    return amount_of(order.get("amount")) if collected is None and isinstance(order, dict) else collected
+
+
+def _phone(said: Mapping[str, Any]) -> str | None:
+    beneficiary = said.get("beneficiary")
+    account = beneficiary.get("accountNumber") if isinstance(beneficiary, dict) else None
+    number = text_of(said.get("paymentPhoneNumber") or account).removeprefix("+")
+    return f"+{number}" if number else None
+
+
+def _first(body: bytes) -> dict[str, Any] | None:
+    """A collection is answered with a list, a payout with an object or a list."""
+    try:
+        said = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(said, list):
+        said = said[0] if said else None
+    return said if isinstance(said, dict) else None

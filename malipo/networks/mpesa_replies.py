@@ -1,0 +1,95 @@
+"""What M-Pesa's replies say: to a payment, to a query, in a callback. Pure.
+
+Verdicts are read from the code, not from the HTTP status: 401 stands for "wrong PIN" here as well as for "no session".
+"""
+
+from typing import Any
+
+import msgspec
+
+from malipo.networks import mpesa_codes as codes
+from malipo.networks.authorised import misconfigured, turned_away
+from malipo.networks.contract import Answer, Order, Verdict
+from malipo.networks.meaning import answer_of
+from malipo.networks.wire import Reply, is_true, receipt_of, text_of
+
+NETWORK = "M-Pesa"
+# With these HTTP statuses the gateway turned us away before it took anything in. 408 and 409 may come after.
+AT_THE_DOOR = {400, 401, 403, 404, 405, 415, 422}
+
+
+def of_payment(reply: Reply, order: Order) -> Answer:
+    said = reply.json()
+    if said is None:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    code, detail = text_of(said.get("output_ResponseCode")), text_of(said.get("output_ResponseDesc"))
+    if not code and reply.status == 429:
+        return turned_away("HTTP 429")  # The same id is never paid twice.
+    if not code and (words := trouble(said)) and reply.status in AT_THE_DOOR:
+        return misconfigured(NETWORK, f"HTTP {reply.status}", words)
+    if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, order.key):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
+    if reply.status >= 500:
+        return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail, is_fault=True)
+    answer = answer_of(NETWORK, codes.REPLIES[order.type], code or f"HTTP {reply.status}", detail)
+    if answer.verdict is not Verdict.CONFIRMED:
+        return answer
+    receipt = receipt_of(said.get("output_TransactionID"))
+    verdict = Verdict.WAITING if receipt is None else Verdict.CONFIRMED
+    return msgspec.structs.replace(answer, verdict=verdict, provider_reference=receipt)
+
+
+def of_query(reply: Reply) -> Answer:
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
+    code, detail = text_of(said.get("output_ResponseCode")), text_of(said.get("output_ResponseDesc"))
+    word = text_of(said.get("output_ResponseTransactionStatus"))
+    if code != "INS-0" and word.lower() in codes.WORDS:
+        return Answer(verdict=Verdict.UNKNOWN, code=code, detail=f"{word}: {detail}")  # It contradicts itself.
+    if code != "INS-0":
+        return answer_of(NETWORK, codes.QUERIES, code or f"HTTP {reply.status}", detail)
+    # INS-0 only says that the question was answered.
+    answer = answer_of(NETWORK, codes.WORDS, word.lower(), detail, shown=word)
+    if answer.verdict is not Verdict.CONFIRMED:
+        return answer
+    if is_true(said.get("output_Reversed")):
+        return answer_of(NETWORK, codes.WORDS, "reversed", detail, shown="Reversed")
+    receipt = receipt_of(said.get("output_OriginalTransactionID"), said.get("output_TransactionID"))
+    return msgspec.structs.replace(answer, provider_reference=receipt)
+
+
+def of_result(said: dict[str, Any]) -> Answer | None:
+    """What a callback says. It carries no amount."""
+    code, detail = text_of(said.get("input_ResultCode")), text_of(said.get("input_ResultDesc"))
+    if not code:
+        return None
+    answer = answer_of(NETWORK, codes.CALLBACKS, code, detail)
+    if answer.verdict is not Verdict.CONFIRMED:
+        return answer
+    return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("input_TransactionID")))
+
+
+def of_no_session(reply: Reply) -> Answer:
+    """Why there is no session. Whatever it is, no payment was sent."""
+    said = reply.json() or {}
+    code, words = text_of(said.get("output_ResponseCode")), trouble(said)
+    detail = text_of(said.get("output_ResponseDesc")) or words
+    if reply.status in AT_THE_DOOR and (code in codes.SESSION or (words and not code)):
+        return misconfigured(NETWORK, code or f"HTTP {reply.status}", detail)
+    return turned_away(code or f"HTTP {reply.status}", detail)
+
+
+def trouble(said: dict[str, Any]) -> str:
+    """What the gateway complains of, in words. A number there is no complaint."""
+    error = said.get("output_error")
+    return text_of(error) if isinstance(error, str) else ""
+
+
+def session_trouble(reply: Reply) -> str:
+    """What the gateway says of our session, if that is why it turned us away."""
+    if not 400 <= reply.status < 500:
+        return ""
+    said = reply.json() or {}
+    words = trouble(said)
+    return words if "session" in words.lower() and not said.get("output_ResponseCode") else ""
