@@ -1,0 +1,310 @@
+"""Judges a whole life by what an observer saw and by the network's own book. Written from the rules, not from the code.
+
+Each rule yields sentences about what is wrong; none is good.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from malipo.ledger.entry import Account
+from malipo.networks.contract import Resubmit, Type, Verdict
+from malipo.payments.transaction import Status
+from tests.model.network import AMOUNT
+from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
+
+FOLLOW_UPS_SECONDS = (600.0, 3600.0, 21_600.0, 86_400.0, 259_200.0)
+SLACK_SECONDS = 150.0  # leases, slow answers
+NOT_FOUND = {Verdict.MISSING: (3, 300.0), Verdict.NOT_INDEXED: (6, 1800.0)}  # answers in a row, seconds since sending
+
+
+def judge(story: Story) -> list[str]:
+    return [f"{rule.__name__.removeprefix('_')}: {finding}" for rule in RULES for finding in rule(story)]
+
+
+def _is_success(word: Word) -> bool:
+    """Heard: it names our key and says paid, signed or not."""
+    return word.verdict is Verdict.CONFIRMED
+
+
+def _counts(story: Story, word: Word) -> bool:
+    """The network's own definite word: a reply, an answer, signed; where nobody can be asked, from a listed address."""
+    if word.verdict not in (Verdict.CONFIRMED, Verdict.REFUSED) or not word.is_right_amount:
+        return False
+    if word.is_proven:
+        return word.verdict is Verdict.CONFIRMED or not _is_of_repeat(story, word)
+    if story.script.nature.has_query or not word.is_listed:
+        return False
+    return word.verdict is Verdict.CONFIRMED or story.script.nature.type is Type.COLLECTION
+
+
+def _is_of_repeat(story: Story, word: Word) -> bool:
+    """The refusal of a second sending says nothing about the first, unless that provably did not leave."""
+    if word.way is not Way.REPLY:
+        return False
+    others = [each for each in _sent(story) if each.at <= word.at and each.nth != word.nth]
+    return any(not each.is_unsent for each in others)
+
+
+def _sent(story: Story) -> list[Sent]:
+    return [each for each in story.entries if isinstance(each, Sent)]
+
+
+def _ends(story: Story) -> Iterator[tuple[Told, Word | None]]:
+    """Final statuses, with the word that led there, if it was one."""
+    for place, entry in enumerate(story.entries):
+        if isinstance(entry, Told) and entry.status.is_final:
+            after = story.entries[place + 1] if place + 1 < len(story.entries) else None
+            yield entry, after if isinstance(after, Word) and entry.by not in ("operators", "merchant", "lapsed") else None
+
+
+def charged_but_failed(story: Story) -> Iterator[str]:
+    """A success was heard, the money moved, the merchant was told FAILED: corrected, or shown to somebody."""
+    if story.status not in (Status.FAILED, Status.CANCELLED) or not story.network.moved(story.over_at):
+        return
+    heard = any(_is_success(each) for each in story.words())
+    if heard and not story.believes_paid and not _is_known(story):
+        yield f"the money moved, a success was heard, and it stays {story.status}, shown to nobody"
+
+
+def _is_known(story: Story) -> bool:
+    """Operators see it, or have seen it and decided."""
+    decided = any(isinstance(each, Corrected) and each.by == "operators" for each in story.entries)
+    return story.is_shown or story.is_case_open or decided
+
+
+def paid_twice(story: Story) -> Iterator[str]:
+    if story.network.times_charged > 1:
+        yield f"the network moved money {story.network.times_charged} times"
+
+
+def sent_again(story: Story) -> Iterator[str]:
+    """Only what provably did not leave, or a payout that a network which refuses duplicates does not find."""
+    for entry in _sent(story):
+        earlier = [each for each in _sent(story) if each.nth < entry.nth]
+        heard = [each for each in story.words() if each.at <= entry.at]
+        if not earlier:
+            continue
+        if any(_is_success(each) for each in heard):
+            yield f"sending {entry.nth} left although a success had been heard"
+        if all(each.is_unsent and _was_answered(heard, each) for each in earlier):
+            continue
+        nature = story.script.nature
+        if nature.type is Type.COLLECTION:
+            yield f"a collection was sent again (sending {entry.nth})"
+        elif nature.resubmit is not Resubmit.DUPLICATES_REFUSED:
+            yield f"sending {entry.nth} left to a network that may pay twice"
+        elif (why := _too_early(story, heard)) is not None:
+            yield f"sending {entry.nth} left too early: {why}"
+
+
+def _was_answered(heard: Sequence[Word], sent: Sent) -> bool:
+    return any(each.way is Way.REPLY and each.nth == sent.nth and each.verdict is Verdict.UNSENT for each in heard)
+
+
+def _too_early(story: Story, heard: Sequence[Word]) -> str | None:
+    """Whether "not found" was not yet said often and long enough."""
+    answers = [each for each in heard if each.way is Way.QUERY]
+    verdict = answers[-1].verdict if answers else None
+    if verdict not in NOT_FOUND:
+        return "the network was not asked, or did not say that it has none"
+    needed, seconds = NOT_FOUND[verdict]
+    row = 0
+    for each in reversed(answers):
+        if each.verdict is not verdict:
+            break
+        row += 1
+    since = answers[-1].at - max(each.at for each in _sent(story) if each.at < answers[-1].at)
+    if row < needed or since < seconds - 1:
+        return f"{verdict} {row} times in a row, {since:.0f} s after sending"
+    return None
+
+
+def completed_wrongly(story: Story) -> Iterator[str]:
+    for told, word in _ends(story):
+        if told.status is not Status.COMPLETED:
+            continue
+        if word is None or not _counts(story, word):
+            yield "COMPLETED by a word that does not count"
+        if not story.network.ever_moved(told.at):
+            yield "COMPLETED although nothing has moved"
+        if story.network.amount != AMOUNT and word is not None and word.way is Way.QUERY:
+            yield "COMPLETED with another amount"
+
+
+def forgotten(story: Story) -> Iterator[str]:
+    if story.status.is_final:
+        return
+    if not story.is_queued or story.due_at is None:
+        yield f"it is {story.status}, and nobody will take it up again"
+    elif story.due_at > story.over_at + 3700 and not story.is_shown:
+        yield f"it is {story.status}, and nobody takes it up for {story.due_at - story.over_at:.0f} s"
+    proven = [each for each in story.words() if _is_success(each) and _counts(story, each)]
+    if proven:
+        yield f"it is {story.status} although its network has said that it was paid"
+    heard = [each for each in story.words() if _is_success(each)]
+    if heard and not story.is_shown and story.over_at - heard[-1].at > 3 * 3600:
+        yield "a success was heard, no query confirms it, and it is shown to nobody"
+    unheard = not any(each.verdict is Verdict.WAITING for each in story.words()) and story.network.quiet_at
+    if story.script.nature.type is Type.DISBURSEMENT and not story.script.nature.has_query and unheard:
+        if _sent(story) and not story.is_shown:
+            yield "a payout that nobody heard of, at a network that cannot be asked, is shown to nobody"
+
+
+def success_after_the_end(story: Story) -> Iterator[str]:
+    """Said to be paid after FAILED: if it counts, a contradiction at once; else it is asked about, or shown."""
+    for word in story.words():
+        if not (_is_success(word) and word.before in (Status.FAILED, Status.CANCELLED)):
+            continue
+        if _counts(story, word):
+            if word.believed_before is False and not word.is_contradiction:
+                yield f"paid, says {word.way} after {word.before}, and it is no contradiction"
+        elif word.believed_before is False and not _is_followed(story, word):
+            yield f"{word.way} says paid after {word.before}, and nobody is asked or shown it"
+
+
+def _is_followed(story: Story, word: Word) -> bool:
+    later = [each for each in story.words() if each.at >= word.at and each is not word]
+    answered = any(each.way is Way.QUERY and _counts(story, each) for each in later)
+    return answered or story.believes_paid or _is_known(story)
+
+
+def failed_after_success(story: Story) -> Iterator[str]:
+    """Once a success was heard, only the network's own definite word ends it as FAILED, or two operators."""
+    for told, word in _ends(story):
+        heard = [each for each in story.words() if each.at <= told.at and _is_success(each)]
+        if told.status is Status.FAILED and heard and told.by != "operators":
+            if word is None or not _counts(story, word):
+                yield f"a success was heard, and {told.by} ended it as FAILED"
+
+
+def failed_without_a_word(story: Story) -> Iterator[str]:
+    """FAILED takes a definite refusal. For a collection, "not found" for long enough is one."""
+    for told, word in _ends(story):
+        if told.status is not Status.FAILED or word is None or _counts(story, word):
+            continue
+        if story.script.nature.type is Type.DISBURSEMENT:
+            yield f"a payout FAILED on {word.verdict} ({word.way})"
+            continue
+        heard = [each for each in story.words() if each.at <= told.at]
+        why = _too_early(story, heard) if word.way is Way.QUERY and word.verdict in NOT_FOUND else f"on {word.way} {word.verdict}"
+        if why is not None:
+            yield f"a collection FAILED: {why}"
+
+
+def not_asked_after_failed(story: Story) -> Iterator[str]:
+    """After FAILED by not found, by expiry, by operators, and of every payout: for three days, where there is a query."""
+    ends = [each for each, _ in _ends(story)]
+    if not ends or ends[0].status is not Status.FAILED or not story.script.nature.has_query:
+        return
+    told = ends[0]
+    is_due = told.failure_code in ("not_received", "expired") or told.by == "operators"
+    if story.script.nature.type is Type.COLLECTION and not is_due:
+        return
+    after = [each for each in story.words() if each.at > told.at]
+    if any(each.is_contradiction for each in after):
+        return
+    is_payout = story.script.nature.type is Type.DISBURSEMENT
+    if not is_payout and any(_counts(story, each) and told.failure_code != "expired" for each in after):
+        return  # The network has said by now that it failed.
+    asked = [each.at - told.at for each in story.entries if isinstance(each, Asked) and each.at > told.at]
+    for seconds, nth in zip(FOLLOW_UPS_SECONDS, range(len(FOLLOW_UPS_SECONDS)), strict=True):
+        if len(asked) <= nth:
+            yield f"asked {len(asked)} times after FAILED ({told.failure_code}, {told.by})"
+            return
+        if nth == 0 and asked[0] > seconds + SLACK_SECONDS:
+            yield f"first asked {asked[0]:.0f} s after FAILED"
+    if asked[-1] < FOLLOW_UPS_SECONDS[-1] - SLACK_SECONDS:
+        yield f"last asked {asked[-1]:.0f} s after FAILED"
+
+
+def last_word(story: Story) -> Iterator[str]:
+    """What the books say is the network's last definite word, or somebody is shown that it is not."""
+    words = [each for each in story.words() if _counts(story, each)]
+    if not words or not story.status.is_final or not words:
+        return
+    says_paid = words[-1].verdict is Verdict.CONFIRMED
+    if says_paid != story.believes_paid and not _is_known(story):
+        yield f"the network's last word is {words[-1].verdict} ({words[-1].way}), the books say otherwise, and nobody is shown it"
+
+
+def other_amount(story: Story) -> Iterator[str]:
+    """A success with a wrong amount moves nothing, and is shown."""
+    wrong = [each for each in story.words() if _is_success(each) and not each.is_right_amount]
+    for word in wrong:
+        if word.is_contradiction:
+            yield "a wrong amount counted as a contradiction"
+        is_settled = word.believed_before is True or any(
+            _counts(story, each) and each.at >= word.at for each in story.words()
+        )
+        if not is_settled and word.before is not Status.COMPLETED and not word.is_shown and not story.is_shown:
+            yield f"{word.way} names a wrong amount, and it is shown to nobody"
+
+
+def money(story: Story) -> Iterator[str]:
+    nature, balances = story.script.nature, story.balances
+    is_collection = nature.type is Type.COLLECTION
+    if sum(balances.values()) != 0:
+        yield "the accounts do not sum to zero"
+    if any(balances[each] < 0 for each in (Account.WALLET, Account.IN_FLIGHT)):
+        yield "a wallet is below zero"
+    if not story.status.is_final:
+        return
+    paid = story.believes_paid
+    target = (AMOUNT - nature.fee if is_collection else -(AMOUNT + nature.fee)) if paid else 0
+    has = balances[Account.WALLET] - story.first_wallet
+    due = target + story.borne - has
+    if balances[Account.IN_FLIGHT] != 0:
+        yield "it has ended, and money is still in flight"
+    if balances[Account.FLOAT] != ((-AMOUNT if is_collection else AMOUNT) if paid else 0):
+        yield "the float is not what the network last said"
+    if balances[Account.LOSSES] != -story.borne:
+        yield f"losses are {balances[Account.LOSSES]}, and {story.borne} was borne"
+    if story.owed != max(-due, 0):
+        yield f"{story.owed} is owed, and the wallet has {-due} too much"
+    if story.due != due or story.is_case_open != (due != 0):
+        yield f"{story.due} is due, and the wallet lacks {due}"
+    if due == 0 and balances[Account.SUSPENSE] != 0:
+        yield f"the case is closed, and suspense holds {balances[Account.SUSPENSE]}"
+    if due == 0 and balances[Account.FEES] != (nature.fee if paid else 0):
+        yield f"the case is closed, and fees hold {balances[Account.FEES]}"
+
+
+def not_told(story: Story) -> Iterator[str]:
+    """The merchant is told whenever wallet or debt changes by a correction, and how much."""
+    for each in story.entries:
+        if not isinstance(each, Corrected):
+            continue
+        changes = {abs(each.wallet), abs(each.owed)} - {0}
+        if changes and each.told is None:
+            yield f"the wallet changed by {each.wallet} and its debt by {each.owed}, and nobody was told ({each.by})"
+        if not changes and each.told is not None:
+            yield "a correction was told, and nothing changed"
+        if each.told is not None and changes and each.told not in changes:
+            yield f"told {each.told}, and it was {sorted(changes)}"
+
+
+def not_credited(story: Story) -> Iterator[str]:
+    """A customer who has paid after FAILED is credited by itself; nothing is taken by itself."""
+    for each in story.entries:
+        if isinstance(each, Corrected) and each.by != "operators" and each.wallet < 0:
+            yield "money was taken from a wallet by itself"
+    late = story.script.nature.type is Type.COLLECTION and story.status is Status.FAILED and story.says_paid
+    if late and story.is_case_open:
+        yield "a collection that was paid after FAILED is not credited"
+
+
+RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
+    charged_but_failed,
+    paid_twice,
+    sent_again,
+    completed_wrongly,
+    forgotten,
+    success_after_the_end,
+    failed_after_success,
+    failed_without_a_word,
+    not_asked_after_failed,
+    last_word,
+    other_amount,
+    money,
+    not_told,
+    not_credited,
+)
