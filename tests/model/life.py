@@ -99,7 +99,8 @@ class Life:
         at = min((each for each in (ahead, due) if each is not None), default=None)
         if at is None or ahead is not None:
             return at
-        quiet = self._network.quiet_at + 8 * HOUR
+        late = max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0)
+        quiet = max(self._network.quiet_at, late) + 8 * HOUR
         if self.story.ended_at is not None:
             quiet = max(quiet, self.story.ended_at + 5 * DAY)
         return at if at <= quiet else None
@@ -299,7 +300,6 @@ class Life:
         wallet = self.story.balances[Account.WALLET]
         self.story.book(change.moves)
         after = self._correction = change.correction
-        self.story.borne += change.borne
         self.story.entries.append(
             Corrected(
                 at=self._now,

@@ -9,6 +9,7 @@ from malipo.ledger.entry import Account
 from malipo.networks.contract import Resubmit, Type, Verdict
 from malipo.payments.transaction import Status
 from tests.model.network import AMOUNT
+from tests.model.script import Kind
 from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
 
 FOLLOW_UPS_SECONDS = (600.0, 3600.0, 21_600.0, 86_400.0, 259_200.0)
@@ -112,7 +113,8 @@ def _too_early(story: Story, heard: Sequence[Word]) -> str | None:
         if each.verdict is not verdict:
             break
         row += 1
-    since = answers[-1].at - max(each.at for each in _sent(story) if each.at < answers[-1].at)
+    taken_up = [each.at for each in story.entries if isinstance(each, Sent) or (isinstance(each, Told) and each.by != "ask")]
+    since = answers[-1].at - max(each for each in taken_up if each < answers[-1].at)
     if row < needed or since < seconds - 1:
         return f"{verdict} {row} times in a row, {since:.0f} s after sending"
     return None
@@ -135,7 +137,7 @@ def forgotten(story: Story) -> Iterator[str]:
         return
     if not story.is_queued or story.due_at is None:
         yield f"it is {story.status}, and nobody will take it up again"
-    elif story.due_at > story.over_at + 3700 and not story.is_shown:
+    elif story.due_at > story.over_at + (3700 if story.script.nature.has_query else 86_400):
         yield f"it is {story.status}, and nobody takes it up for {story.due_at - story.over_at:.0f} s"
     proven = [each for each in story.words() if _is_success(each) and _counts(story, each)]
     if proven:
@@ -155,7 +157,8 @@ def success_after_the_end(story: Story) -> Iterator[str]:
         if not (_is_success(word) and word.before in (Status.FAILED, Status.CANCELLED)):
             continue
         if _counts(story, word):
-            if word.believed_before is False and not word.is_contradiction:
+            is_known = word.is_contradiction or (word.way is not Way.CALLBACK and word.is_shown)
+            if word.believed_before is False and not is_known:
                 yield f"paid, says {word.way} after {word.before}, and it is no contradiction"
         elif word.believed_before is False and not _is_followed(story, word):
             yield f"{word.way} says paid after {word.before}, and nobody is asked or shown it"
@@ -251,13 +254,13 @@ def money(story: Story) -> Iterator[str]:
     paid = story.believes_paid
     target = (AMOUNT - nature.fee if is_collection else -(AMOUNT + nature.fee)) if paid else 0
     has = balances[Account.WALLET] - story.first_wallet
-    due = target + story.borne - has
+    due = target - balances[Account.LOSSES] - has  # what the house bears, the wallet keeps
     if balances[Account.IN_FLIGHT] != 0:
         yield "it has ended, and money is still in flight"
     if balances[Account.FLOAT] != ((-AMOUNT if is_collection else AMOUNT) if paid else 0):
         yield "the float is not what the network last said"
-    if balances[Account.LOSSES] != -story.borne:
-        yield f"losses are {balances[Account.LOSSES]}, and {story.borne} was borne"
+    if balances[Account.LOSSES] != 0 and Kind.HOUSE_BEARS not in {each.kind for each in story.script.faults}:
+        yield f"the house bears {-balances[Account.LOSSES]}, and nobody decided that"
     if story.owed != max(-due, 0):
         yield f"{story.owed} is owed, and the wallet has {-due} too much"
     if story.due != due or story.is_case_open != (due != 0):
@@ -266,6 +269,17 @@ def money(story: Story) -> Iterator[str]:
         yield f"the case is closed, and suspense holds {balances[Account.SUSPENSE]}"
     if due == 0 and balances[Account.FEES] != (nature.fee if paid else 0):
         yield f"the case is closed, and fees hold {balances[Account.FEES]}"
+
+
+def debt_dropped(story: Story) -> Iterator[str]:
+    """A payout that was told FAILED, and was paid, is owed in full until it is decided, if the network's last word is so."""
+    if story.script.nature.type is not Type.DISBURSEMENT or story.status is not Status.FAILED:
+        return
+    words = [each for each in story.words() if _counts(story, each)]
+    is_decided = any(isinstance(each, Corrected) and each.by == "operators" for each in story.entries)
+    if words and words[-1].verdict is Verdict.CONFIRMED and story.network.moved(story.over_at) and not is_decided:
+        if story.owed != AMOUNT + story.script.nature.fee:
+            yield f"it was paid, its network says so last ({words[-1].way}), and {story.owed} is owed"
 
 
 def not_told(story: Story) -> Iterator[str]:
@@ -305,6 +319,7 @@ RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
     last_word,
     other_amount,
     money,
+    debt_dropped,
     not_told,
     not_credited,
 )

@@ -85,7 +85,6 @@ class Story:
         self.is_shown = False
         self.says_paid: bool | None = None  # by the last correction, if there is one
         self.owed = 0
-        self.borne = 0
         self.due = 0
         self.is_case_open = False
 
