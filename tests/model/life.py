@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from malipo.ledger.entry import Account, Move
-from malipo.networks.contract import Answer, Channel, FailureCode, Verdict
+from malipo.networks.contract import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction as corrections
 from malipo.payments import pursuit
 from malipo.payments.correction import Change as CorrectionChange
@@ -30,6 +30,7 @@ from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
 RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
 LEASE_SECONDS = 65.0
 LAPSE_SECONDS = 600.0
+MOST_SENDINGS = 20  # whoever sends more often is not waited for
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _WAYS = {Act.SEND: Way.REPLY, Act.ASK: Way.QUERY, Act.CALLBACK: Way.CALLBACK}
 _SLOW_SECONDS = 20.0
@@ -94,6 +95,8 @@ class Life:
 
     def _next_at(self) -> float | None:
         """When something happens next; None when nothing more is worth waiting for."""
+        if self._sendings > MOST_SENDINGS:
+            return None
         ahead = self._agenda[0][0] if self._agenda else None
         due = None if self._dispatch is None else self._due_at
         at = min((each for each in (ahead, due) if each is not None), default=None)
@@ -142,7 +145,8 @@ class Life:
             return
         if Kind.UNSENT in faults:
             answer = Answer(verdict=Verdict.UNSENT, code="connection refused", is_fault=True)
-            self._at(self._now + 1, lambda: self._hear(Act.SEND, answer, nth=nth))
+            seconds = min(faults[Kind.UNSENT].seconds, networks.TIMEOUT_SECONDS)
+            self._at(self._now + seconds, lambda: self._hear(Act.SEND, answer, nth=nth))
         elif Kind.REFUSED_AT_THE_DOOR in faults:
             self._at(self._now + 1, lambda: self._hear(Act.SEND, networks.refused_at_the_door(), nth=nth))
         elif Kind.REQUEST_LOST in faults:
@@ -163,6 +167,8 @@ class Life:
         answer, leaves_at = self._arrive()
         if Kind.WORKER_DIES_AFTER in faults:
             return
+        if Kind.REPLY_WRONG in faults:
+            answer = networks.refused_at_the_door()
         if Kind.REPLY_LOST in faults:
             self._lose_reply(nth)
             return
@@ -184,9 +190,7 @@ class Life:
 
     # what is heard
 
-    def _hear(
-        self, act: Act, answer: Answer, *, is_signed: bool = True, is_listed: bool = False, nth: int = 0
-    ) -> None:
+    def _hear(self, act: Act, answer: Answer, *, is_signed: bool = True, is_listed: bool = False, nth: int = 0) -> None:
         heard = Heard(
             route="model",
             act=act,
@@ -194,7 +198,7 @@ class Life:
             is_trusted=is_signed,
             is_listed=is_listed,
             cannot_ask=frozenset() if self._nature.has_query else frozenset(Type),
-            **({} if act is Act.CALLBACK else {"resubmit": self._nature.resubmit}),
+            resubmit=Resubmit.UNSAFE if act is Act.CALLBACK else self._nature.resubmit,
         )
         before, believed = self._transaction.status, self._believes_paid()
         decision = self._decide(self._transaction, self._refreshed(), heard, RULES, last=self._last())

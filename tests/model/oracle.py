@@ -13,6 +13,7 @@ from tests.model.script import Kind
 from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
 
 FOLLOW_UPS_SECONDS = (600.0, 3600.0, 21_600.0, 86_400.0, 259_200.0)
+MOST_SENDINGS = 12
 SLACK_SECONDS = 150.0  # leases, slow answers
 NOT_FOUND = {Verdict.MISSING: (3, 300.0), Verdict.NOT_INDEXED: (6, 1800.0)}  # answers in a row, seconds since sending
 
@@ -54,15 +55,18 @@ def _ends(story: Story) -> Iterator[tuple[Told, Word | None]]:
     for place, entry in enumerate(story.entries):
         if isinstance(entry, Told) and entry.status.is_final:
             after = story.entries[place + 1] if place + 1 < len(story.entries) else None
-            yield entry, after if isinstance(after, Word) and entry.by not in ("operators", "merchant", "lapsed") else None
+            yield (
+                entry,
+                after if isinstance(after, Word) and entry.by not in ("operators", "merchant", "lapsed") else None,
+            )
 
 
 def charged_but_failed(story: Story) -> Iterator[str]:
     """A success was heard, the money moved, the merchant was told FAILED: corrected, or shown to somebody."""
     if story.status not in (Status.FAILED, Status.CANCELLED) or not story.network.moved(story.over_at):
         return
-    heard = any(_is_success(each) for each in story.words())
-    if heard and not story.believes_paid and not _is_known(story):
+    heard = any(_is_success(each) and each.is_right_amount for each in story.words())
+    if heard and not story.believes_paid and not _is_known(story) and not _was_corrected(story):
         yield f"the money moved, a success was heard, and it stays {story.status}, shown to nobody"
 
 
@@ -72,6 +76,10 @@ def _is_known(story: Story) -> bool:
     return story.is_shown or story.is_case_open or decided
 
 
+def _was_corrected(story: Story) -> bool:
+    return any(isinstance(each, Corrected) and each.says_paid for each in story.entries)
+
+
 def paid_twice(story: Story) -> Iterator[str]:
     if story.network.times_charged > 1:
         yield f"the network moved money {story.network.times_charged} times"
@@ -79,12 +87,14 @@ def paid_twice(story: Story) -> Iterator[str]:
 
 def sent_again(story: Story) -> Iterator[str]:
     """Only what provably did not leave, or a payout that a network which refuses duplicates does not find."""
-    for entry in _sent(story):
+    if len(_sent(story)) > MOST_SENDINGS:
+        yield "it is sent again and again"
+    for entry in _sent(story)[:MOST_SENDINGS]:
         earlier = [each for each in _sent(story) if each.nth < entry.nth]
         heard = [each for each in story.words() if each.at <= entry.at]
         if not earlier:
             continue
-        if any(_is_success(each) for each in heard):
+        if any(_is_success(each) for each in heard) and story.script.nature.has_query:
             yield f"sending {entry.nth} left although a success had been heard"
         if all(each.is_unsent and _was_answered(heard, each) for each in earlier):
             continue
@@ -97,11 +107,19 @@ def sent_again(story: Story) -> Iterator[str]:
             yield f"sending {entry.nth} left too early: {why}"
 
 
+def sent_after_success(story: Story) -> Iterator[str]:
+    """The same where nobody can be asked."""
+    for entry in _sent(story):
+        heard = [each for each in story.words() if each.at <= entry.at and _is_success(each)]
+        if entry.nth > 0 and heard and not story.script.nature.has_query:
+            yield f"sending {entry.nth} left although a success had been heard"
+
+
 def _was_answered(heard: Sequence[Word], sent: Sent) -> bool:
     return any(each.way is Way.REPLY and each.nth == sent.nth and each.verdict is Verdict.UNSENT for each in heard)
 
 
-def _too_early(story: Story, heard: Sequence[Word]) -> str | None:
+def _too_early(story: Story, heard: Sequence[Word], *, silence_breaks: bool = False) -> str | None:
     """Whether "not found" was not yet said often and long enough."""
     answers = [each for each in heard if each.way is Way.QUERY]
     verdict = answers[-1].verdict if answers else None
@@ -110,14 +128,30 @@ def _too_early(story: Story, heard: Sequence[Word]) -> str | None:
     needed, seconds = NOT_FOUND[verdict]
     row = 0
     for each in reversed(answers):
-        if each.verdict is not verdict:
+        if each.verdict is verdict:
+            row += 1
+        elif silence_breaks or verdict is Verdict.NOT_INDEXED or each.verdict is not Verdict.UNKNOWN:
             break
-        row += 1
-    taken_up = [each.at for each in story.entries if isinstance(each, Sent) or (isinstance(each, Told) and each.by != "ask")]
+    taken_up = [
+        each.at for each in story.entries if isinstance(each, Sent) or (isinstance(each, Told) and each.by != "ask")
+    ]
     since = answers[-1].at - max(each for each in taken_up if each < answers[-1].at)
     if row < needed or since < seconds - 1:
         return f"{verdict} {row} times in a row, {since:.0f} s after sending"
     return None
+
+
+def not_in_a_row(story: Story) -> Iterator[str]:
+    """As often as it takes, in a row: an answer that was not heard breaks it."""
+    asked = [each for each, word in _ends(story) if word is not None and word.verdict is Verdict.MISSING]
+    again = [each for each in _sent(story) if each.nth > 0]
+    entries: list[Told | Sent] = [*asked, *again]
+    for entry in entries:
+        heard = [each for each in story.words() if each.at <= entry.at]
+        last = heard[-1] if heard else None
+        is_not_found = last is not None and last.way is Way.QUERY and last.verdict is Verdict.MISSING
+        if is_not_found and (why := _too_early(story, heard, silence_breaks=True)) is not None:
+            yield f"{type(entry).__name__.lower()}: {why}"
 
 
 def completed_wrongly(story: Story) -> Iterator[str]:
@@ -145,10 +179,10 @@ def forgotten(story: Story) -> Iterator[str]:
     heard = [each for each in story.words() if _is_success(each)]
     if heard and not story.is_shown and story.over_at - heard[-1].at > 3 * 3600:
         yield "a success was heard, no query confirms it, and it is shown to nobody"
-    unheard = not any(each.verdict is Verdict.WAITING for each in story.words()) and story.network.quiet_at
-    if story.script.nature.type is Type.DISBURSEMENT and not story.script.nature.has_query and unheard:
-        if _sent(story) and not story.is_shown:
-            yield "a payout that nobody heard of, at a network that cannot be asked, is shown to nobody"
+    is_unheard = _sent(story) and not any(each.verdict is Verdict.WAITING for each in story.words())
+    is_blind = story.script.nature.type is Type.DISBURSEMENT and not story.script.nature.has_query
+    if is_blind and is_unheard and not story.is_shown:
+        yield "a payout that nobody heard of, at a network that cannot be asked, is shown to nobody"
 
 
 def success_after_the_end(story: Story) -> Iterator[str]:
@@ -174,9 +208,16 @@ def failed_after_success(story: Story) -> Iterator[str]:
     """Once a success was heard, only the network's own definite word ends it as FAILED, or two operators."""
     for told, word in _ends(story):
         heard = [each for each in story.words() if each.at <= told.at and _is_success(each)]
-        if told.status is Status.FAILED and heard and told.by != "operators":
-            if word is None or not _counts(story, word):
-                yield f"a success was heard, and {told.by} ended it as FAILED"
+        if told.status is not Status.FAILED or not heard or told.by == "operators":
+            continue
+        if word is None or not _counts(story, word):
+            yield f"a success was heard, and {told.by} ended it as FAILED"
+        elif (
+            story.script.nature.has_query
+            and story.network.moved(told.at)
+            and any(each.is_right_amount for each in heard)
+        ):
+            yield f"the money had moved and a success was heard, and {told.by} ended it as FAILED"
 
 
 def failed_without_a_word(story: Story) -> Iterator[str]:
@@ -188,35 +229,52 @@ def failed_without_a_word(story: Story) -> Iterator[str]:
             yield f"a payout FAILED on {word.verdict} ({word.way})"
             continue
         heard = [each for each in story.words() if each.at <= told.at]
-        why = _too_early(story, heard) if word.way is Way.QUERY and word.verdict in NOT_FOUND else f"on {word.way} {word.verdict}"
+        why = (
+            _too_early(story, heard)
+            if word.way is Way.QUERY and word.verdict in NOT_FOUND
+            else f"on {word.way} {word.verdict}"
+        )
         if why is not None:
             yield f"a collection FAILED: {why}"
 
 
-def not_asked_after_failed(story: Story) -> Iterator[str]:
-    """After FAILED by not found, by expiry, by operators, and of every payout: for three days, where there is a query."""
+def _is_followed_up(story: Story) -> Told | None:
+    """FAILED by not found, by expiry, by operators, and any payout: asked about for three days, where there is a query."""
     ends = [each for each, _ in _ends(story)]
     if not ends or ends[0].status is not Status.FAILED or not story.script.nature.has_query:
-        return
-    told = ends[0]
-    is_due = told.failure_code in ("not_received", "expired") or told.by == "operators"
-    if story.script.nature.type is Type.COLLECTION and not is_due:
-        return
+        return None
+    told, is_payout = ends[0], story.script.nature.type is Type.DISBURSEMENT
+    if not (is_payout or told.failure_code in ("not_received", "expired") or told.by == "operators"):
+        return None
     after = [each for each in story.words() if each.at > told.at]
     if any(each.is_contradiction for each in after):
-        return
-    is_payout = story.script.nature.type is Type.DISBURSEMENT
+        return None
     if not is_payout and any(_counts(story, each) and told.failure_code != "expired" for each in after):
-        return  # The network has said by now that it failed.
+        return None  # The network has said by now that it failed.
+    return told
+
+
+def not_asked_after_failed(story: Story) -> Iterator[str]:
+    told = _is_followed_up(story)
+    if told is None:
+        return
     asked = [each.at - told.at for each in story.entries if isinstance(each, Asked) and each.at > told.at]
-    for seconds, nth in zip(FOLLOW_UPS_SECONDS, range(len(FOLLOW_UPS_SECONDS)), strict=True):
-        if len(asked) <= nth:
-            yield f"asked {len(asked)} times after FAILED ({told.failure_code}, {told.by})"
-            return
-        if nth == 0 and asked[0] > seconds + SLACK_SECONDS:
-            yield f"first asked {asked[0]:.0f} s after FAILED"
-    if asked[-1] < FOLLOW_UPS_SECONDS[-1] - SLACK_SECONDS:
-        yield f"last asked {asked[-1]:.0f} s after FAILED"
+    if not asked:
+        yield f"nobody asks after FAILED ({told.failure_code}, {told.by})"
+
+
+def asked_too_little(story: Story) -> Iterator[str]:
+    """At each time of the schedule, and for three days: other questions do not use it up."""
+    told = _is_followed_up(story)
+    asked = (
+        [each.at - told.at for each in story.entries if isinstance(each, Asked) and each.at > told.at] if told else []
+    )
+    if not asked:
+        return
+    if len(asked) < len(FOLLOW_UPS_SECONDS) or asked[-1] < FOLLOW_UPS_SECONDS[-1] - SLACK_SECONDS:
+        yield f"asked {len(asked)} times after FAILED, the last time after {asked[-1]:.0f} s"
+    elif asked[0] > FOLLOW_UPS_SECONDS[0] + SLACK_SECONDS:
+        yield f"first asked {asked[0]:.0f} s after FAILED"
 
 
 def last_word(story: Story) -> Iterator[str]:
@@ -238,8 +296,17 @@ def other_amount(story: Story) -> Iterator[str]:
         is_settled = word.believed_before is True or any(
             _counts(story, each) and each.at >= word.at for each in story.words()
         )
-        if not is_settled and word.before is not Status.COMPLETED and not word.is_shown and not story.is_shown:
+        is_shown = word.is_shown or (word.before is not Status.PROCESSING and story.is_shown)
+        if not is_settled and not is_shown:
             yield f"{word.way} names a wrong amount, and it is shown to nobody"
+
+
+def other_amount_forgotten(story: Story) -> Iterator[str]:
+    """Money of another amount moved, and that was heard: it stays shown, whatever is said of ours."""
+    heard = any(_is_success(each) and not each.is_right_amount for each in story.words())
+    is_lost = story.status is Status.FAILED and story.network.moved(story.over_at) and not story.believes_paid
+    if heard and is_lost and not _is_known(story) and not _was_corrected(story):
+        yield "another amount moved, and it stays FAILED, shown to nobody"
 
 
 def money(story: Story) -> Iterator[str]:
@@ -271,15 +338,11 @@ def money(story: Story) -> Iterator[str]:
         yield f"the case is closed, and fees hold {balances[Account.FEES]}"
 
 
-def debt_dropped(story: Story) -> Iterator[str]:
-    """A payout that was told FAILED, and was paid, is owed in full until it is decided, if the network's last word is so."""
-    if story.script.nature.type is not Type.DISBURSEMENT or story.status is not Status.FAILED:
-        return
-    words = [each for each in story.words() if _counts(story, each)]
-    is_decided = any(isinstance(each, Corrected) and each.by == "operators" for each in story.entries)
-    if words and words[-1].verdict is Verdict.CONFIRMED and story.network.moved(story.over_at) and not is_decided:
-        if story.owed != AMOUNT + story.script.nature.fee:
-            yield f"it was paid, its network says so last ({words[-1].way}), and {story.owed} is owed"
+def correction_undone(story: Story) -> Iterator[str]:
+    """What was paid after FAILED stays so until the money goes back: an old word that comes again does not undo it."""
+    has_moved = story.network.times_charged and story.network.moved(story.over_at)
+    if story.status is Status.FAILED and has_moved and _was_corrected(story) and not story.believes_paid:
+        yield f"it was paid and corrected, and an older word undid that; owed: {story.owed}, shown: {story.is_shown}"
 
 
 def not_told(story: Story) -> Iterator[str]:
@@ -310,16 +373,20 @@ RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
     charged_but_failed,
     paid_twice,
     sent_again,
+    sent_after_success,
+    not_in_a_row,
     completed_wrongly,
     forgotten,
     success_after_the_end,
     failed_after_success,
     failed_without_a_word,
     not_asked_after_failed,
+    asked_too_little,
     last_word,
     other_amount,
+    other_amount_forgotten,
     money,
-    debt_dropped,
+    correction_undone,
     not_told,
     not_credited,
 )
