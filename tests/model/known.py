@@ -1,11 +1,12 @@
 """Rules that are known to be broken, each with a seed that shows it. Whoever mends one takes it out."""
 
 KNOWN = {
-    "not_in_a_row": 715,
-    "asked_too_little": 941,
-    "correction_undone": 2324,
-    "other_amount_forgotten": 1000502,
-    "sent_after_success": 14089,
+    "asked_too_little": 5,
+    "not_in_a_row": 623,
+    "correction_undone": 1627,
+    "failed_by_an_older_answer": 6798,
+    "other_amount_forgotten": 0,
+    "sent_after_success": 0,
 }
 
 

@@ -65,7 +65,9 @@ def charged_but_failed(story: Story) -> Iterator[str]:
     """A success was heard, the money moved, the merchant was told FAILED: corrected, or shown to somebody."""
     if story.status not in (Status.FAILED, Status.CANCELLED) or not story.network.moved(story.over_at):
         return
-    heard = any(_is_success(each) and each.is_right_amount for each in story.words())
+    heard = any(
+        _is_success(each) and each.is_right_amount and story.network.ever_moved(each.at) for each in story.words()
+    )
     if heard and not story.believes_paid and not _is_known(story) and not _was_corrected(story):
         yield f"the money moved, a success was heard, and it stays {story.status}, shown to nobody"
 
@@ -212,12 +214,33 @@ def failed_after_success(story: Story) -> Iterator[str]:
             continue
         if word is None or not _counts(story, word):
             yield f"a success was heard, and {told.by} ended it as FAILED"
-        elif (
-            story.script.nature.has_query
-            and story.network.moved(told.at)
-            and any(each.is_right_amount for each in heard)
-        ):
-            yield f"the money had moved and a success was heard, and {told.by} ended it as FAILED"
+
+
+def failed_though_paid(story: Story) -> Iterator[str]:
+    """A success was heard, and it was true: an answer that is older, or a reply that is wrong, does not end it."""
+    if (at := _failed_though_paid(story)) is not None and _under_way(story, at) < 2:
+        yield "the money had moved and a success was heard, and it FAILED"
+
+
+def failed_by_an_older_answer(story: Story) -> Iterator[str]:
+    """The same, with two questions under way when the success was heard."""
+    if (at := _failed_though_paid(story)) is not None and _under_way(story, at) >= 2:
+        yield "the money had moved and a success was heard, and the answer to an earlier question ended it as FAILED"
+
+
+def _failed_though_paid(story: Story) -> float | None:
+    """When the success was heard."""
+    for told, word in _ends(story):
+        heard = [each for each in story.words() if each.at <= told.at and _is_success(each) and each.is_right_amount]
+        is_true = story.script.nature.has_query and story.network.moved(told.at)
+        if told.status is Status.FAILED and word is not None and heard and is_true:
+            return heard[-1].at
+    return None
+
+
+def _under_way(story: Story, at: float) -> int:
+    asked = sum(isinstance(each, Asked) and each.at < at for each in story.entries)
+    return asked - sum(each.way is Way.QUERY and each.at <= at for each in story.words())
 
 
 def failed_without_a_word(story: Story) -> Iterator[str]:
@@ -379,6 +402,8 @@ RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
     forgotten,
     success_after_the_end,
     failed_after_success,
+    failed_though_paid,
+    failed_by_an_older_answer,
     failed_without_a_word,
     not_asked_after_failed,
     asked_too_little,
