@@ -168,7 +168,7 @@ class Life:
         if Kind.WORKER_DIES_AFTER in faults:
             return
         if Kind.REPLY_WRONG in faults:
-            answer = networks.refused_at_the_door()
+            answer, leaves_at = networks.refused_at_the_door(), self._now + min(faults[Kind.REPLY_WRONG].seconds, 300.0)
         if Kind.REPLY_LOST in faults:
             self._lose_reply(nth)
             return
@@ -299,7 +299,7 @@ class Life:
         if self._correct.is_open(self._transaction, self._correction) and not self._of(Kind.CASE_LEFT_OPEN):
             self._at(self._now + DAY, self._resolve)
 
-    def _apply(self, before: Correction, change: CorrectionChange, *, by: str) -> None:
+    def _apply(self, before: Correction, change: CorrectionChange, *, by: str, available: int | None = None) -> None:
         change = self._correct.tell(change, _BEGINNING + timedelta(seconds=self._now))
         wallet = self.story.balances[Account.WALLET]
         self.story.book(change.moves)
@@ -312,6 +312,7 @@ class Life:
                 wallet=self.story.balances[Account.WALLET] - wallet,
                 owed=after.owed - before.owed,
                 told=None if change.reason is None else change.amount,
+                available=available,
             )
         )
 
@@ -326,7 +327,7 @@ class Life:
         is_told = before.is_paid == (self._transaction.status is Status.COMPLETED)
         is_paid = before.is_paid if is_told or not self._of(Kind.HOUSE_BEARS) else not before.is_paid
         change = self._correct.decide(self._transaction, before, is_paid=is_paid, available=available)
-        self._apply(before, change, by="operators")
+        self._apply(before, change, by="operators", available=available)
         if self._dispatch is not None:
             self._dispatch = replace(self._dispatch, attention=None, is_success_heard=False)
         if self._correct.is_open(self._transaction, change.correction):

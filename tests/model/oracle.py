@@ -231,7 +231,11 @@ def failed_by_an_older_answer(story: Story) -> Iterator[str]:
 def _failed_though_paid(story: Story) -> float | None:
     """When the success was heard."""
     for told, word in _ends(story):
-        heard = [each for each in story.words() if each.at <= told.at and _is_success(each) and each.is_right_amount]
+        heard = [
+            each
+            for each in story.words()
+            if each.at <= told.at and _is_success(each) and each.is_right_amount and story.network.moved(each.at)
+        ]
         is_true = story.script.nature.has_query and story.network.moved(told.at)
         if told.status is Status.FAILED and word is not None and heard and is_true:
             return heard[-1].at
@@ -384,12 +388,38 @@ def not_told(story: Story) -> Iterator[str]:
 
 def not_credited(story: Story) -> Iterator[str]:
     """A customer who has paid after FAILED is credited by itself; nothing is taken by itself."""
+    is_collection = story.script.nature.type is Type.COLLECTION
     for each in story.entries:
-        if isinstance(each, Corrected) and each.by != "operators" and each.wallet < 0:
+        if not isinstance(each, Corrected):
+            continue
+        if each.by != "operators" and each.wallet < 0:
             yield "money was taken from a wallet by itself"
-    late = story.script.nature.type is Type.COLLECTION and story.status is Status.FAILED and story.says_paid
-    if late and story.is_case_open:
+        if each.available is not None and -each.wallet > each.available:
+            yield f"{-each.wallet} was taken from a wallet that could give {each.available}"
+        if is_collection and story.status is Status.FAILED and each.by == "operators" and each.wallet > 0:
+            yield "a collection that was paid after FAILED was credited only by operators"
+    is_left = is_collection and story.status is Status.FAILED and story.says_paid and story.is_case_open
+    if is_left:
         yield "a collection that was paid after FAILED is not credited"
+
+
+def undone_by_a_reply(story: Story) -> Iterator[str]:
+    """Where the network can be asked, a late refusal in a reply does not undo what was said since."""
+    for word in story.words():
+        is_late_refusal = word.way is Way.REPLY and word.verdict is Verdict.REFUSED and word.before.is_final
+        if is_late_refusal and word.is_contradiction and story.script.nature.has_query:
+            yield f"a reply says refused after {word.before}, and nobody was asked"
+
+
+def acknowledged_and_not_found(story: Story) -> Iterator[str]:
+    """What the network has had is for operators if it no longer knows it: neither FAILED nor sent again."""
+    acknowledged = [each.at for each in story.words() if each.verdict is Verdict.WAITING and each.is_proven]
+    if not acknowledged:
+        return
+    if any(word is not None and word.verdict in NOT_FOUND and told.at > acknowledged[0] for told, word in _ends(story)):
+        yield "its network had it, and it FAILED because it is not found"
+    if any(each.at > acknowledged[0] for each in _sent(story)):
+        yield "its network had it, and it was sent again"
 
 
 RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
@@ -414,4 +444,6 @@ RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
     correction_undone,
     not_told,
     not_credited,
+    undone_by_a_reply,
+    acknowledged_and_not_found,
 )

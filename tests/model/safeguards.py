@@ -150,7 +150,7 @@ SAFEGUARDS = (
         "if dispatch.sends < _SENDS:",
     ),
     Safeguard(
-        "a network that forgets what it had is not sent it again",
+        "what its network had, and no longer knows, is for operators",
         pursuit,
         "    if dispatch.is_acknowledged:\n        return _ask_later",
         "    if False:\n        return _ask_later",
@@ -223,16 +223,10 @@ SAFEGUARDS = (
         "    if True:\n",
     ),
     Safeguard(
-        "the fee waits until the case closes",
-        correction,
-        "if due(transaction, correction) or correction.is_fee_paid",
-        "if correction.is_fee_paid",
-    ),
-    Safeguard(
         "a wallet gives no more than it has",
         correction,
         "credited = max(wanted - correction.credited, -available)",
-        "credited = wanted - correction.credited - (available < -wanted)",
+        "credited = wanted - correction.credited",
     ),
     Safeguard(
         "what the house bears is undone when the network recants",

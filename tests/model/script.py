@@ -109,6 +109,16 @@ class Script(msgspec.Struct, frozen=True):
 
 _ONLY_ONCE = frozenset({Kind.OTHER_AMOUNT, Kind.FORGETS, Kind.INDEXED_LATE, Kind.NEVER_DECIDES})
 _UNHEARD_OF = (Kind.REQUEST_LOST, Kind.WORKER_DIES_BEFORE, Kind.WORKER_DIES_AFTER, Kind.ARRIVES_LATE, Kind.UNSENT)
+# Faults that seldom meet by chance, each with the latest beginning and the longest time.
+_PLOTS: tuple[tuple[tuple[Kind, float, float], ...], ...] = (
+    ((Kind.PAID_AFTER_FAILED, 0, 25), (Kind.QUERY_SLOW, 30, HOUR)),
+    ((Kind.UNSENT, 0, 30), (Kind.FORGED_SUCCESS, 20, 0)),
+    ((Kind.REPLY_WRONG, 0, 300), (Kind.QUERY_IN_PROGRESS, 30, HOUR)),
+    ((Kind.PAID_AFTER_FAILED, 0, HOUR), (Kind.TAKEN_BACK, 0, 3 * DAY), (Kind.HOUSE_BEARS, 0, 0)),
+    ((Kind.TAKEN_BACK, 0, HOUR), (Kind.WALLET_SHORT, 0, 0)),
+    ((Kind.PAID_AFTER_FAILED, 0, HOUR), (Kind.CALLBACK_TWICE, 0, DAY)),
+    ((Kind.NEVER_DECIDES, 0, 0), (Kind.QUERY_LOSES_IT, HOUR, DAY)),
+)
 _LONG = frozenset({Kind.FORGETS})
 
 
@@ -119,6 +129,9 @@ def draw(seed: int) -> Script:
     faults: list[Fault] = []
     if rng.random() < 0.3:  # Much of what is to be guarded against begins with a request that nobody knows of.
         faults.append(Fault(rng.choice(_UNHEARD_OF), 0, 0.0, _spread(rng, 60.0, DAY)))
+    elif rng.random() < 0.3:
+        plot = [Fault(kind, 0, rng.uniform(0, at), rng.uniform(5, most)) for kind, at, most in rng.choice(_PLOTS)]
+        faults += [each for each in plot if _is_possible(nature, each)]
     for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 8))):
         fault = _fault(rng)
         if fault.kind in _ONLY_ONCE and any(each.kind is fault.kind for each in faults):

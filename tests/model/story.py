@@ -61,6 +61,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     wallet: int  # by how much more it then holds
     owed: int  # by how much more it then owes
     told: int | None  # the amount that the merchant is told, if anything is
+    available: int | None = None  # what the wallet could give
 
 
 Entry = Sent | Asked | Told | Word | Corrected
