@@ -1,12 +1,12 @@
 """Rules that are known to be broken, each with a seed that shows it. Whoever mends one takes it out."""
 
 KNOWN = {
-    "asked_too_little": 5,
+    "asked_too_little": 9,
     "not_in_a_row": 623,
-    "correction_undone": 1627,
-    "failed_by_an_older_answer": 6798,
+    "correction_undone": 61,
+    "failed_by_an_older_answer": 827,
     "other_amount_forgotten": 0,
-    "sent_after_success": 0,
+    "sent_after_success": 8953,
 }
 
 

@@ -218,33 +218,27 @@ def failed_after_success(story: Story) -> Iterator[str]:
 
 def failed_though_paid(story: Story) -> Iterator[str]:
     """A success was heard, and it was true: an answer that is older, or a reply that is wrong, does not end it."""
-    if (at := _failed_though_paid(story)) is not None and _under_way(story, at) < 2:
-        yield "the money had moved and a success was heard, and it FAILED"
+    if _words_until_failed(story) == 1:
+        yield "the money had moved and a success was heard, and the next word ended it as FAILED"
 
 
 def failed_by_an_older_answer(story: Story) -> Iterator[str]:
-    """The same, with two questions under way when the success was heard."""
-    if (at := _failed_though_paid(story)) is not None and _under_way(story, at) >= 2:
-        yield "the money had moved and a success was heard, and the answer to an earlier question ended it as FAILED"
+    """The same, if something else was heard in between."""
+    if _words_until_failed(story) > 1:
+        yield "the money had moved and a success was heard, and an answer that is older ended it as FAILED"
 
 
-def _failed_though_paid(story: Story) -> float | None:
-    """When the success was heard."""
+def _words_until_failed(story: Story) -> int:
+    """How many replies and answers came after a true success until it was ended as FAILED; 0 if it was not."""
     for told, word in _ends(story):
-        heard = [
-            each
-            for each in story.words()
-            if each.at <= told.at and _is_success(each) and each.is_right_amount and story.network.moved(each.at)
+        heard = [each for each in story.words() if each.at <= told.at]
+        true = [
+            each.at for each in heard if _is_success(each) and each.is_right_amount and story.network.moved(each.at)
         ]
-        is_true = story.script.nature.has_query and story.network.moved(told.at)
-        if told.status is Status.FAILED and word is not None and heard and is_true:
-            return heard[-1].at
-    return None
-
-
-def _under_way(story: Story, at: float) -> int:
-    asked = sum(isinstance(each, Asked) and each.at < at for each in story.entries)
-    return asked - sum(each.way is Way.QUERY and each.at <= at for each in story.words())
+        is_paid = story.script.nature.has_query and story.network.moved(told.at)
+        if told.status is Status.FAILED and word is not None and true and is_paid:
+            return sum(each.way is not Way.CALLBACK and each.at > true[-1] for each in heard)
+    return 0
 
 
 def failed_without_a_word(story: Story) -> Iterator[str]:
