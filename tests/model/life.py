@@ -312,6 +312,7 @@ class Life:
                 wallet=self.story.balances[Account.WALLET] - wallet,
                 owed=after.owed - before.owed,
                 told=None if change.reason is None else change.amount,
+                losses=self.story.balances[Account.LOSSES],
                 available=available,
             )
         )

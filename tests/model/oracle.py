@@ -300,8 +300,8 @@ def asked_too_little(story: Story) -> Iterator[str]:
 
 def last_word(story: Story) -> Iterator[str]:
     """What the books say is the network's last definite word, or somebody is shown that it is not."""
-    words = [each for each in story.words() if _counts(story, each)]
-    if not words or not story.status.is_final or not words:
+    words = [each for each in story.words() if _counts(story, each) and not _is_late_refusal(story, each)]
+    if not words or not story.status.is_final:
         return
     says_paid = words[-1].verdict is Verdict.CONFIRMED
     if says_paid != story.believes_paid and not _is_known(story):
@@ -367,11 +367,13 @@ def correction_undone(story: Story) -> Iterator[str]:
 
 
 def not_told(story: Story) -> Iterator[str]:
-    """The merchant is told whenever wallet or debt changes by a correction, and how much."""
+    """The merchant is told whenever wallet or debt changes by a correction, and how much. Nobody bears what is not due."""
     for each in story.entries:
         if not isinstance(each, Corrected):
             continue
         changes = {abs(each.wallet), abs(each.owed)} - {0}
+        if each.says_paid == (story.status is Status.COMPLETED) and each.losses != 0:
+            yield f"it is as the merchant was told, and the house bears {-each.losses}"
         if changes and each.told is None:
             yield f"the wallet changed by {each.wallet} and its debt by {each.owed}, and nobody was told ({each.by})"
         if not changes and each.told is not None:
@@ -397,11 +399,16 @@ def not_credited(story: Story) -> Iterator[str]:
         yield "a collection that was paid after FAILED is not credited"
 
 
+def _is_late_refusal(story: Story, word: Word) -> bool:
+    """A reply that came after the end: others have been heard since it was written."""
+    is_refusal = word.way is Way.REPLY and word.verdict is Verdict.REFUSED and word.before.is_final
+    return is_refusal and story.script.nature.has_query
+
+
 def undone_by_a_reply(story: Story) -> Iterator[str]:
     """Where the network can be asked, a late refusal in a reply does not undo what was said since."""
     for word in story.words():
-        is_late_refusal = word.way is Way.REPLY and word.verdict is Verdict.REFUSED and word.before.is_final
-        if is_late_refusal and word.is_contradiction and story.script.nature.has_query:
+        if word.is_contradiction and _is_late_refusal(story, word):
             yield f"a reply says refused after {word.before}, and nobody was asked"
 
 
