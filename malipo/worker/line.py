@@ -137,10 +137,11 @@ class Line:
         self._mark("recorded")
 
     async def _ask(self, transaction: Transaction) -> None:
+        asked_at = asyncio.get_running_loop().time()
         self._mark("asking")
         answer = await self._call(Act.ASK, self._connector.ask, transaction)
         self._mark("told")
-        await self._report(transaction, Act.ASK, answer)
+        await self._report(transaction, Act.ASK, answer, asked_at=asked_at)
         self._mark("noted")
 
     async def _call(self, act: Act, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction) -> Answer:
@@ -159,7 +160,9 @@ class Line:
         self._service.metrics.count_call(self._connector.name, act, answer.verdict, seconds)
         return answer
 
-    async def _report(self, transaction: Transaction, act: Act, answer: Answer) -> None:
+    async def _report(
+        self, transaction: Transaction, act: Act, answer: Answer, *, asked_at: float | None = None
+    ) -> None:
         """Write down what was heard, however long the database is away: an answer is not heard twice."""
         if answer.alert is not None:
             log.error("network.alert", route=self._connector.name, transaction=transaction.id, alert=answer.alert)
@@ -174,6 +177,7 @@ class Line:
                 cannot_ask=cannot_ask(self._connector),
                 resubmit=self._connector.resubmit(transaction.type),
             ),
+            asked_at=asked_at,
         )
         self._mark("recording")
         while True:

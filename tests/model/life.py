@@ -59,6 +59,7 @@ class Life:
         self._due_at: float = max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0)
         self._queued_at = 0.0
         self._sent_at: float | None = None
+        self._success_at: float | None = None
         self._sendings = 0
         self._correction: Correction | None = None
         self._cases = 0
@@ -183,14 +184,24 @@ class Life:
         self.story.entries.append(Asked(self._now, self._transaction.status))
         answer = self._network.ask(self._now)
         slow = any(each.at <= self._now < each.at + each.seconds for each in self._of(Kind.QUERY_SLOW))
-        self._at(self._now + (_SLOW_SECONDS if slow else 0.3), lambda: self._hear(Act.ASK, answer))
+        asked_at = self._now
+        self._at(asked_at + (_SLOW_SECONDS if slow else 0.3), lambda: self._hear(Act.ASK, answer, asked_at=asked_at))
 
     def _callback(self, said: Said) -> Callable[[], None]:
         return lambda: self._hear(Act.CALLBACK, said.answer, is_signed=said.is_signed, is_listed=said.is_listed)
 
     # what is heard
 
-    def _hear(self, act: Act, answer: Answer, *, is_signed: bool = True, is_listed: bool = False, nth: int = 0) -> None:
+    def _hear(
+        self,
+        act: Act,
+        answer: Answer,
+        *,
+        is_signed: bool = True,
+        is_listed: bool = False,
+        nth: int = 0,
+        asked_at: float | None = None,
+    ) -> None:
         heard = Heard(
             route="model",
             act=act,
@@ -199,6 +210,7 @@ class Life:
             is_listed=is_listed,
             cannot_ask=frozenset() if self._nature.has_query else frozenset(Type),
             resubmit=Resubmit.UNSAFE if act is Act.CALLBACK else self._nature.resubmit,
+            age_seconds=0 if asked_at is None else self._now - asked_at,
         )
         before, believed = self._transaction.status, self._believes_paid()
         decision = self._decide(self._transaction, self._refreshed(), heard, RULES, last=self._last())
@@ -230,7 +242,9 @@ class Life:
         if self._dispatch is None:
             return None
         sent = None if self._sent_at is None else self._now - self._sent_at
-        return replace(self._dispatch, sent_seconds=sent, queued_seconds=self._now - self._queued_at)
+        success = None if self._success_at is None else self._now - self._success_at
+        queued = self._now - self._queued_at
+        return replace(self._dispatch, sent_seconds=sent, queued_seconds=queued, success_seconds=success)
 
     def _keep(self, decision: Decision, *, was_queued: bool) -> None:
         """As the two statements of the store do it: a row is updated, or another takes its place after the end."""
@@ -240,6 +254,8 @@ class Life:
         elif was_queued:
             assert self._dispatch is not None
             self._dispatch = replace(said, is_follow_up=self._dispatch.is_follow_up)
+            if not said.is_success_heard or said.success_seconds == 0:
+                self._success_at = self._now if said.is_success_heard else None
             if self._sent_at is None and said.sends > 0:
                 self._sent_at = self._now
             if decision.wait_seconds is not None:
@@ -258,6 +274,7 @@ class Life:
             attention=said.attention,
         )
         self._due_at, self._queued_at, self._sent_at = self._now + seconds, self._now, None
+        self._success_at = None if said.success_seconds is None else self._now - said.success_seconds
 
     def _reach(self, cause: Cause, failure: FailureCode | None, *, by: str) -> None:
         change = Change(
@@ -331,6 +348,7 @@ class Life:
         self._apply(before, change, by="operators", available=available)
         if self._dispatch is not None:
             self._dispatch = replace(self._dispatch, attention=None, is_success_heard=False)
+            self._success_at = None
         if self._correct.is_open(self._transaction, change.correction):
             self._at(self._now + DAY, self._resolve)
 

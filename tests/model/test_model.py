@@ -8,9 +8,9 @@ import pytest
 from malipo.networks.contract import Type
 from malipo.payments.transaction import Status
 from tests.model.__main__ import report
-from tests.model.known import KNOWN, unknown
 from tests.model.life import live
 from tests.model.oracle import judge
+from tests.model.regressions import REGRESSIONS
 from tests.model.safeguards import SAFEGUARDS, Safeguard, failing
 from tests.model.script import Fault, Kind, Nature, Script, draw
 from tests.model.shrink import shrink
@@ -21,14 +21,13 @@ LIVES, PARTS = 12_000, 4
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_life_breaks_a_rule(part: int) -> None:
     for seed in range(part * LIVES // PARTS, (part + 1) * LIVES // PARTS):
-        if unknown(judge(live(draw(seed)))):
+        if judge(live(draw(seed))):
             pytest.fail(report(seed))
 
 
-@pytest.mark.parametrize(("rule", "script"), KNOWN.items(), ids=KNOWN)
-def test_what_is_known_to_be_broken_still_is(rule: str, script: Script) -> None:
-    """Else the list would hide what comes next."""
-    assert any(each.startswith(f"{rule}:") for each in judge(live(script)))
+@pytest.mark.parametrize("script", REGRESSIONS.values(), ids=REGRESSIONS)
+def test_what_was_mended_stays_mended(script: Script) -> None:
+    assert judge(live(script)) == []
 
 
 @pytest.mark.parametrize("safeguard", SAFEGUARDS, ids=lambda each: each.name)

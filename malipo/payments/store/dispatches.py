@@ -24,8 +24,9 @@ _encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
     d.route, d.next_act, d.sends, d.asks, d.not_founds, d.not_indexed, d.is_acknowledged, d.is_hinted,
-    d.is_success_heard, d.is_follow_up, d.hint, d.attention,
-    date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds
+    d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.hint, d.attention,
+    date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
+    date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
 """
 
 _SUBJECTS = f"""
@@ -60,6 +61,7 @@ def dispatch_of(row: Row) -> Dispatch | None:
         attention=None if row["attention"] is None else Attention(row["attention"]),
         sent_seconds=row["sent_seconds"],
         queued_seconds=row["queued_seconds"],
+        success_seconds=row["success_seconds"],
     )
 
 
@@ -117,7 +119,7 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
         f"""
         {_SUBJECTS}
         WHERE d.route = $1 AND d.type = 'COLLECTION' AND d.next_act = 'send' AND d.sends = 0
-          AND NOT d.is_success_heard AND d.queued_at <= now() - $2 * interval '1 second'
+          AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         route,
@@ -230,13 +232,17 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         UPDATE dispatches d
         SET route = said.route, next_act = said.next_act, sends = said.sends, asks = said.asks,
             not_founds = said.not_founds, not_indexed = said.not_indexed, is_acknowledged = said.is_acknowledged,
-            is_hinted = said.is_hinted, is_success_heard = said.is_success_heard, hint = said.hint,
+            is_hinted = said.is_hinted, hint = said.hint,
+            success_heard_at = CASE WHEN NOT said.is_success_heard THEN NULL
+                                    WHEN said.success_seconds = 0 THEN clock_timestamp()
+                                    ELSE d.success_heard_at END,
             attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.sends > 0 THEN now() END),
             due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
                  route text, next_act text, sends smallint, asks int, not_founds int, not_indexed int,
-                 is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, hint text, attention text)
+                 is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, success_seconds float8,
+                 hint text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
         _encode([_Decided(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
@@ -250,13 +256,14 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
     await tx.execute(
         """
         INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, route, next_act, asks, is_hinted,
-                                is_success_heard, is_follow_up, attention)
+                                success_heard_at, is_follow_up, attention)
         SELECT merchant_id, transaction_id, channel, type, now() + seconds * interval '1 second', said.route, 'ask',
-               said.asks, said.is_hinted, said.is_success_heard, true, said.attention
+               said.asks, said.is_hinted, clock_timestamp() - said.success_seconds * interval '1 second', true,
+               said.attention
         FROM json_to_recordset($1) AS new (
                  merchant_id text, transaction_id text, channel text, type text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
-                 route text, asks int, is_hinted boolean, is_success_heard boolean, attention text)
+                 route text, asks int, is_hinted boolean, success_seconds float8, attention text)
         ON CONFLICT DO NOTHING
         """,
         _encode(
@@ -279,7 +286,7 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
     """Operators have decided what was in doubt about a payment that has ended."""
     await tx.execute(
         """
-        UPDATE dispatches SET attention = NULL, is_success_heard = false
+        UPDATE dispatches SET attention = NULL, success_heard_at = NULL
         WHERE merchant_id = $1 AND transaction_id = $2 AND is_follow_up
         """,
         *key,
