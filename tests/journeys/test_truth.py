@@ -15,7 +15,7 @@ from tests.journeys import witness
 from tests.journeys.town import Town, a_worker, founded, until
 
 pytestmark = pytest.mark.timeout(120)
-HASTE = {"poll_seconds": "0,0,1", "not_found_seconds": 0, "follow_up_seconds": "3,3"}
+HASTE = {"poll_seconds": "0,0,1", "not_found_seconds": 0, "follow_up_seconds": "3,6,9"}
 
 
 @pytest.fixture
