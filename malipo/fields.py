@@ -1,7 +1,7 @@
 """Reads what a caller sent, and remembers everything that is wrong with it, so that all of it is told at once."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
@@ -13,6 +13,7 @@ from malipo.merchants.keys import AddressRange, address_range_of
 from malipo.merchants.people import email_of
 
 Choice = TypeVar("Choice", bound=StrEnum)
+Word = TypeVar("Word", bound=str)
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -144,7 +145,7 @@ class Fields:
             self.wrong(name, "field_required", f"{name} must not be empty.")
         return value
 
-    def choices(self, name: str, choices: type[Choice]) -> list[Choice]:
+    def choices(self, name: str, choices: Iterable[Word]) -> list[Word]:
         """A list of at least one, each once, in the order that was sent."""
         value = self.required(name)
         if value is None:
@@ -153,7 +154,7 @@ class Fields:
         if not isinstance(value, list) or not value or any(each not in members for each in value):
             self.wrong(name, f"{name}_invalid", f"{name} must be a list of at least one of {', '.join(members)}.")
             return []
-        return [choices(each) for each in dict.fromkeys(value)]
+        return [members[members.index(each)] for each in dict.fromkeys(value)]
 
     def networks(self, name: str) -> list[AddressRange]:
         """A list of IP addresses and networks."""

@@ -10,18 +10,25 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.api import contract
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
+from malipo.ledger.statement import Kind
 from malipo.merchants.people import RIGHTS, Role
+from malipo.networks.contract import FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
-from malipo.payments.effects import EVENTS
+from malipo.payments import correction
+from malipo.payments.pursuit import Act
+from malipo.payments.shown import in_event
+from malipo.payments.transaction import Reason, Status, Told, Type
 from malipo.settings import Settings, read, variable
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP
 from malipo.webhooks.schedule import GIVE_UP_AFTER
 from malipo.webhooks.signature import headers_of, new_secret
+from tests.payments.test_transaction import a_transaction
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -68,8 +75,64 @@ def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
 
 
 def test_every_event_is_documented_and_no_other() -> None:
-    assert set(_events("api.md")) == set(EVENTS.values())
+    assert _events("api.md") == [*Event]
     assert _events("webhooks.md") == [*Event, TEST_EVENT]
+
+
+def test_every_reason_of_a_failure_is_documented_and_no_other() -> None:
+    # The first is the head of the other table.
+    assert [row[0] for row in table("errors.md", 3) if re.fullmatch("[a-z_]+", row[0])][1:] == list(FailureCode)
+
+
+def test_every_kind_of_statement_line_is_documented_and_no_other() -> None:
+    assert [row[0] for row in table("api.md", 2) if re.fullmatch("[A-Z_]+", row[0])] == list(Kind)
+
+
+def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> None:
+    told = Told(Status.COMPLETED, 51_000, clock.now(), Reason.DEBT_RECORDED)
+    shown = in_event(replace(a_transaction(Type.DISBURSEMENT, Status.FAILED), correction=told))["correction"]
+    fields_, *_ = (DOCS / "corrections.md").read_text().split("| reason |")
+    assert re.findall(r"^\| `(\w+)` \| (?!\+|−)", fields_.split("## The object")[1], re.MULTILINE) == list(shown)
+    assert [
+        row[0] for row in table("corrections.md", 4) if re.fullmatch("[a-z_]+", row[0]) and row[0] != "reason"
+    ] == list(Reason)
+
+
+def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
+    """What each step leaves in the accounts, as the code books it, from the first row of the example on."""
+    payout = replace(a_transaction(Type.DISBURSEMENT, Status.FAILED, fee=1000), amount=50_000)
+    heard = correction.hear(payout, correction.begin(payout), is_paid=True, act=Act.ASK)
+    taken = correction.decide(payout, heard.correction, is_paid=True, available=20_000)
+    waived = correction.decide(payout, taken.correction, is_paid=True, available=0, is_waived=True)
+    names = ("wallet", "float", "suspense", "fees", "losses", "bank")
+    first, *rows = [row for row in table("ledger.md", 9) if row[0] != "step"]
+    balances = dict(zip(names, map(_number, first[1:7]), strict=True))
+    for change, row in zip((heard, taken, waived), rows, strict=True):
+        _book(balances, change)
+        assert row[0].startswith(f"{change.step} {change.correction.ordinal}:")
+        assert [_number(cell) for cell in row[1:8]] == [*balances.values(), change.correction.owed]
+        assert (sum(balances.values()), row[8]) == (0, "0")
+
+
+def test_the_worked_example_of_a_collection_that_was_paid_after_all_is_what_is_booked() -> None:
+    collection = replace(a_transaction(Type.COLLECTION, Status.FAILED, fee=100), amount=10_000)
+    heard = correction.hear(collection, correction.begin(collection), is_paid=True, act=Act.ASK)
+    credited = correction.decide(collection, heard.correction, is_paid=True, available=0)
+    balances = dict.fromkeys(("wallet", "float", "suspense", "fees"), 0)
+    rows = [row for row in table("ledger.md", 6) if re.match("(contradiction|resolution) [0-9]", row[0])]
+    for change, row in zip((heard, credited), rows, strict=True):
+        _book(balances, change)
+        assert [_number(cell) for cell in row[1:5]] == [*balances.values()]
+
+
+def _number(cell: str) -> int:
+    return int(cell.replace(",", "").replace("−", "-"))
+
+
+def _book(balances: dict[str, int], change: correction.Change) -> None:
+    for move in change.moves:
+        balances[move.source] -= move.amount
+        balances[move.target] += move.amount
 
 
 def _events(page: str) -> list[str]:

@@ -10,10 +10,9 @@ from malipo.api.caller import actor_of
 from malipo.api.shapes import object_of, success
 from malipo.fields import Fields
 from malipo.merchants.store.sessions import Session
-from malipo.outbox.event import Event
 from malipo.service import Service
 from malipo.webhooks import register
-from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.endpoint import Endpoint, events_in
 from malipo.webhooks.register import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
 
@@ -30,7 +29,7 @@ async def retrieve(service: Service, session: Session, request: Request) -> Resp
 async def create(service: Service, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
     url = await _url(service, fields) if fields.required("url") is not None else ""
-    events = fields.choices("events", Event)
+    events = events_in(fields)
     fields.check()
     actor, now = actor_of(service, session, request), service.clock()
     endpoint, secret = await service.write(
@@ -45,7 +44,7 @@ async def create(service: Service, session: Session, request: Request) -> Respon
 async def change(service: Service, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
     url = await _url(service, fields) if fields.raw("url") is not None else None
-    events = fields.choices("events", Event) if fields.raw("events") is not None else None
+    events = events_in(fields) if fields.raw("events") is not None else None
     is_active = fields.boolean("isActive")
     fields.check()
     actor, now = actor_of(service, session, request), service.clock()

@@ -1,53 +1,58 @@
 """malipo payments …: payments that need an operator."""
 
 import argparse
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
-from malipo.cli.work import add_act, cell, tell, tell_table, with_database, write
+from malipo.cli import cases as told
+from malipo.cli.work import Done, add_act, cell, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
-from malipo.payments import resolve, why
+from malipo.payments import resolve
 from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
-from malipo.payments.store import cases, hearings
+from malipo.payments.store import cases, hearings, unknown_callbacks
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.hearings import Hearing
+from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 from malipo.trail.store import Actor
 
-_WHY = {
-    "not_found": "the network does not know it, and it must not be sent again",
-    "forgotten": "the network had it, and now does not know it",
-    "differs": "the network speaks of another amount or phone",
-    "unsent": "the network spoke of it before it was sent",
-    "unheard": "its answer was not heard, and the network cannot be asked",
-    "now_unpaid": "contradicted: the network now says that it was not paid",
-    "now_paid": "contradicted: the network now says that it was paid",
-    "doubted": "proposed as {proposed}: another operator must approve or reject it",
-    "late": "takes too long",
-}
+_MOST_CALLBACKS = 200
 
 
 def add_commands(commands: Any) -> None:
     payments = commands.add_parser("payments", help="payments that need an operator")
     acts = payments.add_subparsers(title="acts", metavar="ACT", required=True)
     add_act(acts, "unsettled", _unsettled, "payments whose end is not known, or that a network has contradicted")
-    show = add_act(acts, "show", _show, "everything that was heard of one of them")
-    show.add_argument("payment", help="its id or reference")
-    propose = add_act(
-        acts, "resolve", _resolve, "say what became of one; of a payout, another operator must approve it"
-    )
-    propose.add_argument("payment", help="its id or reference")
+    _of_payment(acts, "show", _show, "everything that was heard of one of them, and how far it was put right")
+    propose = _of_payment(acts, "resolve", _resolve, "say what became of one; mostly another operator must approve it")
     truth = propose.add_mutually_exclusive_group(required=True)
     truth.add_argument("--completed", dest="truth", action="store_const", const=Truth.COMPLETED, help="the money moved")
     truth.add_argument("--failed", dest="truth", action="store_const", const=Truth.FAILED, help="it did not")
     propose.add_argument("--evidence", required=True, help="how you know: what the network's statement or staff say")
     propose.add_argument("--provider-reference", help="the network's receipt")
-    approve = add_act(acts, "approve", _approve, "approve what another operator has proposed")
-    approve.add_argument("payment", help="its id or reference")
-    reject = add_act(acts, "reject", _reject, "reject a proposal, or take your own back")
-    reject.add_argument("payment", help="its id or reference")
+    propose.add_argument(
+        "--despite-waiting",
+        action="store_true",
+        help="with --failed, of a payout: you know that the network has it and has not decided",
+    )
+    propose.add_argument(
+        "--waive",
+        action="store_true",
+        help="of a contradicted payment: what its wallet still owes is not taken, and the house bears it",
+    )
+    _of_payment(acts, "approve", _approve, "approve what another operator has proposed")
+    _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
+    _of_payment(acts, "cancel", _cancel, "take back a payout of a closed merchant that was not sent")
+    add_act(acts, "unknown-callbacks", _unknown_callbacks, "callbacks about payments that we do not have")
+
+
+def _of_payment(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
+    act = add_act(acts, name, command, help_)
+    act.add_argument("payment", help="its id or reference")
+    return act
 
 
 def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -61,29 +66,12 @@ def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
         arguments,
         with_database(settings, act),
         empty="Every payment is settled, or its network has it in hand.",
-        right=("amount",),
+        right=("amount", "owed"),
     )
 
 
 def _row(case: Case, settings: Settings) -> dict[str, Any]:
-    transaction = case.transaction
-    return {
-        "payment": transaction.id,
-        "reference": transaction.reference,
-        "type": transaction.type,
-        "channel": transaction.channel,
-        "status": transaction.status,
-        "amount": transaction.amount,
-        "since": transaction.processing_at or transaction.created_at,
-        "why": _why(case, settings),
-        "proposed": case.proposed,
-    }
-
-
-def _why(case: Case, settings: Settings) -> str | None:
-    """Why an operator should look; nothing, if there is no reason to."""
-    word = why.reason(case, unsettled_seconds=settings.unsettled_seconds, now=clock.now())
-    return _WHY[word].format(proposed=case.proposed) if word in _WHY else None
+    return told.row_of(case, unsettled_seconds=settings.unsettled_seconds, now=clock.now())
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -96,105 +84,79 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             return case, proposal, await hearings.find(tx, case.transaction.merchant_id, case.transaction.id)
 
     case, proposal, heard = with_database(settings, act)
-    rows = [
-        {
-            "at": each.at,
-            "network": each.route,
-            "by": each.act,
-            "verdict": each.verdict,
-            "code": each.code,
-            "words": each.detail,
-        }
-        for each in heard
-    ]
+    row, rows = _row(case, settings), [told.heard_of(each) for each in heard]
     if arguments.json:
-        return tell(
-            arguments, {**_row(case, settings), **_parties(case), "proposal": _proposed(proposal), "heard": rows}, ""
-        )
-    for name, value in {**_row(case, settings), **_parties(case), **(_proposed(proposal) or {})}.items():
-        if value is not None:
-            shown = money.display(value) if name == "amount" else cell(value)
-            print(f"{name + ':':<20} {shown}")
+        more = {
+            "correction": told.correction_of(case),
+            "proposal": told.proposal_of(proposal),
+            "heard": rows,
+        }
+        return tell(arguments, {**row, **told.parties_of(case), **more}, "")
+    for name, value in told.lines_of(case, row, proposal):
+        print(f"{name + ':':<20} {cell(value)}")
     print()
     return tell_table(arguments, rows, empty="Nothing was heard of it yet.")
 
 
-def _parties(case: Case) -> dict[str, Any]:
-    return {"merchant": case.transaction.merchant_id, "phone": case.transaction.phone, "name": case.transaction.name}
-
-
-def _proposed(proposal: Proposal | None) -> dict[str, Any] | None:
-    """What a second operator must see before they agree."""
-    if proposal is None:
-        return None
-    return {
-        "proposed": proposal.outcome,
-        "proposed by": proposal.proposed_by,
-        "proposed at": proposal.proposed_at,
-        "evidence": proposal.evidence,
-        "provider reference": proposal.provider_reference,
-    }
-
-
 def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
-    finding = Finding(arguments.truth, arguments.evidence.strip(), arguments.provider_reference)
+    finding = Finding(
+        arguments.truth,
+        arguments.evidence.strip(),
+        arguments.provider_reference,
+        is_despite_waiting=arguments.despite_waiting,
+        is_waived=arguments.waive,
+    )
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
-        return await resolve.propose(tx, arguments.payment, finding, actor=_operator(actor, settings), now=now)
+        seconds = settings.follow_up_seconds[0]
+        return await resolve.propose(tx, arguments.payment, finding, actor=actor, now=now, follow_up_seconds=seconds)
 
-    return _tell(arguments, write(settings, act))
+    return _tell(arguments, _by_operator(settings, act))
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
-        return await resolve.approve(tx, arguments.payment, actor=_operator(actor, settings), now=now)
+        seconds = settings.follow_up_seconds[0]
+        return await resolve.approve(tx, arguments.payment, actor=actor, now=now, follow_up_seconds=seconds)
 
-    return _tell(arguments, write(settings, act))
+    return _tell(arguments, _by_operator(settings, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
-        return await resolve.reject(tx, arguments.payment, actor=_operator(actor, settings), now=now)
+        return await resolve.reject(tx, arguments.payment, actor=actor, now=now)
 
-    resolved = write(settings, act)
-    transaction = resolved.transaction
-    what = f"{transaction.reference}, {money.display(transaction.amount)}, is still {transaction.status}"
-    return tell(arguments, _shown(resolved), f"Rejected: {what}.")
+    resolved = _by_operator(settings, act)
+    what = f"{told.named(resolved.transaction)}, is still {resolved.transaction.status}"
+    return tell(arguments, told.shown(resolved), f"Rejected: {what}.")
 
 
-def _operator(actor: Actor, settings: Settings) -> Actor:
+def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Transaction:
+        return await resolve.cancel(tx, arguments.payment, actor=actor, now=now)
+
+    cancelled = _by_operator(settings, act)
+    shown = {"payment": cancelled.id, "reference": cancelled.reference, "status": cancelled.status}
+    back = money.display(cancelled.amount + cancelled.fee)
+    return tell(arguments, shown, f"Cancelled: {told.named(cancelled)}. {back} is back in the wallet.")
+
+
+def _unknown_callbacks(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.read() as connection:
+            found = await unknown_callbacks.find(connection, most=_MOST_CALLBACKS)
+        return [told.unknown(each) for each in found]
+
+    empty = "Every callback was about a payment that we have."
+    return tell_table(arguments, with_database(settings, act), empty=empty, right=("amount",))
+
+
+def _by_operator(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
     """Only somebody with a name may say what became of money."""
     if settings.operator is None:
         raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
-    return actor
+    return write(settings, act)
 
 
 def _tell(arguments: argparse.Namespace, resolved: Resolved) -> int:
-    return tell(arguments, _shown(resolved), _sentence(resolved))
-
-
-def _sentence(resolved: Resolved) -> str:
-    transaction = resolved.transaction
-    what = f"{transaction.reference}, {money.display(transaction.amount)}"
-    if not resolved.is_done:
-        return (
-            f"Proposed: {what}, {resolved.truth}. Another operator must look at the evidence "
-            f"(malipo payments show {transaction.reference}), then: malipo payments approve {transaction.reference}"
-        )
-    if resolved.is_of_contradiction:
-        return (
-            f"Resolved as {resolved.truth}: {what}. Suspense is cleared; the merchant still sees {transaction.status}."
-        )
-    return f"Resolved: {what}, is {transaction.status}."
-
-
-def _shown(resolved: Resolved) -> dict[str, Any]:
-    transaction = resolved.transaction
-    return {
-        "payment": transaction.id,
-        "reference": transaction.reference,
-        "status": transaction.status,
-        "outcome": resolved.truth,
-        "isDone": resolved.is_done,
-        "endedAt": clock.iso(transaction.ended_at) if transaction.ended_at else None,
-    }
+    return tell(arguments, told.shown(resolved), told.sentence_of(resolved))

@@ -49,7 +49,7 @@ SCENES = {
 
 def add_commands(commands: Any) -> None:
     trigger = add_act(commands, "trigger", _trigger, "make an event really happen, with the demo's simulated networks")
-    trigger.add_argument("event", metavar="EVENT", help=", ".join(Event))
+    trigger.add_argument("event", metavar="EVENT", help=", ".join(SCENES))
     add_arguments(trigger)
     trigger.add_argument("--phones-url", metavar="URL", help="where the simulator is (default: the demo's)")
     trigger.add_argument("--amount", type=int, default=1000, help="whole shillings (default: 1000)")
@@ -61,7 +61,9 @@ def add_commands(commands: Any) -> None:
 
 def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.event not in list(Event):
-        raise Invalid(f"There is no event {arguments.event!r}. There are: {', '.join(Event)}.")
+        raise Invalid(f"There is no event {arguments.event!r}. There are: {', '.join(SCENES)}.")
+    if arguments.event not in SCENES:
+        raise Invalid("A correction cannot be triggered: it takes a network that takes back its word.")
     if arguments.channel.upper() not in list(Channel):
         raise Invalid(f"There is no channel {arguments.channel!r}. There are: {', '.join(Channel)}.")
     event, phones = Event(arguments.event), phones_url(arguments, settings)

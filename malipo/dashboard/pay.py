@@ -18,6 +18,7 @@ from malipo.dashboard.visit import Visit
 from malipo.db import Conn
 from malipo.errors import Unavailable
 from malipo.fields import Fields
+from malipo.ledger.entry import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.catalog import PROFILES
 from malipo.payments import idempotency
@@ -30,9 +31,10 @@ from malipo.payments.transaction import Transaction, Type
 
 SENTENCES = (
     "With the fee this takes {needed}, and the wallet holds {available}.",
+    "With the fee this takes {needed}. The wallet holds {available}, of which {owed} is owed.",
     "We do not know whether this was done. Press once more: it will not be done twice.",
 )
-_TOO_LITTLE, _IN_DOUBT = SENTENCES
+_TOO_LITTLE, _TOO_MUCH_OWED, _IN_DOUBT = SENTENCES
 
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
 _TYPED = ("amount", "channel", "phone", "name", "description")
@@ -49,7 +51,7 @@ class Quote:
     fee: int
     arrives: int  # in the merchant's wallet, or at the recipient
     leaves: int  # from the customer, or from the merchant's wallet
-    available: int
+    wallet: Wallet
 
 
 async def show_collection(visit: Visit) -> Response:
@@ -92,7 +94,7 @@ async def _decide(
     made, quote = await visit.service.read_snapshot(lambda connection: _look(connection, order, draft))
     if made is not None:
         return await _again(visit, typed, *made)
-    if draft.type is Type.DISBURSEMENT and quote.leaves > quote.available:
+    if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
         return await _form(visit, draft.type, typed, order.key, problems={"amount": _too_little(visit, quote)})
     if not is_meant:
         return _confirm(visit, draft, typed, order.key, quote)
@@ -121,13 +123,13 @@ async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tup
     bands = await tariffs.find_for(connection, [place])
     wallet, _ = await wallets.get(connection, draft.merchant_id)
     made = None if used is None else (used[1], used[0].fingerprint == order.fingerprint)
-    return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet.available)
+    return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
 
 
-def quote_of(draft: Transaction, fee: int, available: int) -> Quote:
+def quote_of(draft: Transaction, fee: int, wallet: Wallet) -> Quote:
     if draft.type is Type.DISBURSEMENT:
-        return Quote(fee, arrives=draft.amount, leaves=draft.amount + fee, available=available)
-    return Quote(fee, arrives=draft.amount - fee, leaves=draft.amount, available=available)
+        return Quote(fee, arrives=draft.amount, leaves=draft.amount + fee, wallet=wallet)
+    return Quote(fee, arrives=draft.amount - fee, leaves=draft.amount, wallet=wallet)
 
 
 async def _form(
@@ -150,7 +152,7 @@ async def _form(
         key=key,
         problems=problems or {},
         made=made,
-        available=wallet.available,
+        wallet=wallet,
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
     )
     return _kept(page)
@@ -231,8 +233,9 @@ def _problems(visit: Visit, fields: Fields, type_: Type) -> dict[str, str]:
 
 
 def _too_little(visit: Visit, quote: Quote) -> str:
-    needed, available = money.display(quote.leaves), money.display(quote.available)
-    return visit.words(_TOO_LITTLE, needed=needed, available=available)
+    sums = {"needed": quote.leaves, "available": quote.wallet.available, "owed": quote.wallet.owed}
+    words = _TOO_MUCH_OWED if quote.wallet.owed else _TOO_LITTLE
+    return visit.words(words, **{name: money.display(amount) for name, amount in sums.items()})
 
 
 def amount_of(text: str) -> int | str:

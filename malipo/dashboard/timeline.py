@@ -8,13 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from itertools import chain
+from itertools import chain, groupby
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace as replace_struct
+
 from malipo import money
-from malipo.ledger.entry import Account, Step
+from malipo.ledger.entry import Account, Move, Step
 from malipo.networks.catalog import PROFILES
 from malipo.networks.contract import FailureCode, Verdict
+from malipo.payments import correction
+from malipo.payments.correction import Correction
 from malipo.payments.pursuit import Act
 from malipo.payments.settle import reason_of
 from malipo.payments.store.browsing import Booked, Told
@@ -69,25 +73,63 @@ HEARD: dict[tuple[Act, Verdict], tuple[Tone, str]] = {
     (Act.SEND, Verdict.WAITING): (Tone.WAIT, "{network} has taken it, and has not decided yet."),
     (Act.SEND, Verdict.UNKNOWN): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
     (Act.SEND, Verdict.MISSING): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (Act.SEND, Verdict.NOT_INDEXED): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
     (Act.SEND, Verdict.UNSENT): (Tone.WAIT, "{network} could not be reached. Nothing was sent; we try again."),
     (Act.ASK, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
     (Act.ASK, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
     (Act.ASK, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
     (Act.ASK, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
     (Act.ASK, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
+    (Act.ASK, Verdict.NOT_INDEXED): (Tone.WAIT, "We asked {network}: it does not find this payment, or not yet."),
     (Act.ASK, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
     (Act.CALLBACK, Verdict.CONFIRMED): (Tone.GOOD, "{network} reported: the money has moved."),
     (Act.CALLBACK, Verdict.REFUSED): (Tone.BAD, "{network} reported: no money has moved."),
     (Act.CALLBACK, Verdict.WAITING): (Tone.WAIT, "{network} reported: it has not decided yet."),
     (Act.CALLBACK, Verdict.UNKNOWN): (Tone.WAIT, "{network} reported something unclear."),
     (Act.CALLBACK, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
+    (Act.CALLBACK, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
     (Act.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
 }
 
-_IN_DOUBT = (
-    "{network} now says the opposite about {amount}. Your wallet stays as it is until an operator has found out."
-)
+# What somebody is told when the network, or its statement, says something else than before: by the type, by whether it
+# is said to be paid, and by whether that changes what the wallet should hold.
+LATER: dict[tuple[Type, bool, bool], tuple[Tone, str]] = {
+    (Type.COLLECTION, True, True): (
+        Tone.GOOD,
+        "{network} now says that the customer has paid: {amount} belongs in your wallet.",
+    ),
+    (Type.COLLECTION, True, False): (
+        Tone.GOOD,
+        "{network} now says that the customer has paid after all. Your wallet is right as it is.",
+    ),
+    (Type.COLLECTION, False, True): (
+        Tone.BAD,
+        "{network} now says that the customer did not pay, or got it back: {amount} is owed.",
+    ),
+    (Type.COLLECTION, False, False): (
+        Tone.CALM,
+        "{network} now says that the customer did not pay after all. Your wallet is right as it is.",
+    ),
+    (Type.DISBURSEMENT, True, True): (Tone.BAD, "{network} now says that it was paid: {amount} is owed."),
+    (Type.DISBURSEMENT, True, False): (
+        Tone.CALM,
+        "{network} now says that it was paid after all. Your wallet is right as it is.",
+    ),
+    (Type.DISBURSEMENT, False, True): (
+        Tone.GOOD,
+        "{network} now says that it was not paid: {amount} belongs in your wallet.",
+    ),
+    (Type.DISBURSEMENT, False, False): (
+        Tone.CALM,
+        "{network} now says that it was not paid after all. Your wallet is right as it is.",
+    ),
+}
+
 _STAYS = "Cleared up: it stays as it was, and your wallet too."
+_FROM_THE_HOUSE = (Tone.CALM, "{amount} comes from the service, and not from your wallet.")
+_TO_THE_HOUSE = (Tone.CALM, "{amount} goes to the service, and not to your wallet.")
+_FEE_TAKEN = (Tone.CALM, "The fee is booked: {amount}.")
+_FEE_RETURNED = (Tone.CALM, "The fee is taken back: {amount}.")
 BOOKED: dict[tuple[Step, Account, Account], tuple[Tone, str]] = {
     (Step.OPEN, Account.WALLET, Account.IN_FLIGHT): (Tone.CALM, "{amount} set aside in the wallet for this payout."),
     (Step.END, Account.IN_FLIGHT, Account.FLOAT): (Tone.CALM, "{amount} paid out through {network}."),
@@ -95,15 +137,21 @@ BOOKED: dict[tuple[Step, Account, Account], tuple[Tone, str]] = {
     (Step.END, Account.IN_FLIGHT, Account.WALLET): (Tone.CALM, "{amount} given back to the wallet."),
     (Step.END, Account.FLOAT, Account.WALLET): (Tone.GOOD, "{amount} added to the wallet."),
     (Step.END, Account.FLOAT, Account.FEES): (Tone.CALM, "{amount} charged as the fee."),
-    (Step.CONTRADICTION, Account.FLOAT, Account.SUSPENSE): (Tone.BAD, _IN_DOUBT),
-    (Step.CONTRADICTION, Account.SUSPENSE, Account.FLOAT): (Tone.BAD, _IN_DOUBT),
+    (Step.CONTRADICTION, Account.LOSSES, Account.SUSPENSE): _FROM_THE_HOUSE,
+    (Step.CONTRADICTION, Account.SUSPENSE, Account.LOSSES): _TO_THE_HOUSE,
+    (Step.CONTRADICTION, Account.SUSPENSE, Account.FEES): _FEE_TAKEN,
+    (Step.CONTRADICTION, Account.FEES, Account.SUSPENSE): _FEE_RETURNED,
     (Step.RESOLUTION, Account.SUSPENSE, Account.WALLET): (Tone.GOOD, "Cleared up: {amount} added to the wallet."),
     (Step.RESOLUTION, Account.WALLET, Account.SUSPENSE): (Tone.BAD, "Cleared up: {amount} taken from the wallet."),
-    (Step.RESOLUTION, Account.SUSPENSE, Account.FEES): (Tone.CALM, "{amount} charged as the fee."),
-    (Step.RESOLUTION, Account.FEES, Account.SUSPENSE): (Tone.CALM, "{amount} of the fee given back."),
+    (Step.RESOLUTION, Account.LOSSES, Account.SUSPENSE): _FROM_THE_HOUSE,
+    (Step.RESOLUTION, Account.SUSPENSE, Account.LOSSES): _TO_THE_HOUSE,
+    (Step.RESOLUTION, Account.SUSPENSE, Account.FEES): _FEE_TAKEN,
+    (Step.RESOLUTION, Account.FEES, Account.SUSPENSE): _FEE_RETURNED,
+    # Only in books from before debts were held: a resolution gave back what a contradiction had moved.
     (Step.RESOLUTION, Account.SUSPENSE, Account.FLOAT): (Tone.CALM, _STAYS),
     (Step.RESOLUTION, Account.FLOAT, Account.SUSPENSE): (Tone.CALM, _STAYS),
 }
+_STILL_OWED = "{amount} is still owed."
 _WALLET_AFTER = "The wallet then held {amount}."
 
 _TAKEN = "Your server {host} was told: {event}."
@@ -122,7 +170,11 @@ def timeline(
     """The oldest first."""
     network = PROFILES[transaction.channel].name
     entries = chain(
-        _statuses(transaction, network), _heard(heard, network), _booked(booked, network), _tries(told), _ends(told)
+        _statuses(transaction, network),
+        _heard(heard, network),
+        _booked(transaction, booked, network),
+        _tries(told),
+        _ends(told),
     )
     ordered = sorted(entries, key=lambda entry: (entry.at, _rank(entry, transaction)))
     return _folded(ordered)
@@ -130,8 +182,8 @@ def timeline(
 
 def sentences() -> set[str]:
     """Every sentence that an entry may hold, so that none goes untranslated."""
-    said = chain(STATUSES.values(), HEARD.values(), BOOKED.values())
-    others = {_WALLET_AFTER, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
+    said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
+    others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
     return {words for _, words in said} | others | {reason_of(code) for code in FailureCode}
 
 
@@ -162,15 +214,47 @@ def _heard(heard: Sequence[Hearing], network: str) -> Iterator[Entry]:
         yield Entry(each.at, Kind.NETWORK, tone, words, {"network": network}, small_print=small_print)
 
 
-def _booked(booked: Sequence[Booked], network: str) -> Iterator[Entry]:
-    for each in booked:
+def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) -> Iterator[Entry]:
+    """What is owed after a step is worked out from the moves up to there: they are kept for ever."""
+    standing = correction.begin(transaction)
+    for _, step in groupby(booked, key=lambda each: (each.at, each.step)):
+        moves = list(step)
+        for each in moves:
+            standing = _after(transaction, standing, each.move)
+        due = correction.due(transaction, standing)
+        for each in moves:
+            yield _moved(transaction, each, network, standing, due)
+        if moves[0].step is Step.RESOLUTION and due < 0:
+            owed = {"amount": money.display(-due), "network": network}
+            yield Entry(moves[0].at, Kind.MONEY, Tone.BAD, _STILL_OWED, owed)
+
+
+def _after(transaction: Transaction, standing: Correction, move: Move) -> Correction:
+    """How far it was put right after one more move. What it did before its end is not a correction."""
+    if Account.SUSPENSE not in (move.source, move.target):
+        return standing
+    gets = -move.change_of(Account.SUSPENSE)
+    match move.target if move.source is Account.SUSPENSE else move.source:
+        case Account.FLOAT:
+            return replace_struct(standing, is_paid=(gets < 0) == (transaction.type is Type.COLLECTION))
+        case Account.WALLET:
+            return replace_struct(standing, credited=standing.credited + gets)
+        case Account.LOSSES:
+            return replace_struct(standing, borne=standing.borne + gets)
+    return standing
+
+
+def _moved(transaction: Transaction, each: Booked, network: str, standing: Correction, due: int) -> Entry:
+    amount = each.move.amount
+    if each.step is Step.CONTRADICTION and Account.FLOAT in (each.move.source, each.move.target):
+        tone, words = LATER[transaction.type, standing.is_paid, due != 0]
+        amount = abs(due)
+    else:
         tone, words = BOOKED[each.step, each.move.source, each.move.target]
-        values = {"amount": money.display(each.move.amount), "network": network}
-        entry = Entry(each.at, Kind.MONEY, tone, words, values)
-        if each.wallet_after is not None:
-            after = {"amount": money.display(each.wallet_after)}
-            entry = replace(entry, detail=_WALLET_AFTER, detail_values=after)
-        yield entry
+    entry = Entry(each.at, Kind.MONEY, tone, words, {"amount": money.display(amount), "network": network})
+    if each.wallet_after is None:
+        return entry
+    return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.wallet_after)})
 
 
 def _tries(told: Sequence[Told]) -> Iterator[Entry]:

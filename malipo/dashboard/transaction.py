@@ -5,7 +5,9 @@ import re
 import msgspec
 from starlette.responses import Response
 
+from malipo import money
 from malipo.dashboard import draw
+from malipo.dashboard.language import Words
 from malipo.dashboard.timeline import Entry, timeline
 from malipo.dashboard.transactions import PATH
 from malipo.dashboard.visit import Visit
@@ -13,13 +15,21 @@ from malipo.db import Conn
 from malipo.networks.catalog import PROFILES
 from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
 from malipo.payments.store import browsing, hearings, transactions
-from malipo.payments.transaction import Status, Transaction
+from malipo.payments.transaction import Reason, Status, Told, Transaction
 
-SENTENCES = (
-    "It was too late to cancel: it was already on its way to {network}.",
-    "It was too late to cancel: it had already ended.",
-)
-_SENT, _ENDED = SENTENCES
+_SENT = "It was too late to cancel: it was already on its way to {network}."
+_ENDED = "It was too late to cancel: it had already ended."
+_PAID = "{network} now says that it was paid."
+_UNPAID = "{network} now says that it was not paid, or given back."
+# What came of the latest correction.
+_CORRECTED = {
+    Reason.CREDITED: ("good", "{amount} was added to your wallet."),
+    Reason.DEBT_RECORDED: ("bad", "{amount} is owed: it is held in your wallet until operators have looked at it."),
+    Reason.DEBT_COLLECTED: ("bad", "{amount} that was owed was taken from your wallet."),
+    Reason.DEBT_WAIVED: ("good", "{amount} that was owed need not be given back."),
+    Reason.DEBT_WITHDRAWN: ("good", "So {amount} is no longer owed."),
+}
+SENTENCES = (_SENT, _ENDED, _PAID, _UNPAID, *(words for _, words in _CORRECTED.values()))
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -60,6 +70,7 @@ async def _page(visit: Visit, *, is_too_late: bool = False) -> Response:
         entries=entries[::-1],
         network=network,
         problem=too_late if is_too_late else None,
+        corrected=_corrected(visit.words, transaction.correction, network),
         metadata=[(key, _shown(value)) for key, value in transaction.metadata.items()],
     )
 
@@ -79,6 +90,15 @@ async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
     if transaction is None:
         raise NoSuchTransaction
     return transaction
+
+
+def _corrected(words: Words, told: Told | None, network: str) -> tuple[str, str] | None:
+    """The latest correction: how it looks, and in words."""
+    if told is None:
+        return None
+    tone, came = _CORRECTED[told.reason]
+    says = words(_PAID if told.outcome is Status.COMPLETED else _UNPAID, network=network)
+    return tone, f"{says} {words(came, amount=money.display(told.amount))}"
 
 
 def _name_in(visit: Visit) -> str:

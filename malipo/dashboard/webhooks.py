@@ -10,10 +10,9 @@ from malipo.dashboard.place import base_url, id_in
 from malipo.dashboard.visit import Form, Visit
 from malipo.errors import Conflict
 from malipo.fields import Fields
-from malipo.outbox.event import Event
 from malipo.webhooks import register
 from malipo.webhooks.deliver import GIVEN_UP, GONE
-from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint
+from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in
 from malipo.webhooks.register import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
 
@@ -183,12 +182,12 @@ async def _change(
     return changed
 
 
-async def _read(visit: Visit, form: Form) -> tuple[Fields, str, list[Event]]:
+async def _read(visit: Visit, form: Form) -> tuple[Fields, str, list[str]]:
     fields = Fields({"url": form.text("url"), "events": form.all("events")})
     url = fields.required_text("url", most=_MOST_URL)
     if not fields.mistakes and (problem := await visit.service.post.problem_with(url)):
         fields.wrong("url", "url_invalid", problem)
-    return fields, url, fields.choices("events", Event)
+    return fields, url, events_in(fields)
 
 
 def _form(

@@ -1,7 +1,7 @@
 """The mark: a small file, outside of the backup, that says how many batches of payments were sent.
 
-The database forgets what was sent when it is restored; the file does not. It is flushed before a batch leaves, so that it
-never knows of fewer than the networks do.
+The database forgets what was sent when it is restored; the file does not. It is flushed before a batch leaves, so that
+it never knows of fewer than the networks do.
 """
 
 import fcntl

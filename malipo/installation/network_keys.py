@@ -1,4 +1,4 @@
-"""Network keys that are derived: a request repeated after a restore then meets the network's refusal of duplicates. Pure.
+"""Network keys that are derived, so that a request repeated after a restore is refused as a duplicate. Pure.
 
 A key that is drawn by chance is another one when the database has forgotten the first. A derived one is the same.
 """

@@ -32,6 +32,12 @@ def is_held(channel: str, type_: str) -> str:
     return f"EXISTS (SELECT FROM channel_holds h WHERE h.channel = {channel} AND h.type = {type_})"
 
 
+def is_released(channel: str, type_: str) -> str:
+    """Whether operators have released this since the restore, as a condition."""
+    return f"""EXISTS (SELECT FROM channel_releases r JOIN installation i ON i.epoch = r.epoch
+                       WHERE r.channel = {channel} AND r.type = {type_})"""
+
+
 async def get(connection: Conn) -> Installation:
     row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM installation")
     assert row is not None, "the first migration makes it"

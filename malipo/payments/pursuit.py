@@ -74,9 +74,11 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     is_asked_first: bool = False  # it was not sent, as far as we know; its network is asked before it is
     hint: FailureCode | None = None
     attention: Attention | None = None
-    # How long ago it was last sent, and first put into the queue, by the database's clock. Read, and never written.
+    # How long ago it was last sent, put into the queue (of a follow-up: ended), and said to be paid, by the database's
+    # clock. Only the last is written: 0 is now.
     sent_seconds: float | None = None
     queued_seconds: float = 0
+    success_seconds: float | None = None
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -104,6 +106,7 @@ class Heard(msgspec.Struct, frozen=True, kw_only=True):
     is_listed: bool = False  # an unsigned callback from an address that the operator has listed
     cannot_ask: frozenset[Type] = frozenset()  # types of payment for which the network has no query
     may_ask: bool = True  # what that means for the payment in question
+    age_seconds: float = 0  # of an answer: how long ago the question left
     resubmit: Resubmit = Resubmit.UNSAFE
 
 
@@ -129,7 +132,7 @@ def decide(
         return _after_the_end(transaction, dispatch, heard, rules, last)
     assert dispatch is not None, "an open payment has a dispatch"
     if heard.answer.verdict is Verdict.CONFIRMED:
-        dispatch = replace(dispatch, is_success_heard=True)
+        dispatch = _with_success(dispatch)
     if transaction.status is Status.PENDING and dispatch.is_asked_first and heard.act is Act.ASK:
         return _asked_first(transaction, dispatch, heard, rules)
     if transaction.status is Status.PENDING:
@@ -142,8 +145,8 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, heard: Heard, rule
         return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)
     if not _is_believed(transaction, heard):
         return _hint(dispatch, heard)
-    if heard.answer.verdict is not Verdict.NOT_INDEXED and heard.act is Act.ASK:
-        dispatch = replace(dispatch, not_indexed=0)
+    if heard.act is Act.ASK:
+        dispatch = _in_a_row(dispatch, heard.answer.verdict)
     match heard.answer.verdict:
         case Verdict.CONFIRMED:
             return Decision(cause=Cause.CONFIRMED)
@@ -153,8 +156,7 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, heard: Heard, rule
         case Verdict.REFUSED if heard.act is Act.SEND and dispatch.is_success_heard:
             # The reply and a callback contradict each other, so the network is asked.
             return _ask_later(dispatch, heard, rules)
-        case Verdict.REFUSED if dispatch.is_hinted and dispatch.is_success_heard:
-            # The answer may be older than the success that overtook it.
+        case Verdict.REFUSED if heard.act is Act.ASK and _is_overtaken(dispatch, heard):
             return _ask_later(dispatch, heard, rules)
         case Verdict.REFUSED:
             return _failed(transaction, dispatch, heard, rules, _failure_of(transaction.type, heard.answer, dispatch))
@@ -162,14 +164,32 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, heard: Heard, rule
             unsent = replace(dispatch, next_act=Next.SEND, sends=dispatch.sends - 1)
             return Decision(dispatch=unsent, wait_seconds=_UNSENT_PAUSE_SECONDS)
         case Verdict.MISSING if heard.act is Act.ASK:
-            return _missing(transaction, replace(dispatch, not_founds=dispatch.not_founds + 1), heard, rules)
+            return _missing(transaction, dispatch, heard, rules)
         case Verdict.NOT_INDEXED if heard.act is Act.ASK:
-            return _not_indexed(transaction, replace(dispatch, not_indexed=dispatch.not_indexed + 1), heard, rules)
+            return _not_indexed(transaction, dispatch, heard, rules)
         case Verdict.WAITING:
-            return _ask_later(replace(dispatch, is_acknowledged=True, not_founds=0), heard, rules)
+            return _ask_later(replace(dispatch, is_acknowledged=True, not_founds=0, not_indexed=0), heard, rules)
     if not heard.may_ask and transaction.type is Type.DISBURSEMENT:
         return _ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)
     return _ask_later(dispatch, heard, rules)
+
+
+def _with_success(dispatch: Dispatch) -> Dispatch:
+    return replace(dispatch, is_success_heard=True, success_seconds=0)
+
+
+def _is_overtaken(dispatch: Dispatch, heard: Heard) -> bool:
+    """A success was heard after this question had left, so that its answer may be the older word."""
+    return dispatch.success_seconds is not None and heard.age_seconds >= dispatch.success_seconds
+
+
+def _in_a_row(dispatch: Dispatch, verdict: Verdict) -> Dispatch:
+    """Answers of one kind count in a row: any other begins it anew."""
+    return replace(
+        dispatch,
+        not_founds=dispatch.not_founds + 1 if verdict is Verdict.MISSING else 0,
+        not_indexed=dispatch.not_indexed + 1 if verdict is Verdict.NOT_INDEXED else 0,
+    )
 
 
 def _hint(dispatch: Dispatch, heard: Heard) -> Decision:
@@ -177,26 +197,31 @@ def _hint(dispatch: Dispatch, heard: Heard) -> Decision:
     hinted = replace(dispatch, hint=heard.answer.failure_code or dispatch.hint)
     if heard.may_ask:
         return _ask_now(hinted)
+    if hinted.is_success_heard and hinted.next_act is Next.SEND:
+        hinted = replace(hinted, next_act=Next.ASK)  # Nothing is sent that is said to be paid.
     return Decision(dispatch=replace(hinted, attention=_attention(hinted, is_exhausted=True)))
 
 
 def _failed(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules, failure: FailureCode) -> Decision:
     """It ends as FAILED. Where it may yet turn out to be paid, its network is asked again for days."""
     may_be_paid = transaction.type is Type.DISBURSEMENT or failure in _MAY_STILL_BE_PAID or dispatch.is_success_heard
-    if not (may_be_paid and heard.may_ask):
+    after = follow_up(dispatch, heard.route)
+    if may_be_paid and heard.may_ask:
+        seconds = float(rules.follow_up_seconds[0])
+    elif after.attention is not None:
+        seconds = _NO_QUERY_SECONDS
+    else:
         return Decision(cause=Cause.REFUSED, failure_code=failure)
-    return Decision(
-        cause=Cause.REFUSED,
-        failure_code=failure,
-        dispatch=follow_up(dispatch, heard.route),
-        wait_seconds=rules.follow_up_seconds[0],
-    )
+    return Decision(cause=Cause.REFUSED, failure_code=failure, dispatch=after, wait_seconds=seconds)
 
 
 def follow_up(dispatch: Dispatch | None, route: str) -> Dispatch:
-    """The questions after the end begin anew. What was heard before stays heard."""
-    is_heard = dispatch is not None and dispatch.is_success_heard
-    return Dispatch(route=route, next_act=Next.ASK, is_follow_up=True, is_success_heard=is_heard)
+    """The questions after the end begin anew. What was heard before stays heard, and what was shown stays shown."""
+    after = Dispatch(route=route, next_act=Next.ASK, is_follow_up=True)
+    if dispatch is None or not dispatch.is_success_heard:
+        return after
+    shown = dispatch.attention if dispatch.attention in (Attention.DIFFERS, Attention.SAID_PAID) else None
+    return replace(after, is_success_heard=True, success_seconds=dispatch.success_seconds, attention=shown)
 
 
 def _after_the_end(
@@ -206,18 +231,18 @@ def _after_the_end(
     verdict = heard.answer.verdict
     asked = dispatch or follow_up(None, heard.route)
     if verdict is Verdict.CONFIRMED and not last.is_paid:
-        asked = replace(asked, is_success_heard=True)
+        asked = _with_success(asked if asked.is_success_heard else replace(asked, asks=0))
     if verdict.is_definite and _differs(transaction, heard.answer):
         return _ask_again(replace(asked, attention=Attention.DIFFERS), heard, rules)
     if not verdict.is_definite:
         return _unclear_after_the_end(transaction, dispatch, asked, heard, rules)
     if (verdict is Verdict.CONFIRMED) == last.is_paid:
         return _agrees(transaction, dispatch, heard, rules, last)
-    if heard.act is Act.ASK and last.act is Act.CALLBACK:
-        # What was signed stands, whatever the query says.
+    if last.is_paid and last.act is Act.CALLBACK:
+        # A success that was signed stands, whatever the query says, and whatever failure is told once more.
         return _ask_again(replace(asked, attention=Attention.DISPUTED), heard, rules)
-    if _is_believed(transaction, heard) and not _is_asked_first(heard, last):
-        contradicted = replace(asked, is_success_heard=False, attention=None)
+    if _is_believed(transaction, heard) and not _is_asked_first(heard):
+        contradicted = replace(asked, is_success_heard=False, success_seconds=None, attention=None)
         again = _ask_again(contradicted, heard, rules) if heard.may_ask else Decision()
         return replace(again, is_contradiction=True)
     if heard.may_ask:
@@ -228,14 +253,12 @@ def _after_the_end(
     return _ask_again(replace(asked, attention=Attention.SAID_PAID), heard, rules)
 
 
-def _is_asked_first(heard: Heard, last: Word) -> bool:
+def _is_asked_first(heard: Heard) -> bool:
     """Whether the network is asked before it counts that it takes a success back.
 
-    A success is one however it was heard. A refusal of a second sending says nothing about the first, and a callback
-    may be late; only what was signed is undone by what is signed.
+    A success is one however it was heard. A refusal may be late: of the first sending, or a callback that comes twice.
     """
-    is_late = heard.act is Act.SEND or (heard.act is Act.CALLBACK and last.act is not Act.CALLBACK)
-    return heard.answer.verdict is Verdict.REFUSED and is_late and heard.may_ask
+    return heard.answer.verdict is Verdict.REFUSED and heard.act is not Act.ASK and heard.may_ask
 
 
 def _unclear_after_the_end(
@@ -253,27 +276,32 @@ def _unclear_after_the_end(
 def _agrees(transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules, last: Word) -> Decision:
     if heard.act is not Act.ASK or dispatch is None:
         return Decision(dispatch=dispatch)
-    if dispatch.is_hinted:  # The answer may be older than what it seems to answer.
+    if _is_overtaken(dispatch, heard) or (last.is_paid and dispatch.is_hinted):
         return _ask_again(dispatch, heard, rules)
     if last.is_paid and transaction.status is Status.COMPLETED:
         return Decision()
     # Whoever said otherwise was wrong, as the network has it now.
-    return _ask_again(replace(dispatch, is_success_heard=False, attention=None), heard, rules)
+    agreed = replace(dispatch, is_success_heard=False, success_seconds=None, attention=None)
+    return _ask_again(agreed, heard, rules)
 
 
 def _ask_again(dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
-    """After the end: on the long schedule; on the short one as long as somebody says that it was paid."""
-    schedule = rules.poll_seconds if dispatch.is_success_heard else rules.follow_up_seconds
+    """After the end: at the times of the long schedule, which count from the end; and at those of the short one too, as
+    long as somebody says that it was paid."""
     asks = dispatch.asks + (heard.act is Act.ASK)
+    is_exhausted = asks >= len(rules.poll_seconds) or not heard.may_ask
     asked = replace(dispatch, next_act=Next.ASK, asks=asks, is_hinted=False)
-    asked = replace(asked, attention=_attention(asked, is_exhausted=asks >= len(schedule)))
+    asked = replace(asked, attention=_attention(asked, is_exhausted=is_exhausted))
     if dispatch.is_hinted and heard.act is Act.ASK:
         return Decision(dispatch=asked, wait_seconds=0)
-    if not heard.may_ask or asks >= len(schedule):
-        # Only an operator can say more. Without anything for one to look at, nothing is left to do.
-        keeps = asked.attention is not None
-        return Decision(dispatch=asked, wait_seconds=_NO_QUERY_SECONDS) if keeps else Decision()
-    return Decision(dispatch=asked, wait_seconds=schedule[asks])
+    waits = [moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]
+    if dispatch.is_success_heard and not is_exhausted:
+        waits.append(rules.poll_seconds[asks])
+    if waits and heard.may_ask:
+        return Decision(dispatch=asked, wait_seconds=min(waits))
+    # Only an operator can say more. Without anything for one to look at, nothing is left to do.
+    keeps = asked.attention is not None
+    return Decision(dispatch=asked, wait_seconds=_NO_QUERY_SECONDS) if keeps else Decision()
 
 
 def _is_believed(transaction: Transaction, heard: Heard) -> bool:

@@ -4,6 +4,7 @@ Told twice, or late, it changes nothing: the first word counts. What each answer
 it is written down, in one commit for all who are heard together.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -49,6 +50,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     channels: Sequence[Channel]
     key: str
     heard: Heard
+    asked_at: float | None = None  # when the question left, by this process's own ticking
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -110,6 +112,14 @@ def _hearing_of(report: Report, transaction: Transaction, now: datetime) -> Hear
     )
 
 
+def _aged(report: Report) -> Heard:
+    """With how old the question is by now. Whatever was heard since may be the newer word."""
+    if report.asked_at is None:
+        return report.heard
+    age_seconds = asyncio.get_running_loop().time() - report.asked_at
+    return msgspec.structs.replace(report.heard, age_seconds=age_seconds)
+
+
 def _unknown(report: Report, now: datetime) -> UnknownCallback:
     answer = report.heard.answer
     return UnknownCallback(
@@ -157,7 +167,7 @@ class _Batch:
         if not is_new:
             return Settled(transaction, before)
         last = None if corrected is None else Word(corrected.is_paid, corrected.act)
-        decision = decide(transaction, dispatch, report.heard, self._rules, last=last)
+        decision = decide(transaction, dispatch, _aged(report), self._rules, last=last)
         _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
             after = record.after_change(transaction, self._change(transaction, report.heard, decision), self._now)

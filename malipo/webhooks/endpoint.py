@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from malipo.fields import Fields
+from malipo.outbox.event import Event
 from malipo.seal import Seal
 
+EVERY = "*"  # every event there is and will be
 MOST_PER_MERCHANT = 20
 OVERLAP = timedelta(hours=24)
 
@@ -25,6 +28,9 @@ class Endpoint:
     switched_off_at: datetime | None = None
     switched_off_why: str | None = None
 
+    def wants(self, event: str) -> bool:
+        return EVERY in self.events or event in self.events
+
     def is_rotating(self, now: datetime) -> bool:
         return self.rotation_ends_at is not None and now < self.rotation_ends_at
 
@@ -36,3 +42,9 @@ class Endpoint:
 
     def keys(self, seal: Seal, now: datetime) -> list[str]:
         return [seal.open(each, owner=self.id) for each in self.sealed_keys(now)]
+
+
+def events_in(fields: Fields) -> list[str]:
+    """What somebody wants to hear of. Beside every event, no other needs a name."""
+    chosen = fields.choices("events", [*Event, EVERY])
+    return [EVERY] if EVERY in chosen else [*chosen]

@@ -57,8 +57,5 @@ def pairs(facts: Sequence[Fact], listening: Sequence[Endpoint]) -> list[tuple[Fa
     for endpoint in listening:
         by_merchant[endpoint.merchant_id].append(endpoint)
     return [
-        (fact, endpoint)
-        for fact in facts
-        for endpoint in by_merchant[fact.merchant_id]
-        if fact.event in endpoint.events
+        (fact, endpoint) for fact in facts for endpoint in by_merchant[fact.merchant_id] if endpoint.wants(fact.event)
     ]

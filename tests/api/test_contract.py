@@ -37,11 +37,12 @@ from malipo.merchants.people import RIGHTS, Role
 from malipo.merchants.store import people
 from malipo.networks.contract import Channel
 from malipo.outbox.event import TEST_EVENT, Event
-from malipo.payments.transaction import FailureCode, Status, Type
+from malipo.payments.transaction import FailureCode, Reason, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from malipo.webhooks import register
 from malipo.webhooks.delivery import State
+from malipo.webhooks.endpoint import EVERY
 from malipo.webhooks.store import history
 from tests.api.conftest import bring, created
 from tests.api.published import CONTRACT, OPERATIONS, SENT, Schema, examples_of, faults, loose, operations, resolved
@@ -140,8 +141,24 @@ def test_its_words_are_the_codes_words(schema: str, words: type[StrEnum]) -> Non
 def test_the_words_inside_its_objects_are_the_codes_words() -> None:
     schemas = CONTRACT["components"]["schemas"]
     assert set(schemas["Transaction"]["properties"]["failureCode"]["enum"]) == set(FailureCode)
+    correction = schemas["Correction"]["properties"]
+    assert correction["reason"]["enum"] == list(Reason)
+    assert correction["outcome"]["enum"] == [Status.COMPLETED, Status.FAILED]
+    assert schemas["Subscription"]["items"]["anyOf"][1]["const"] == EVERY
     assert schemas["NewApiKey"]["properties"]["environment"]["enum"] == [*Environment, None]
     assert schemas["ToldEvent"]["enum"] == [*Event, TEST_EVENT]
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (Kind, CONTRACT["components"]["schemas"]["EntryKind"]),
+        (FailureCode, CONTRACT["components"]["schemas"]["Transaction"]["properties"]["failureCode"]),
+        (Reason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
+    ],
+)
+def test_every_word_is_described_where_it_is_listed(words: type[StrEnum], place: Schema) -> None:
+    assert re.findall(r"(?:^|[.] )\s*([A-Za-z_]+):", " ".join(place["description"].split())) == list(words)
 
 
 def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> None:

@@ -20,6 +20,7 @@ from tests.conftest import make_merchant
 from tests.journeys.door import Door
 from tests.journeys.receivers import Got, Receiver
 from tests.journeys.town import until
+from tests.payments.story import Story
 
 # What HTTP itself needs.
 PLAIN = {"host", "user-agent", "content-type", "content-length", "accept"}
@@ -76,6 +77,8 @@ async def test_what_is_sent_is_what_the_contract_says(gate: Door, shop: Receiver
     for type_, status in itertools.product(Type, (status for status in Status if status.is_final)):
         transaction = await place(service, desk.merchant, at=clock.now(), type_=type_)
         await bring(service, desk.merchant, transaction.id, status)
+    for type_ in Type:
+        await Story(service, desk.merchant.id).contradicted(type_, Status.FAILED)
 
     async with gate.market.a_worker():
         await until(lambda: have_come(shop, set(Event)), pause=0.02)

@@ -144,6 +144,16 @@ async def test_an_event_that_is_named_twice_counts_once_and_their_order_stays(de
     assert endpoint["events"] == ["payout.failed", "payment.failed"]
 
 
+@pytest.mark.parametrize("events", [["*"], ["*", "*"], ["payment.failed", "*"], ["*", "payout.failed"]], ids=repr)
+async def test_an_asterisk_is_every_event_and_swallows_the_rest(desk: Desk, events: list[str]) -> None:
+    endpoint, other = await desk.register(URL, *events), await desk.register(URL, "payment.failed")
+    assert endpoint["events"] == ["*"]
+    changed = await desk("PATCH", f"/{other['id']}", {"events": events})
+    assert (changed.status, changed.body["endpoint"]["events"]) == (200, ["*"])
+    back = await desk("PATCH", f"/{other['id']}", {"events": ["payout.failed"]})
+    assert back.body["endpoint"]["events"] == ["payout.failed"]
+
+
 @pytest.mark.parametrize("body", [{}, {"url": None, "events": None}, {"url": 5, "events": "payment.failed"}])
 async def test_every_bad_field_is_named_at_once(desk: Desk, body: dict[str, Any]) -> None:
     answer = await desk("POST", "", body)
@@ -154,7 +164,7 @@ async def test_every_bad_field_is_named_at_once(desk: Desk, body: dict[str, Any]
 
 
 EVENTS_THAT_ARE_NONE: list[Any] = [
-    [], "payment.failed", {}, {"payment.failed": True}, 0, True, [None], [1], [["payment.failed"]], ["payment"], ["*"],
+    [], "payment.failed", {}, {"payment.failed": True}, 0, True, [None], [1], [["payment.failed"]], ["payment"], ["*", "payment.refunded"],
     ["payment.*"], ["Payment.Failed"], ["payment.failed "], ["payment.failed", "payment.refunded"], ["webhook.test"],
     ["payout.pending"], [""],
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from malipo.cli.listening.stage import Stage
 from malipo.cli.trigger import SCENES, play
 from malipo.errors import Impossible
 from malipo.networks.contract import Type
-from malipo.outbox.event import Event
+from malipo.outbox.event import ENDS, Event
 from tests.cli.test_listen import serving
 from tests.journeys.terminal import Said, malipo
 from tests.journeys.town import Town, a_worker, founded, until
@@ -47,16 +47,16 @@ async def told_of(town: Town, id_: str) -> dict[str, Any]:
 
 
 async def test_every_event_really_happens(town: Town, tmp_path: Path) -> None:
-    others = [event for event in Event if not event.endswith("cancelled")]
+    others = [event for event in SCENES if not event.endswith("cancelled")]
     order = ("--metadata", "orderId=17", "note=a=b", "--amount", "1500", "--channel", "airtel_money", "--json")
     # As long as nobody sends them, there is time to cancel.
-    said = {event: await trigger(event, *order, data_dir=tmp_path) for event in Event if event not in others}
+    said = {event: await trigger(event, *order, data_dir=tmp_path) for event in SCENES if event not in others}
     async with a_worker(town):
         found = await asyncio.gather(*(trigger(event, *order, data_dir=tmp_path) for event in others))
     said |= dict(zip(others, found, strict=True))
 
     moved = await town.moved()
-    for event in Event:
+    for event in SCENES:
         assert (said[event].code, said[event].err) == (0, ""), event
         shown = said[event].json
         payment = shown["transaction"]
@@ -68,7 +68,7 @@ async def test_every_event_really_happens(town: Town, tmp_path: Path) -> None:
         assert (phone in moved) is event.endswith("completed"), event
         if event is not Event.PAYMENT_PENDING:
             assert payment["status"] == event.partition(".")[2].upper()
-    assert len({each.json["transaction"]["id"] for each in said.values()}) == len(Event)
+    assert len({each.json["transaction"]["id"] for each in said.values()}) == len(SCENES) == len(ENDS) + 1
 
 
 async def test_a_person_reads_what_happened_and_how_to_see_it(town: Town, tmp_path: Path) -> None:
@@ -140,12 +140,22 @@ async def test_where_money_could_be_real_nothing_is_asked_for(town: Town, tmp_pa
         return sentence
 
     try:
-        no_demo, no_answer, no_simulator, not_ours, no_event, no_channel, too_little = await asyncio.gather(
+        (
+            no_demo,
+            no_answer,
+            no_simulator,
+            not_ours,
+            no_event,
+            no_correction,
+            no_channel,
+            too_little,
+        ) = await asyncio.gather(
             refused("payment.completed", *who),
             refused("payment.completed", *who, "--phones-url", "http://127.0.0.1:1"),
             refused("payment.completed", *who, "--phones-url", town.api.url),
             refused("payout.completed", *who, "--phones-url", stranger.url),
             refused("payment.complete", data_dir=tmp_path),
+            refused("payout.corrected", data_dir=tmp_path),
             refused("payment.completed", "--channel", "PIGEON", data_dir=tmp_path),
             refused("payment.completed", "--amount", "499", data_dir=tmp_path),
         )
@@ -156,7 +166,8 @@ async def test_where_money_could_be_real_nothing_is_asked_for(town: Town, tmp_pa
     assert "does not answer as our simulator does" in no_answer
     assert "does not answer as our simulator does" in no_simulator
     assert f"does not work for {town.api.url}" in not_ours
-    assert all(event in no_event for event in Event)
+    assert all(event in no_event for event in SCENES)
+    assert no_correction == "malipo: A correction cannot be triggered: it takes a network that takes back its word."
     assert "HALOPESA" in no_channel
     assert "500" in too_little, "the service's own words"
     assert (await town.api("GET", "/v1/payments")).body["transactions"] == []

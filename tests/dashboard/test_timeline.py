@@ -1,5 +1,7 @@
 """What happened to a payment, in words: each row held against a grid written by hand, and rows together in their order."""
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace as change
 from datetime import UTC, datetime, timedelta
 from string import Formatter
@@ -8,14 +10,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from malipo.dashboard.timeline import BOOKED, HEARD, STATUSES, Entry, sentences, timeline
+from malipo.dashboard.timeline import BOOKED, HEARD, LATER, STATUSES, Entry, sentences, timeline
 from malipo.ledger.entry import Account, Move, Step
 from malipo.networks.contract import Channel, Verdict
-from malipo.payments.effects import contradiction_of, posting_of, resolution_of
+from malipo.payments import correction
+from malipo.payments.correction import Change as CorrectionChange
+from malipo.payments.effects import posting_of
 from malipo.payments.pursuit import Act
 from malipo.payments.store.browsing import Booked, Told
 from malipo.payments.store.hearings import Hearing
-from malipo.payments.transaction import Cause, Status, Transaction, Type
+from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.test_transaction import a_transaction
 
 NOW = datetime(2026, 11, 15, 9, 26, 30, tzinfo=UTC)
@@ -41,18 +45,21 @@ HEARD_GRID = """
     send      waiting    wait  M-Pesa has taken it, and has not decided yet.
     send      unknown    wait  No clear answer from M-Pesa. We assume nothing, and ask.
     send      missing    wait  No clear answer from M-Pesa. We assume nothing, and ask.
+    send      not_indexed  wait  No clear answer from M-Pesa. We assume nothing, and ask.
     send      unsent     wait  M-Pesa could not be reached. Nothing was sent; we try again.
     ask       confirmed  good  We asked M-Pesa: the money has moved.
     ask       refused    bad   We asked M-Pesa: no money has moved, and none will.
     ask       waiting    wait  We asked M-Pesa: it has not decided yet.
     ask       unknown    wait  We asked M-Pesa, and got no clear answer. We ask again.
     ask       missing    wait  We asked M-Pesa: it does not know this payment.
+    ask       not_indexed  wait  We asked M-Pesa: it does not find this payment, or not yet.
     ask       unsent     wait  We asked M-Pesa, and got no clear answer. We ask again.
     callback  confirmed  good  M-Pesa reported: the money has moved.
     callback  refused    bad   M-Pesa reported: no money has moved.
     callback  waiting    wait  M-Pesa reported: it has not decided yet.
     callback  unknown    wait  M-Pesa reported something unclear.
     callback  missing    wait  M-Pesa reported something unclear.
+    callback  not_indexed  wait  M-Pesa reported something unclear.
     callback  unsent     wait  M-Pesa reported something unclear.
 """
 
@@ -64,14 +71,37 @@ BOOKED_GRID = """
     end            in_flight  wallet     calm  TZS 1,250 given back to the wallet.
     end            float      wallet     good  TZS 1,250 added to the wallet.
     end            float      fees       calm  TZS 1,250 charged as the fee.
-    contradiction  float      suspense   bad   M-Pesa now says the opposite about TZS 1,250. Your wallet stays as it is until an operator has found out.
-    contradiction  suspense   float      bad   M-Pesa now says the opposite about TZS 1,250. Your wallet stays as it is until an operator has found out.
+    contradiction  losses     suspense   calm  TZS 1,250 comes from the service, and not from your wallet.
+    contradiction  suspense   losses     calm  TZS 1,250 goes to the service, and not to your wallet.
+    contradiction  suspense   fees       calm  The fee is booked: TZS 1,250.
+    contradiction  fees       suspense   calm  The fee is taken back: TZS 1,250.
     resolution     suspense   wallet     good  Cleared up: TZS 1,250 added to the wallet.
     resolution     wallet     suspense   bad   Cleared up: TZS 1,250 taken from the wallet.
-    resolution     suspense   fees       calm  TZS 1,250 charged as the fee.
-    resolution     fees       suspense   calm  TZS 1,250 of the fee given back.
+    resolution     losses     suspense   calm  TZS 1,250 comes from the service, and not from your wallet.
+    resolution     suspense   losses     calm  TZS 1,250 goes to the service, and not to your wallet.
+    resolution     suspense   fees       calm  The fee is booked: TZS 1,250.
+    resolution     fees       suspense   calm  The fee is taken back: TZS 1,250.
     resolution     suspense   float      calm  Cleared up: it stays as it was, and your wallet too.
     resolution     float      suspense   calm  Cleared up: it stays as it was, and your wallet too.
+"""
+
+# And when a network says something else than before, of a payment of TZS 1,000 with a fee of TZS 30: what the merchant
+# was told, what is said now, and whether that was said before and the wallet has followed.
+LATER_GRID = """
+    COLLECTION    FAILED     paid    due   good  M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.
+    COLLECTION    CANCELLED  paid    due   good  M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.
+    COLLECTION    COMPLETED  unpaid  due   bad   M-Pesa now says that the customer did not pay, or got it back: TZS 970 is owed.
+    DISBURSEMENT  FAILED     paid    due   bad   M-Pesa now says that it was paid: TZS 1,030 is owed.
+    DISBURSEMENT  CANCELLED  paid    due   bad   M-Pesa now says that it was paid: TZS 1,030 is owed.
+    DISBURSEMENT  COMPLETED  unpaid  due   good  M-Pesa now says that it was not paid: TZS 1,030 belongs in your wallet.
+    COLLECTION    FAILED     unpaid  even  calm  M-Pesa now says that the customer did not pay after all. Your wallet is right as it is.
+    COLLECTION    COMPLETED  paid    even  good  M-Pesa now says that the customer has paid after all. Your wallet is right as it is.
+    DISBURSEMENT  FAILED     unpaid  even  calm  M-Pesa now says that it was not paid after all. Your wallet is right as it is.
+    DISBURSEMENT  COMPLETED  paid    even  calm  M-Pesa now says that it was paid after all. Your wallet is right as it is.
+    COLLECTION    FAILED     unpaid  due   bad   M-Pesa now says that the customer did not pay, or got it back: TZS 970 is owed.
+    COLLECTION    COMPLETED  paid    due   good  M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.
+    DISBURSEMENT  FAILED     unpaid  due   good  M-Pesa now says that it was not paid: TZS 1,030 belongs in your wallet.
+    DISBURSEMENT  COMPLETED  paid    due   bad   M-Pesa now says that it was paid: TZS 1,030 is owed.
 """
 
 
@@ -134,7 +164,7 @@ def test_an_answer_is_told_in_plain_words(act: str, verdict: str, tone: str, wor
 @pytest.mark.parametrize(("step", "source", "target", "tone", "words"), rows_of(BOOKED_GRID, 4))
 def test_a_move_is_told_in_plain_words(step: str, source: str, target: str, tone: str, words: str) -> None:
     move = booked(Step(step), Account(source), Account(target))
-    [entry] = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
+    entry, *_ = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
     assert (entry.tone, said(entry)) == (tone, words)
 
 
@@ -142,16 +172,105 @@ def test_the_grids_have_a_line_for_everything_that_can_happen() -> None:
     assert {row[:2] for row in rows_of(STATUS_GRID, 3)} == {(t, s) for t in Type for s in Status} == set(STATUSES)
     assert {row[:2] for row in rows_of(HEARD_GRID, 3)} == {(a, v) for a in Act for v in Verdict} == set(HEARD)
     assert {row[:3] for row in rows_of(BOOKED_GRID, 4)} == set(BOOKED)
+    later = {(Type(type_), says == "paid", due == "due") for type_, _, says, due, _, _ in rows_of(LATER_GRID, 5)}
+    assert later == set(LATER)
+
+
+class Book:
+    """What is booked of a payment after its end, as the core books it, a minute apart."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
+        self.standing = correction.begin(transaction)
+        self.booked: list[Booked] = []
+
+    def hear(self, *, is_paid: bool) -> "Book":
+        return self._book(correction.hear(self.transaction, self.standing, is_paid=is_paid, act=Act.ASK))
+
+    def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
+        decided = correction.decide(
+            self.transaction, self.standing, is_paid=is_paid, available=available, is_waived=is_waived
+        )
+        return self._book(decided)
+
+    def _book(self, change: CorrectionChange) -> "Book":
+        self.standing = change.correction
+        at = NOW + timedelta(minutes=change.correction.ordinal)
+        self.booked += [Booked(at, change.step, move, None) for move in change.moves]
+        return self
+
+    def told(self) -> list[tuple[str, str]]:
+        entries = timeline(self.transaction, [], self.booked, [])
+        return [(each.tone, said(each)) for each in entries if each.kind == "money"]
+
+
+@pytest.mark.parametrize(("type_", "status", "says", "due", "tone", "words"), rows_of(LATER_GRID, 5))
+def test_a_network_that_says_something_else_is_told_with_what_is_owed(
+    type_: str, status: str, says: str, due: str, tone: str, words: str
+) -> None:
+    is_paid = says == "paid"
+    book = Book(replace(whole(Type(type_), Status(status)), fee=30))
+    if is_paid == (status == "COMPLETED"):
+        book.hear(is_paid=not is_paid)
+        if due == "due":
+            book.decide(is_paid=not is_paid)
+    before = len(book.told())
+    told = book.hear(is_paid=is_paid).told()
+    assert told[before] == (tone, words)
+
+
+def test_a_debt_is_told_from_its_beginning_to_its_end() -> None:
+    book = Book(replace(whole(Type.DISBURSEMENT, Status.FAILED), fee=30))
+    book.hear(is_paid=True).decide(is_paid=True, available=400).decide(is_paid=True, is_waived=True)
+    assert [words for _, words in book.told()] == [
+        "M-Pesa now says that it was paid: TZS 1,030 is owed.",
+        "Cleared up: TZS 400 taken from the wallet.",
+        "TZS 630 is still owed.",
+        "TZS 630 comes from the service, and not from your wallet.",
+        "The fee is booked: TZS 30.",
+    ]
+
+
+def test_what_is_credited_in_the_moment_of_the_news_stands_after_it() -> None:
+    book = Book(replace(whole(Type.COLLECTION, Status.FAILED), fee=30)).hear(is_paid=True).decide(is_paid=True)
+    book.booked = [change(each, at=NOW) for each in book.booked]
+    assert [words for _, words in book.told()] == [
+        "M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.",
+        "Cleared up: TZS 970 added to the wallet.",
+        "The fee is booked: TZS 30.",
+    ]
 
 
 @pytest.mark.parametrize("type_", Type)
-def test_there_are_words_for_every_move_that_a_payment_can_make(type_: Type) -> None:
-    ended = [a_transaction(type_, status, fee=30) for status in Status if status.is_final]
-    postings = [posting_of(a_transaction(type_, status, fee=30)) for status in Status]
-    postings += [contradiction_of(each) for each in ended]
-    postings += [resolution_of(each, truth) for each in ended for truth in (Cause.CONFIRMED, Cause.REFUSED)]
-    made = {(p.step, move.source, move.target) for p in postings if p is not None for move in p.moves}
-    assert made <= set(BOOKED)
+@pytest.mark.parametrize("status", [status for status in Status if status.is_final])
+def test_there_are_words_for_every_move_that_a_payment_can_make(type_: Type, status: Status) -> None:
+    """Every way of hearing and deciding four times, whatever the wallet holds."""
+    paths: list[Book] = [Book(replace(whole(type_, status), fee=30))]
+    for _ in range(4):
+        paths += [each for path in paths for each in _steps(path)]
+    made = {(each.step, each.move.source, each.move.target) for path in paths for each in path.booked}
+    floats = {
+        (Step.CONTRADICTION, *ends) for ends in ((Account.FLOAT, Account.SUSPENSE), (Account.SUSPENSE, Account.FLOAT))
+    }
+    assert made - floats <= set(BOOKED)
+    for path in paths:
+        assert path.told() or not path.booked
+    assert {posting.step for each in Status if (posting := posting_of(a_transaction(type_, each, fee=30)))} <= {
+        step for step, _, _ in BOOKED
+    }
+
+
+def _steps(path: Book) -> Iterator[Book]:
+    def onwards() -> Book:
+        following = Book(path.transaction)
+        following.standing, following.booked = path.standing, [*path.booked]
+        return following
+
+    yield onwards().hear(is_paid=not path.standing.is_paid)
+    for is_paid, available in itertools.product((True, False), (0, 400, 1_000_000)):
+        yield onwards().decide(is_paid=is_paid, available=available)
+    if path.standing.owed:
+        yield onwards().decide(is_paid=path.standing.is_paid, is_waived=True)
 
 
 def test_the_wallet_after_a_move_is_told_with_it() -> None:

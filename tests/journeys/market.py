@@ -76,7 +76,7 @@ class Market:
     async def merchant(self) -> Merchant:
         return await make_merchant(self.database)
 
-    async def register(self, merchant: Merchant, url: str, events: Sequence[Event] = tuple(Event)) -> Stand:
+    async def register(self, merchant: Merchant, url: str, events: Sequence[str] = tuple(Event)) -> Stand:
         async with self.database.begin() as tx:
             endpoint, secret = await register.register(
                 tx,

@@ -15,7 +15,7 @@ from tests.journeys import witness
 from tests.journeys.town import Town, a_worker, founded, until
 
 pytestmark = pytest.mark.timeout(120)
-HASTE = {"poll_seconds": "0,0,1", "not_found_seconds": 0, "follow_up_seconds": "3,3"}
+HASTE: dict[str, Any] = {"poll_seconds": "0,0,1", "not_found_seconds": 0, "follow_up_seconds": "3,6,9"}
 
 
 @pytest.fixture
@@ -45,14 +45,16 @@ async def _until_status(town: Town, id_: str, status: str, *, seconds: float = 2
         shown = await town.shown(id_)
         return shown if shown["status"] == status else None
 
-    return await until(has, seconds=seconds, what=f"{status} of {id_}")
+    found: dict[str, Any] = await until(has, seconds=seconds, what=f"{status} of {id_}")
+    return found
 
 
 async def _until_corrected(town: Town, id_: str) -> dict[str, Any]:
     async def has() -> dict[str, Any] | None:
         return (await town.shown(id_)).get("correction")
 
-    return await until(has, seconds=20, what=f"a correction of {id_}")
+    found: dict[str, Any] = await until(has, seconds=20, what=f"a correction of {id_}")
+    return found
 
 
 async def _switch(town: Town, channel: str, **switches: Any) -> None:

@@ -28,7 +28,7 @@ HURRY: dict[str, Any] = {
     "not_found_seconds": "2",
     "not_indexed_seconds": "2",
     "not_indexed_answers": "3",
-    "follow_up_seconds": "2,2",
+    "follow_up_seconds": "2,4",
     "tigo_pesa_not_found_codes": "GetSOError010",  # as a contract would list it
     "unsettled_seconds": "8",
     "secret_key": SECRET_KEY,

@@ -113,7 +113,8 @@ def in_words(given: Dispatch | None, decision: Decision) -> str:
     """What a decision comes to, in the words of the grid."""
     if decision.cause is Cause.SUBMITTED:
         assert decision.dispatch is not None
-        assert (replace(decision.dispatch, is_success_heard=False), decision.wait_seconds) == (_SUSPECT, 0)
+        unheard = replace(decision.dispatch, is_success_heard=False, success_seconds=None)
+        assert (unheard, decision.wait_seconds) == (_SUSPECT, 0)
         return "suspect"
     if decision.cause is not None:
         assert not decision.is_contradiction
@@ -292,9 +293,12 @@ def test_a_success_that_was_heard_is_never_forgotten(type_: Type, verdict: Verdi
 def test_a_success_that_was_heard_does_not_stand_against_the_networks_own_word(type_: Type) -> None:
     life = Life(processing(type_))
     life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
-    life.hear(heard(Verdict.REFUSED))
-    assert not life.transaction.status.is_final, "that answer may be older than the success"
-    decision = life.hear(heard(Verdict.REFUSED))
+    for _ in range(2):  # Two questions were under way.
+        life.now += timedelta(seconds=5)
+        life.hear(replace(heard(Verdict.REFUSED), age_seconds=20))
+        assert not life.transaction.status.is_final, "that answer is older than the success"
+    life.now += timedelta(seconds=5)
+    decision = life.hear(replace(heard(Verdict.REFUSED), age_seconds=1))
     assert life.transaction.status is Status.FAILED
     assert decision.dispatch is not None, "and it is asked about again"
     assert decision.dispatch.is_success_heard
@@ -327,10 +331,11 @@ def test_a_success_that_was_heard_after_the_end_and_is_never_confirmed_is_shown_
 def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_time() -> None:
     life = Life(replace(processing(), status=Status.FAILED), dispatch=follow_up(None, "mpesa"))
     life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
-    life.hear(heard(Verdict.REFUSED))
+    life.now += timedelta(seconds=5)
+    life.hear(replace(heard(Verdict.REFUSED), age_seconds=10))
     assert life.dispatch is not None
-    assert life.dispatch.is_success_heard, "the first answer may be older than the callback"
-    life.hear(heard(Verdict.REFUSED))
+    assert life.dispatch.is_success_heard, "that answer is older than the callback"
+    life.hear(replace(heard(Verdict.REFUSED), age_seconds=1))
     assert life.dispatch is not None
     assert not life.dispatch.is_success_heard
 
@@ -359,7 +364,38 @@ def test_questions_after_the_end_follow_their_own_schedule_and_stop(verdict: Ver
     waits = [life.hear(heard(Verdict.REFUSED)).wait_seconds]
     while life.dispatch is not None:
         waits.append(life.hear(heard(verdict)).wait_seconds)
-    assert waits == [600, 3600, 21_600, None]
+    assert waits == [600, 3000, 18_000, None], "at 10 minutes, one hour and six hours after the end"
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.CONFIRMED])
+def test_a_question_that_is_asked_besides_uses_up_none_of_the_schedule(verdict: Verdict) -> None:
+    life = Life(processing())
+    life.hear(heard(Verdict.REFUSED))
+    life.now = life.ended_at + timedelta(seconds=100)
+    act = Act.SEND if verdict is Verdict.WAITING else Act.CALLBACK
+    life.hear(heard(verdict, act, is_trusted=act is Act.SEND))
+    for seconds in range(101, 121):
+        life.now = life.ended_at + timedelta(seconds=seconds)
+        life.hear(heard(Verdict.REFUSED))
+    assert life.dispatch is not None, "it is still asked about"
+    life.now = life.ended_at + timedelta(seconds=21_599)
+    assert life.hear(heard(Verdict.REFUSED)).wait_seconds == 1
+
+
+def test_nothing_is_sent_that_is_said_to_be_paid_where_nobody_can_be_asked() -> None:
+    given_ = sent(Next.SEND, sends=0)
+    news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
+    decision = decide(processing(), given_, news, RULES)
+    assert decision.dispatch is not None
+    assert (decision.dispatch.next_act, decision.dispatch.attention) == (Next.ASK, Attention.SAID_PAID)
+
+
+def test_another_amount_that_was_shown_stays_shown_after_a_failure() -> None:
+    differs = decide(processing(), sent(), unanswerable(Verdict.CONFIRMED, "callback-signed", amount=999), RULES)
+    failed = decide(processing(), differs.dispatch, unanswerable(Verdict.REFUSED, "callback-signed"), RULES)
+    assert failed.cause is Cause.REFUSED
+    assert failed.dispatch is not None
+    assert (failed.dispatch.attention, failed.dispatch.is_follow_up) == (Attention.DIFFERS, True)
 
 
 @pytest.mark.parametrize("type_", Type)
@@ -387,7 +423,11 @@ def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_disp
     assert decision.dispatch.attention is Attention.DISPUTED
 
     signed = decide(failed, decision.dispatch, heard(Verdict.REFUSED, Act.CALLBACK), RULES, last=said)
-    assert signed.is_contradiction, "what is signed undoes it"
+    assert not signed.is_contradiction, "it may be the first failure, told once more"
+    unasked = unanswerable(Verdict.REFUSED, "callback-signed")
+    shown = decide(failed, None, unasked, RULES, last=said)
+    assert shown.dispatch is not None
+    assert shown.dispatch.attention is Attention.DISPUTED, "where nobody can be asked, too"
     for act in (Act.ASK, None):
         asked = decide(failed, None, heard(Verdict.REFUSED), RULES, last=Word(is_paid=True, act=act))
         assert asked.is_contradiction, "and a query undoes what a query or an operator said"
@@ -502,6 +542,8 @@ class Life:
     sendings: int = 0
     sent_at: datetime = NOW
     last: Word | None = None
+    ended_at: datetime = NOW
+    success_at: datetime | None = None
 
     def __post_init__(self) -> None:
         if self.dispatch is None:
@@ -518,7 +560,12 @@ class Life:
 
     def hear(self, news: Heard) -> Decision:
         if self.dispatch is not None:
-            self.dispatch = replace(self.dispatch, sent_seconds=(self.now - self.sent_at).total_seconds())
+            self.dispatch = replace(
+                self.dispatch,
+                sent_seconds=(self.now - self.sent_at).total_seconds(),
+                queued_seconds=(self.now - self.ended_at).total_seconds() if self.dispatch.is_follow_up else 0,
+                success_seconds=(self.now - self.success_at).total_seconds() if self.success_at else None,
+            )
         decision = decide(self.transaction, self.dispatch, news, RULES, last=self.last)
         if decision.is_contradiction:
             self.last = Word(news.answer.verdict is Verdict.CONFIRMED, news.act)
@@ -526,7 +573,12 @@ class Life:
             status = next_status(self.transaction.type, self.transaction.status, decision.cause)
             assert status is not None, "a decision leads somewhere"
             self.transaction = replace(self.transaction, status=status)
+            self.ended_at = self.now
         self.dispatch = decision.dispatch
+        if self.dispatch is not None and self.dispatch.success_seconds == 0:
+            self.success_at = self.now
+        if self.dispatch is None or not self.dispatch.is_success_heard:
+            self.success_at = None
         self.now += timedelta(seconds=decision.wait_seconds or 0)
         return decision
 
@@ -707,13 +759,14 @@ def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contra
     transaction = a_transaction(Type.DISBURSEMENT, Status.FAILED)
     doubt = decide(transaction, None, heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False), RULES)
     dispatch, waits = doubt.dispatch, []
-    for _ in range(4):
+    for seconds in (0, 60, 360, 600, 3600, 21_600):
         assert dispatch is not None
-        decision = decide(transaction, replace(dispatch, is_hinted=False), heard(verdict), RULES)
+        late = replace(dispatch, is_hinted=False, queued_seconds=seconds, success_seconds=seconds)
+        decision = decide(transaction, late, heard(verdict), RULES)
         assert not decision.is_contradiction
         dispatch = decision.dispatch
         waits.append(decision.wait_seconds)
-    assert waits == [60, 300, 86_400, 86_400], "asked at once, then after each pause; then an operator is shown it"
+    assert waits == [60, 300, 240, 3000, 18_000, 86_400], "on both schedules; then an operator is shown it"
     assert dispatch is not None
     assert dispatch.attention is Attention.SAID_PAID
 

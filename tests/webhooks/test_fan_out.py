@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,11 +10,14 @@ import pytest
 from malipo import clock
 from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
+from malipo.payments.transaction import Status, Type
 from malipo.webhooks import register
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
-from tests.conftest import NOBODY
+from malipo.webhooks.store import endpoints, history
+from tests.conftest import NOBODY, make_merchant
 from tests.journeys.market import Market, market
+from tests.payments.story import Story
 
 URL = "http://127.0.0.1:9/"
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -25,7 +28,7 @@ def _fact(id_: str, merchant_id: str, event: Event) -> Fact:
     return Fact(id_, merchant_id, "txn_1", event, "{}", NOW)
 
 
-def _endpoint(id_: str, merchant_id: str, *events: Event) -> Endpoint:
+def _endpoint(id_: str, merchant_id: str, *events: str) -> Endpoint:
     return Endpoint(id=id_, merchant_id=merchant_id, url=URL, events=events, is_active=True, secret=b"", created_at=NOW)
 
 
@@ -36,6 +39,12 @@ def test_each_fact_goes_to_each_endpoint_of_its_merchant_that_wants_it_in_the_fa
     found = [(fact.id, endpoint.id) for fact, endpoint in pairs(facts, listening)]
 
     assert found == [("1", "all"), ("2", "b"), ("3", "all"), ("3", "ends")]
+
+
+@pytest.mark.parametrize("event", Event)
+def test_an_asterisk_wants_every_event_there_is(event: Event) -> None:
+    listening = [_endpoint("every", "a", "*"), _endpoint("stranger", "b", "*")]
+    assert [endpoint.id for _, endpoint in pairs([_fact("1", "a", event)], listening)] == ["every"]
 
 
 @pytest.fixture
@@ -140,3 +149,46 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(place: Market)
 
     assert (await _fan_out(place)).facts == 1
     assert [row["number"] for row in await _deliveries(place)] == [1]
+
+
+# The events that there were before corrections were told.
+FORMER = [event for event in Event if not event.endswith(".corrected")]
+
+
+async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named_the_others(place: Market) -> None:
+    merchant = await make_merchant(place.database, wallet=1_000_000)
+    every = await place.register(merchant, URL, ["*"])
+    named = await place.register(merchant, URL, ["payout.corrected"])
+    former = await place.register(merchant, URL, FORMER)
+    story = Story(place.service, merchant.id)
+    for type_ in Type:
+        await story.contradicted(type_, Status.FAILED)
+
+    await _fan_out(place)
+
+    told: dict[str, set[str]] = {each.id: set() for each in (every, named, former)}
+    for row in await _deliveries(place):
+        told[row["endpoint_id"]].add(row["event"])
+    ends = {"payment.pending", "payment.failed", "payout.failed"}
+    assert told == {
+        every.id: ends | {"payment.corrected", "payout.corrected"},
+        named.id: {"payout.corrected"},
+        former.id: ends,
+    }
+
+
+async def test_what_was_missed_is_sent_again_to_who_wants_everything(place: Market) -> None:
+    merchant = await make_merchant(place.database, wallet=1_000_000)
+    await Story(place.service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED)
+    await _fan_out(place)
+    every, former = await place.register(merchant, URL, ["*"]), await place.register(merchant, URL, FORMER)
+
+    for stand in (every, former):
+        async with place.database.begin() as tx:
+            endpoint = await endpoints.get(tx, merchant.id, stand.id)
+            assert endpoint is not None
+            since = place.clock() - timedelta(hours=1)
+            await history.recover(tx, endpoint, since=since, after=None, most=100, now=place.clock())
+
+    told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(place)}
+    assert told == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from malipo.dashboard import draw
+from malipo.dashboard.operator import outcomes
 from malipo.dashboard.operator.visit import OperatorVisit
 from malipo.dashboard.operator.why import SENTENCES
 from malipo.db import Conn, Tx
+from malipo.ledger.entry import Wallet
+from malipo.ledger.store import wallets
 from malipo.merchants.store import merchants
 from malipo.networks import store as networks
 from malipo.networks.catalog import PROFILES
@@ -19,7 +22,7 @@ from malipo.payments.resolve import NoSuchCase
 from malipo.payments.store import cases, hearings
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.hearings import Hearing
-from malipo.payments.transaction import Type
+from malipo.payments.transaction import Status, Type
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_SHOWN = 200
@@ -40,6 +43,7 @@ class Dossier(NamedTuple):
     proposal: Proposal | None
     heard: list[Hearing]
     merchant: str
+    wallet: Wallet
 
 
 async def show_all(visit: OperatorVisit) -> Response:
@@ -59,6 +63,7 @@ async def show_all(visit: OperatorVisit) -> Response:
         number=len(found),
         amount=sum(case.transaction.amount for case in found),
         proposed=sum(case.proposed is not None for case in found),
+        owed=sum(case.correction.owed for case in found if case.correction is not None),
         down=down,
     )
 
@@ -89,14 +94,21 @@ async def page(
     errors: Mapping[str, str] | None = None,
 ) -> Response:
     """One case; with what was wrong about a form, if something was."""
-    case, proposal, heard, merchant = await visit.service.write(lambda tx: _read(tx, payment_in(visit)))
+    case, proposal, heard, merchant, wallet = await visit.service.write(lambda tx: _read(tx, payment_in(visit)))
     is_stale = proposal is not None and case.proposed is None
+    network = PROFILES[case.transaction.channel].name
     shown: dict[str, Any] = {
         "row": _row(visit, case, merchant),
         "case": case,
         "transaction": case.transaction,
         "is_payout": case.transaction.type is Type.DISBURSEMENT,
-        "network": PROFILES[case.transaction.channel].name,
+        "network": network,
+        "wallet": wallet,
+        "choices": outcomes.choices_of(visit.words, case, wallet, network) if case.transaction.status.is_final else [],
+        "said": outcomes.said_of(case),
+        "proposed_value": None if proposal is None else outcomes.value_of(proposal),
+        "is_waiting": outcomes.is_waiting(case),
+        "may_cancel": case.transaction.status is Status.PENDING and not case.is_merchant_active,
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,
         "is_mine": proposal is not None and proposal.proposed_by == visit.actor.who,
@@ -120,7 +132,8 @@ async def _read(tx: Tx, payment: str) -> Dossier:
     transaction = case.transaction
     names = {each.id: each.name for each in await merchants.find_all(tx)}
     heard = await hearings.find(tx, transaction.merchant_id, transaction.id)
-    return Dossier(case, await cases.find_proposal(tx, transaction), heard, names[transaction.merchant_id])
+    wallet, _ = await wallets.get(tx, transaction.merchant_id)
+    return Dossier(case, await cases.find_proposal(tx, transaction), heard, names[transaction.merchant_id], wallet)
 
 
 def payment_in(visit: OperatorVisit) -> str:

@@ -6,11 +6,13 @@ they saw: each form names what was shown, and is refused if that has changed.
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from typing import Any
 
 from starlette.responses import Response
 
 from malipo.dashboard import mistakes
 from malipo.dashboard.operator import cases as pages
+from malipo.dashboard.operator import outcomes
 from malipo.dashboard.operator.visit import OperatorVisit
 from malipo.dashboard.visit import Form
 from malipo.db import Tx
@@ -18,26 +20,36 @@ from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
 from malipo.payments.store import cases
+from malipo.payments.store.cases import Case
+from malipo.payments.transaction import Status
 from malipo.service import EVENTS_TOPIC
 
-Act = Callable[[Tx], Awaitable[Resolved]]
+Act = Callable[[Tx], Awaitable[Resolved | None]]
 
 _LEAST_EVIDENCE = 10
 _MOST_EVIDENCE = 1000
 _MOST_REFERENCE = 100
 _CHANGED = "It has changed since you looked. Look at it again."
 _OUTCOME = "Say what became of the money."
+_WAITING = (
+    "Its network has it and has not decided, so it may still be paid. Tick the box below if you know for certain "
+    "that it will not be."
+)
 _EVIDENCE = "Say how you know it, in 10 to 1,000 characters."
 
 # What resolving refuses, in its own words: those that a page can bring about.
 SENTENCES = [
     _CHANGED,
     _OUTCOME,
+    _WAITING,
     _EVIDENCE,
     "Whoever proposed it cannot approve it: it takes two operators.",
     "Nobody has proposed what became of it.",
     "A request for it is on its way to the network right now. Try again in a minute or two.",
     "It is PENDING: nothing was sent. It can be cancelled.",
+    "Nothing is owed of this payment, so nothing can be waived.",
+    "Its merchant is active, and can cancel it.",
+    *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),
     *(f"It is already proposed as {truth}; approve that, or reject it." for truth in Truth),
     *(f"It is {status}, and nothing contradicts that." for status in ("COMPLETED", "FAILED", "CANCELLED")),
 ]
@@ -48,18 +60,31 @@ async def propose(visit: OperatorVisit) -> Response:
     evidence = " ".join(form.text("evidence").split())
     if errors := _mistakes(visit, form, evidence):
         return await pages.page(visit, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
-    finding = Finding(Truth(form.text("outcome")), evidence, form.text("providerReference") or None)
 
     async def act(tx: Tx) -> Resolved:
         case = await cases.lock(tx, payment)
         if case is None:
             raise NoSuchCase(payment)
-        if case.transaction.status != form.text("status"):
+        if (case.transaction.status, outcomes.said_of(case)) != (form.text("status"), form.text("said")):
             raise Conflict(_CHANGED)
-        return await resolve.propose(tx, payment, finding, actor=visit.actor, now=visit.service.clock())
+        finding = _finding(case, form, evidence)
+        if outcomes.is_waiting(case) and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
+            raise Conflict(_WAITING)
+        return await resolve.propose(tx, payment, finding, actor=visit.actor, **_when(visit))
 
     payment = pages.payment_in(visit)
     return await _done(visit, form, act, "case-proposed")
+
+
+def _finding(case: Case, form: Form, evidence: str) -> Finding:
+    truth, is_waived = outcomes.finding_of(case, form.text("outcome"))
+    return Finding(
+        truth,
+        evidence,
+        form.text("providerReference") or None,
+        is_despite_waiting=form.text("despiteWaiting") == "yes",
+        is_waived=is_waived,
+    )
 
 
 async def approve(visit: OperatorVisit) -> Response:
@@ -67,7 +92,7 @@ async def approve(visit: OperatorVisit) -> Response:
 
     async def act(tx: Tx) -> Resolved:
         payment = await _still_proposed(tx, visit, form)
-        return await resolve.approve(tx, payment, actor=visit.actor, now=visit.service.clock())
+        return await resolve.approve(tx, payment, actor=visit.actor, **_when(visit))
 
     return await _done(visit, form, act, "case-settled")
 
@@ -82,6 +107,16 @@ async def reject(visit: OperatorVisit) -> Response:
     return await _done(visit, form, act, "case-rejected")
 
 
+async def cancel(visit: OperatorVisit) -> Response:
+    """Nobody else can take back what a closed merchant has left behind."""
+    form = await visit.form()
+
+    async def act(tx: Tx) -> None:
+        await resolve.cancel(tx, pages.payment_in(visit), actor=visit.actor, now=visit.service.clock())
+
+    return await _done(visit, form, act, "payment-cancelled")
+
+
 async def _still_proposed(tx: Tx, visit: OperatorVisit, form: Form) -> str:
     """The payment, if what was shown is still what is proposed."""
     payment = pages.payment_in(visit)
@@ -94,10 +129,15 @@ async def _still_proposed(tx: Tx, visit: OperatorVisit, form: Form) -> str:
     return payment
 
 
+def _when(visit: OperatorVisit) -> dict[str, Any]:
+    """Now; and when the network is asked again, if it ends as FAILED."""
+    return {"now": visit.service.clock(), "follow_up_seconds": visit.service.settings.follow_up_seconds[0]}
+
+
 def _mistakes(visit: OperatorVisit, form: Form, evidence: str) -> dict[str, str]:
     words, wrong = visit.words, {}
     reference = form.text("providerReference")
-    if form.text("outcome") not in Truth.__members__.values():
+    if form.text("outcome") not in (*Truth, outcomes.WAIVED):
         wrong["outcome"] = words(_OUTCOME)
     if not _LEAST_EVIDENCE <= len(evidence) <= _MOST_EVIDENCE or not evidence.isprintable():
         wrong["evidence"] = words(_EVIDENCE)
@@ -114,8 +154,9 @@ async def _done(visit: OperatorVisit, form: Form, act: Act, notice: str) -> Resp
     except Refusal as refusal:
         problem = mistakes.of_refusal(visit.words, refusal)
         return await pages.page(visit, status=_status(refusal), problem=problem, values=form.values())
-    if resolved.is_done:
+    if resolved is None or resolved.is_done:
         visit.service.bell.ring(EVENTS_TOPIC)
+    if resolved is not None and resolved.is_done:
         notice = "case-settled"
     return visit.go(f"/operator/cases/{pages.payment_in(visit)}", notice)
 

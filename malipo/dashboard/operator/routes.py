@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from malipo.dashboard.entrance import choose_language
-from malipo.dashboard.operator import bookings, cases, decide, entrance, ledger, networks
+from malipo.dashboard.operator import bookings, callbacks, cases, decide, entrance, ledger, networks
 from malipo.dashboard.operator.visit import OperatorVisit
 
 Handler = Callable[[OperatorVisit], Awaitable[Response]]
@@ -31,6 +31,8 @@ PAGES = [
     Page("POST", "/operator/cases/{payment}/propose", decide.propose),
     Page("POST", "/operator/cases/{payment}/approve", decide.approve),
     Page("POST", "/operator/cases/{payment}/reject", decide.reject),
+    Page("POST", "/operator/cases/{payment}/cancel", decide.cancel),
+    Page("GET", "/operator/callbacks", callbacks.show),
     Page("GET", "/operator/bookings", bookings.show),
     Page("POST", "/operator/bookings/approve", bookings.approve),
     Page("POST", "/operator/bookings/reject", bookings.reject),

@@ -51,7 +51,7 @@ ALTER TABLE resolutions
 ALTER TABLE dispatches
     ADD COLUMN queued_at timestamptz NOT NULL DEFAULT now(), -- by the database's clock: what lapses counts from here
     ADD COLUMN is_follow_up boolean NOT NULL DEFAULT false, -- the payment has ended, and its network is asked again
-    ADD COLUMN is_success_heard boolean NOT NULL DEFAULT false, -- somebody said that it was paid: nothing forgets that
+    ADD COLUMN success_heard_at timestamptz, -- when somebody last said that it was paid: nothing forgets that
     ADD COLUMN not_indexed integer NOT NULL DEFAULT 0; -- answers in a row that may mean "not found yet"
 DROP INDEX dispatches_of_route;
 CREATE INDEX dispatches_of_route ON dispatches (route, due_at) WHERE route IS NOT NULL AND NOT is_follow_up;

@@ -25,8 +25,9 @@ _encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
     d.route, d.next_act, d.sends, d.asks, d.not_founds, d.not_indexed, d.is_acknowledged, d.is_hinted,
-    d.is_success_heard, d.is_follow_up, d.is_asked_first, d.hint, d.attention,
-    date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds
+    d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.is_asked_first, d.hint, d.attention,
+    date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
+    date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
 """
 
 # Nothing is held, by operators or by a fence, and it need not be asked about first.
@@ -67,6 +68,7 @@ def dispatch_of(row: Row) -> Dispatch | None:
         attention=None if row["attention"] is None else Attention(row["attention"]),
         sent_seconds=row["sent_seconds"],
         queued_seconds=row["queued_seconds"],
+        success_seconds=row["success_seconds"],
     )
 
 
@@ -125,7 +127,7 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
         f"""
         {_SUBJECTS}
         WHERE d.route = $1 AND d.type = 'COLLECTION' AND d.next_act = 'send' AND d.sends = 0
-          AND NOT d.is_success_heard AND d.queued_at <= now() - $2 * interval '1 second'
+          AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
           AND NOT {installation.IS_FENCED}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
@@ -310,13 +312,17 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         UPDATE dispatches d
         SET route = said.route, next_act = said.next_act, sends = said.sends, asks = said.asks,
             not_founds = said.not_founds, not_indexed = said.not_indexed, is_acknowledged = said.is_acknowledged,
-            is_hinted = said.is_hinted, is_success_heard = said.is_success_heard, hint = said.hint,
-            attention = said.attention, is_asked_first = said.is_asked_first, sent_at = coalesce(d.sent_at, CASE WHEN said.sends > 0 THEN now() END),
+            is_hinted = said.is_hinted, hint = said.hint, is_asked_first = said.is_asked_first,
+            success_heard_at = CASE WHEN NOT said.is_success_heard THEN NULL
+                                    WHEN said.success_seconds = 0 THEN clock_timestamp()
+                                    ELSE d.success_heard_at END,
+            attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.sends > 0 THEN now() END),
             due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
                  route text, next_act text, sends smallint, asks int, not_founds int, not_indexed int,
                  is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, is_asked_first boolean,
+                 success_seconds float8,
                  hint text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
@@ -331,13 +337,14 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
     await tx.execute(
         """
         INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, route, next_act, asks, is_hinted,
-                                is_success_heard, is_follow_up, attention)
+                                success_heard_at, is_follow_up, attention)
         SELECT merchant_id, transaction_id, channel, type, now() + seconds * interval '1 second', said.route, 'ask',
-               said.asks, said.is_hinted, said.is_success_heard, true, said.attention
+               said.asks, said.is_hinted, clock_timestamp() - said.success_seconds * interval '1 second', true,
+               said.attention
         FROM json_to_recordset($1) AS new (
                  merchant_id text, transaction_id text, channel text, type text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
-                 route text, asks int, is_hinted boolean, is_success_heard boolean, attention text)
+                 route text, asks int, is_hinted boolean, success_seconds float8, attention text)
         ON CONFLICT DO NOTHING
         """,
         _encode(
@@ -360,11 +367,36 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
     """Operators have decided what was in doubt about a payment that has ended."""
     await tx.execute(
         """
-        UPDATE dispatches SET attention = NULL, is_success_heard = false
+        UPDATE dispatches SET attention = NULL, success_heard_at = NULL
         WHERE merchant_id = $1 AND transaction_id = $2 AND is_follow_up
         """,
         *key,
     )
+
+
+class OpenPayments(NamedTuple):
+    """Open payments of one kind, and what is known of them."""
+
+    channel: str
+    type: str
+    status: str
+    is_asked_first: bool
+    attention: str | None
+    payments: int
+    amount: int
+    not_asked: int  # whose network has not answered since
+
+
+async def find_open(connection: Conn) -> list[OpenPayments]:
+    rows = await connection.fetch(
+        """
+        SELECT d.channel, d.type, t.status, d.is_asked_first, d.attention, count(*), sum(t.amount)::bigint,
+               count(*) FILTER (WHERE d.asks = 0)
+        FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE NOT d.is_follow_up GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+        """
+    )
+    return [OpenPayments(*row.values()) for row in rows]
 
 
 def lining_up(created: str, derived: str) -> str:
@@ -377,8 +409,8 @@ def lining_up(created: str, derived: str) -> str:
         INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at)
         SELECT merchant_id, id, channel, type, now(), lost.since IS NOT NULL, lost.since
         FROM {created}
-        LEFT JOIN (SELECT {installation.LOST_SINCE} AS since) lost ON {derived} @> to_jsonb(id)
-                                                                 AND type = 'DISBURSEMENT'
+        LEFT JOIN (SELECT {installation.LOST_SINCE} AS since) lost
+               ON type = 'DISBURSEMENT' AND {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
     """
 
 

@@ -159,7 +159,7 @@ async def recover(
         after or ids.last_of("evt_", clock.milliseconds(since) - 1),
         most,
     )
-    wanted = [row for row in events if row["event"] in endpoint.events]
+    wanted = [row for row in events if endpoint.wants(row["event"])]
     done = await tx.execute(
         """
         INSERT INTO deliveries AS d (endpoint_id, event_id, merchant_id, event, due_at)

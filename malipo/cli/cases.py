@@ -1,0 +1,192 @@
+"""How a payment that needs an operator is told at the terminal. Pure."""
+
+from datetime import datetime
+from typing import Any
+
+from malipo import clock, money
+from malipo.payments import why
+from malipo.payments.resolve import Resolved
+from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.hearings import Hearing
+from malipo.payments.store.unknown_callbacks import UnknownCallback
+from malipo.payments.transaction import Status, Transaction, Type
+
+WHY = {
+    "not_found": "the network does not know it, and it must not be sent again",
+    "forgotten": "the network had it, and now does not know it",
+    "differs": "the network speaks of another amount or phone",
+    "unsent": "the network spoke of it before it was sent",
+    "unheard": "its answer was not heard, and the network cannot be asked",
+    "said_paid": "said to be paid, and no query confirms it",
+    "disputed": "the network's signed word and its answer contradict each other",
+    "now_unpaid": "contradicted: the network now says that it was not paid",
+    "now_paid": "contradicted: the network now says that it was paid",
+    "closed_merchant": "its merchant is closed, so nobody sends it: it can be cancelled",
+    "doubted": "proposed as {proposed}: another operator must approve or reject it",
+    "late": "takes too long",
+}
+
+
+def row_of(case: Case, *, unsettled_seconds: float, now: datetime) -> dict[str, Any]:
+    transaction = case.transaction
+    word = why.reason(case, unsettled_seconds=unsettled_seconds, now=now)
+    return {
+        "payment": transaction.id,
+        "reference": transaction.reference,
+        "type": transaction.type,
+        "channel": transaction.channel,
+        "status": transaction.status,
+        "amount": transaction.amount,
+        "owed": case.correction.owed if case.correction is not None else 0,
+        "since": transaction.processing_at or transaction.created_at,
+        # Nothing, if there is no reason to look.
+        "why": WHY[word].format(proposed=case.proposed) if word in WHY else None,
+        "proposed": case.proposed,
+    }
+
+
+def parties_of(case: Case) -> dict[str, Any]:
+    return {"merchant": case.transaction.merchant_id, "phone": case.transaction.phone, "name": case.transaction.name}
+
+
+def correction_of(case: Case) -> dict[str, Any] | None:
+    """How far it was put right after its end; amounts are the wallet's, negative if it gave."""
+    corrected = case.correction
+    if corrected is None:
+        return None
+    return {
+        "network says": "paid" if corrected.is_paid else "not paid",
+        "said by": "operators" if corrected.act is None else f"the network ({corrected.act})",
+        "credited": corrected.credited,
+        "borne": corrected.borne,
+        "owed": corrected.owed,
+    }
+
+
+def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
+    """What a second operator must see before they agree."""
+    if proposal is None:
+        return None
+    return {
+        "proposed": proposal.outcome,
+        "proposed by": proposal.proposed_by,
+        "proposed at": proposal.proposed_at,
+        "despite waiting": proposal.is_despite_waiting,
+        "waived": proposal.is_waived,
+        "evidence": proposal.evidence,
+        "provider reference": proposal.provider_reference,
+    }
+
+
+def heard_of(heard: Hearing) -> dict[str, Any]:
+    return {
+        "at": heard.at,
+        "network": heard.route,
+        "by": heard.act,
+        "verdict": heard.verdict,
+        "code": heard.code,
+        "words": heard.detail,
+    }
+
+
+def lines_of(case: Case, row: dict[str, Any], proposal: Proposal | None) -> list[tuple[str, Any]]:
+    """Everything about one case, as names and values for a person."""
+    lines: list[tuple[str, Any]] = []
+    for name, value in {**row, **parties_of(case), **(proposal_of(proposal) or {})}.items():
+        if value is not None and name not in ("owed", "despite waiting", "waived"):
+            lines.append((name, money.display(value) if name == "amount" else value))
+    if proposal is not None and proposal.is_despite_waiting:
+        lines.append(("careful", "failed, although the network has it and has not decided: it may still be paid"))
+    if proposal is not None and proposal.is_waived:
+        lines.append(("waived", "what is still owed is not taken: the house bears it"))
+    if case.correction is not None:
+        lines += _correction_lines(case)
+    return lines
+
+
+def _correction_lines(case: Case) -> list[tuple[str, str]]:
+    corrected = case.correction
+    assert corrected is not None
+    says = "that it was paid" if corrected.is_paid else "that it was not paid"
+    lines = [("last said", f"{says}, by {'operators' if corrected.act is None else 'the network'}")]
+    if corrected.credited:
+        lines.append(("corrected", _moved(corrected.credited)))
+    if corrected.borne:
+        lines.append(("house", _borne(case.transaction, corrected.borne)))
+    if corrected.owed:
+        lines.append(("owed", f"{money.display(corrected.owed)}, held in the wallet until operators decide"))
+    return lines
+
+
+def _moved(credited: int) -> str:
+    verb = "added to" if credited > 0 else "taken from"
+    return f"{money.display(abs(credited))} {verb} the wallet"
+
+
+def _borne(transaction: Transaction, amount: int) -> str:
+    """The house bears what a wallet should have given, and keeps what one should have got; or it no longer does."""
+    is_debt = (transaction.type is Type.COLLECTION) == (transaction.status is Status.COMPLETED)
+    verb = "bear" if is_debt else "keep"
+    does = f"{verb}s" if is_debt == (amount < 0) else f"no longer {verb}s"
+    return f"the house {does} {money.display(abs(amount))}"
+
+
+def named(transaction: Transaction) -> str:
+    return f"{transaction.reference}, {money.display(transaction.amount)}"
+
+
+def sentence_of(resolved: Resolved) -> str:
+    transaction, what = resolved.transaction, named(resolved.transaction)
+    if not resolved.is_done:
+        return (
+            f"Proposed: {what}, {resolved.truth}. Another operator must look at the evidence "
+            f"(malipo payments show {transaction.reference}), then: malipo payments approve {transaction.reference}"
+        )
+    if not resolved.is_of_contradiction:
+        return f"Resolved: {what}, is {transaction.status}."
+    told = "" if _is_as_told(resolved) else f" The merchant still sees {transaction.status}."
+    return f"Resolved as {resolved.truth}: {what}. {_effect(resolved)}{told}"
+
+
+def _is_as_told(resolved: Resolved) -> bool:
+    return resolved.truth.is_paid == (resolved.transaction.status is Status.COMPLETED)
+
+
+def _effect(resolved: Resolved) -> str:
+    parts = [_moved(resolved.credited)] if resolved.credited else []
+    if resolved.borne:
+        parts.append(_borne(resolved.transaction, resolved.borne))
+    if resolved.owed:
+        parts.append(f"{money.display(resolved.owed)} is still owed")
+    text = "; ".join(parts) or "the wallet stays as it is"
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def shown(resolved: Resolved) -> dict[str, Any]:
+    transaction = resolved.transaction
+    return {
+        "payment": transaction.id,
+        "reference": transaction.reference,
+        "status": transaction.status,
+        "outcome": resolved.truth,
+        "isDone": resolved.is_done,
+        "credited": resolved.credited,
+        "borne": resolved.borne,
+        "owed": resolved.owed,
+        "endedAt": clock.iso(transaction.ended_at) if transaction.ended_at else None,
+    }
+
+
+def unknown(callback: UnknownCallback) -> dict[str, Any]:
+    return {
+        "at": callback.at,
+        "network": callback.route,
+        "key": callback.key,
+        "amount": callback.amount,
+        "phone": callback.phone,
+        "receipt": callback.provider_reference,
+        "verdict": callback.verdict,
+        "signed": callback.is_signed,
+        "code": callback.code,
+        "words": callback.detail,
+    }

@@ -1,0 +1,138 @@
+"""What a merchant sees when a network has said something else later: the wallet, the payment, and what can be paid out."""
+
+import itertools
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from malipo import clock
+from malipo.dashboard.transaction import _CORRECTED
+from malipo.db import Database
+from malipo.networks.contract import Channel, Verdict
+from malipo.payments import resolve
+from malipo.payments.resolve import Finding, Truth
+from malipo.payments.transaction import Reason, Status, Transaction, Type
+from malipo.service import Service
+from malipo.trail.store import Actor
+from tests.conftest import Running, make_merchant
+from tests.dashboard.surf import Seen, Surfer, add_person, surfing
+from tests.payments.story import Story
+
+PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
+EVIDENCE = "Receipt QK12AB on the statement of 15 November"
+_names = itertools.count(1)
+
+
+@dataclass
+class Shop:
+    """A merchant with TZS 10,000 who pays fees, and its owner in front of the pages."""
+
+    story: Story
+    surfer: Surfer
+
+    async def page(self, payment: Transaction) -> Seen:
+        return await self.surfer.get(f"/dashboard/transactions/{payment.id}")
+
+    async def resolve(self, payment: Transaction, truth: Truth, *, is_waived: bool = False) -> None:
+        one, other = (Actor(f"operator {next(_names)}", "here") for _ in range(2))
+        finding = Finding(truth, EVIDENCE, is_waived=is_waived)
+        async with self.story.database.begin() as tx:
+            await resolve.propose(tx, payment.reference, finding, actor=one, now=clock.now())
+            await resolve.approve(tx, payment.reference, actor=other, now=clock.now())
+
+
+@pytest.fixture
+async def shop(service: Service, running: Running, database: Database) -> AsyncIterator[Shop]:
+    merchant = await make_merchant(database, wallet=10_000)
+    story = Story(service, merchant.id)
+    await story.charge_fees()
+    person = await add_person(database, merchant.id, f"owner+{secrets.token_hex(6)}@example.com")
+    async with surfing(running.url) as surfer:
+        assert (await surfer.log_in(person.email)).status == 303
+        yield Shop(story, surfer)
+
+
+async def test_a_wallet_that_owes_nothing_does_not_speak_of_it(shop: Shop) -> None:
+    await shop.story.ended(PAYOUT, Status.FAILED)
+    for path in ("/dashboard/wallet", "/dashboard", "/dashboard/payout"):
+        seen = await shop.surfer.get(path)
+        assert "owed" not in seen.words.lower()
+
+
+async def test_what_is_owed_stands_beside_what_can_be_paid_out(shop: Shop) -> None:
+    await shop.story.contradicted(PAYOUT, Status.FAILED, 4000)
+    wallet = (await shop.surfer.get("/dashboard/wallet")).words
+    assert "Available TZS 10,000 You can pay out TZS 5,970 now: the rest is owed." in wallet
+    assert "Owed TZS 4,030 A network took back its word about a payment." in wallet
+    for path in ("/dashboard", "/dashboard/payout"):
+        assert "You can pay out TZS 5,970 now: the rest is owed." in (await shop.surfer.get(path)).words
+
+
+async def test_what_is_owed_cannot_be_paid_out(shop: Shop) -> None:
+    await shop.story.contradicted(PAYOUT, Status.FAILED, 4000)
+    form = {"channel": str(Channel.MPESA), "phone": "0754000100", "key": "k" * 20}
+    refused = await shop.surfer.post("/dashboard/payout", form | {"amount": "5941"})
+    assert refused.status == 400
+    assert (
+        "With the fee this takes TZS 5,971. The wallet holds TZS 10,000, of which TZS 4,030 is owed." in refused.words
+    )
+    asked = await shop.surfer.post("/dashboard/payout", form | {"amount": "5940"})
+    assert asked.status == 200
+    assert "Your wallet afterwards TZS 4,030" in asked.words
+
+
+async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop) -> None:
+    paid = await shop.story.contradicted(PAYOUT, Status.FAILED, 4000)
+    owed = "M-Pesa now says that it was paid. TZS 4,030 is owed: it is held in your wallet until operators have looked at it."
+
+    seen = await shop.page(paid)
+    assert owed in seen.words
+    assert "The status stays what you were told first." in seen.words
+    assert "M-Pesa now says that it was paid: TZS 4,030 is owed." in seen.words
+    assert "No money has changed hands." not in seen.words
+    await shop.resolve(paid, Truth.COMPLETED)
+
+    seen = await shop.page(paid)
+    assert "M-Pesa now says that it was paid. TZS 4,030 that was owed was taken from your wallet." in seen.words
+    assert "Cleared up: TZS 4,030 taken from the wallet." in seen.words
+    statement = (await shop.surfer.get("/dashboard/wallet")).words
+    assert "Correction at your cost" in statement
+
+
+@pytest.mark.parametrize(
+    ("type_", "told", "says", "decision", "words"),
+    [
+        (COLLECTION, Status.FAILED, [], None, "it was paid. TZS 970 was added to your wallet."),
+        (
+            PAYOUT,
+            Status.COMPLETED,
+            [],
+            Truth.FAILED,
+            "it was not paid, or given back. TZS 1,030 was added to your wallet.",
+        ),
+        (COLLECTION, Status.COMPLETED, [], None, "it was not paid, or given back. TZS 970 is owed:"),
+        (
+            PAYOUT,
+            Status.FAILED,
+            [Verdict.REFUSED],
+            None,
+            "it was not paid, or given back. So TZS 1,030 is no longer owed.",
+        ),
+        (COLLECTION, Status.COMPLETED, [], Truth.COMPLETED, "TZS 970 that was owed need not be given back."),
+    ],
+)
+async def test_the_latest_correction_stands_on_the_page(
+    shop: Shop, type_: Type, told: Status, says: list[Verdict], decision: Truth | None, words: str
+) -> None:
+    contradicted = await shop.story.contradicted(type_, told)
+    for verdict in says:
+        await shop.story.hear(contradicted, verdict)
+    if decision is not None:
+        await shop.resolve(contradicted, decision)
+    assert words in (await shop.page(contradicted)).words
+
+
+def test_every_reason_of_a_correction_has_words() -> None:
+    assert set(_CORRECTED) == set(Reason)

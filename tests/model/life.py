@@ -1,0 +1,409 @@
+"""Lives a payment through in virtual time: workers, callbacks and operators as the service has them, without a database.
+
+What an answer means is decided by malipo's own pure functions, and by nothing here. What stands here is what the
+database does for the service: the row of the queue, its due time, the lease.
+"""
+
+import heapq
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from malipo.ledger.entry import Account, Move
+from malipo.networks.contract import Answer, Channel, FailureCode, Resubmit, Verdict
+from malipo.payments import correction as corrections
+from malipo.payments import pursuit
+from malipo.payments.correction import Change as CorrectionChange
+from malipo.payments.correction import Correction
+from malipo.payments.effects import posting_of
+from malipo.payments.pursuit import Act, Decision, Dispatch, Heard, Next, Rules
+from malipo.payments.record import Change, after_change
+from malipo.payments.transaction import Cause, Status, Transaction, Type
+from tests.model import network as networks
+from tests.model.network import AMOUNT, Network, Said
+from tests.model.script import DAY, HOUR, Fault, Kind, Script
+from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
+
+RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
+LEASE_SECONDS = 65.0
+LAPSE_SECONDS = 600.0
+MOST_SENDINGS = 20  # whoever sends more often is not waited for
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+_WAYS = {Act.SEND: Way.REPLY, Act.ASK: Way.QUERY, Act.CALLBACK: Way.CALLBACK}
+_SLOW_SECONDS = 20.0
+
+
+class Decide(Protocol):
+    def __call__(
+        self, transaction: Transaction, dispatch: Dispatch | None, heard: Heard, rules: Rules, *, last: Any = None
+    ) -> Decision: ...
+
+
+class Life:
+    """`decide` and `correct` are the functions on trial."""
+
+    def __init__(self, script: Script, *, decide: Decide = pursuit.decide, correct: Any = corrections) -> None:
+        self._decide = decide
+        self._correct = correct
+        self._faults = script.faults
+        self._nature = script.nature
+        self._network = Network(script)
+        self._now = 0.0
+        self._agenda: list[tuple[float, int, Callable[[], object]]] = []
+        self._order = itertools.count()
+        self._transaction = _a_transaction(script)
+        self._dispatch: Dispatch | None = Dispatch()
+        self._due_at: float = max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0)
+        self._queued_at = 0.0
+        self._sent_at: float | None = None
+        self._success_at: float | None = None
+        self._sendings = 0
+        self._correction: Correction | None = None
+        self._cases = 0
+        self.story = Story(script, self._network, 5 * AMOUNT)
+
+    def run(self) -> Story:
+        self.story.book([Move(Account.BANK, Account.WALLET, self.story.first_wallet)])
+        self._book_status()
+        self._plan()
+        while (at := self._next_at()) is not None:
+            self._now = max(self._now, at)
+            if self._agenda and self._agenda[0][0] <= at:
+                heapq.heappop(self._agenda)[2]()
+            else:
+                self._take_up()
+        return self._finished()
+
+    def _plan(self) -> None:
+        for fault in self._faults:
+            match fault.kind:
+                case Kind.FORGED_SUCCESS:
+                    amount = AMOUNT if self._nature.names_amount else None
+                    forged = Answer(verdict=Verdict.CONFIRMED, amount=amount, provider_reference="F1")
+                    self._at(fault.at, self._callback(Said(fault.at, forged, is_signed=False, is_listed=False)))
+                case Kind.FORGED_FAILURE:
+                    forged = Answer(verdict=Verdict.REFUSED, failure_code=FailureCode.DECLINED)
+                    self._at(fault.at, self._callback(Said(fault.at, forged, is_signed=False, is_listed=False)))
+                case Kind.CANCELLED:
+                    self._at(fault.at, self._cancel)
+                case Kind.OPERATORS_SAY_FAILED:
+                    self._at(fault.at, self._end_by_operators)
+                case _:
+                    pass
+
+    def _next_at(self) -> float | None:
+        """When something happens next; None when nothing more is worth waiting for."""
+        if self._sendings > MOST_SENDINGS:
+            return None
+        ahead = self._agenda[0][0] if self._agenda else None
+        due = None if self._dispatch is None else self._due_at
+        at = min((each for each in (ahead, due) if each is not None), default=None)
+        if at is None or ahead is not None:
+            return at
+        late = max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0)
+        quiet = max(self._network.quiet_at, late) + 8 * HOUR
+        if self.story.ended_at is not None:
+            quiet = max(quiet, self.story.ended_at + 5 * DAY)
+        return at if at <= quiet else None
+
+    # workers
+
+    def _take_up(self) -> None:
+        assert self._dispatch is not None
+        if self._dispatch.next_act is not Next.SEND:
+            self._ask()
+        elif self._is_too_late(self._dispatch):
+            cause = Cause.LAPSED if self._transaction.status is Status.PENDING else Cause.REFUSED
+            self._reach(cause, FailureCode.CHANNEL_UNAVAILABLE, by="lapsed")
+            self._dispatch = None
+        else:
+            self._claim(self._dispatch)
+
+    def _is_too_late(self, dispatch: Dispatch) -> bool:
+        return (
+            self._transaction.type is Type.COLLECTION
+            and self._now - self._queued_at >= LAPSE_SECONDS
+            and dispatch.sends == 0
+            and not dispatch.is_success_heard
+        )
+
+    def _claim(self, dispatch: Dispatch) -> None:
+        if self._transaction.status is Status.PENDING:
+            self._reach(Cause.SUBMITTED, None, by="claim")
+        self._dispatch = replace(dispatch, route="model", next_act=Next.SENDING, sends=dispatch.sends + 1)
+        self._due_at, self._sent_at = self._now + LEASE_SECONDS, self._now
+        nth, self._sendings = self._sendings, self._sendings + 1
+        self._send(nth)
+
+    def _send(self, nth: int) -> None:
+        faults = {each.kind: each for each in self._faults if each.nth == nth}
+        is_unsent = Kind.UNSENT in faults or Kind.WORKER_DIES_BEFORE in faults
+        self.story.entries.append(Sent(self._now, nth, is_unsent))
+        if Kind.WORKER_DIES_BEFORE in faults:
+            return
+        if Kind.UNSENT in faults:
+            answer = Answer(verdict=Verdict.UNSENT, code="connection refused", is_fault=True)
+            seconds = min(faults[Kind.UNSENT].seconds, networks.TIMEOUT_SECONDS)
+            self._at(self._now + seconds, lambda: self._hear(Act.SEND, answer, nth=nth))
+        elif Kind.REFUSED_AT_THE_DOOR in faults:
+            self._at(self._now + 1, lambda: self._hear(Act.SEND, networks.refused_at_the_door(), nth=nth))
+        elif Kind.REQUEST_LOST in faults:
+            self._lose_reply(nth)
+        elif Kind.ARRIVES_LATE in faults:
+            self._lose_reply(nth)
+            self._at(self._now + faults[Kind.ARRIVES_LATE].seconds, self._arrive)
+        else:
+            self._at(self._now + 0.5, lambda: self._reply(nth, faults))
+
+    def _arrive(self) -> tuple[Answer, float]:
+        answer, leaves_at, said = self._network.take_in(self._now)
+        for each in said:
+            self._at(each.at, self._callback(each))
+        return answer, leaves_at
+
+    def _reply(self, nth: int, faults: dict[Kind, Fault]) -> None:
+        answer, leaves_at = self._arrive()
+        if Kind.WORKER_DIES_AFTER in faults:
+            return
+        if Kind.REPLY_WRONG in faults:
+            answer, leaves_at = networks.refused_at_the_door(), self._now + min(faults[Kind.REPLY_WRONG].seconds, 300.0)
+        if Kind.REPLY_LOST in faults:
+            self._lose_reply(nth)
+            return
+        slow = faults[Kind.REPLY_SLOW].seconds if Kind.REPLY_SLOW in faults else 0.0
+        self._at(leaves_at + slow, lambda: self._hear(Act.SEND, answer, nth=nth))
+
+    def _lose_reply(self, nth: int) -> None:
+        self._at(self._now + networks.TIMEOUT_SECONDS, lambda: self._hear(Act.SEND, networks.lost(), nth=nth))
+
+    def _ask(self) -> None:
+        self._due_at = self._now + LEASE_SECONDS
+        self.story.entries.append(Asked(self._now, self._transaction.status))
+        answer = self._network.ask(self._now)
+        slow = any(each.at <= self._now < each.at + each.seconds for each in self._of(Kind.QUERY_SLOW))
+        asked_at = self._now
+        self._at(asked_at + (_SLOW_SECONDS if slow else 0.3), lambda: self._hear(Act.ASK, answer, asked_at=asked_at))
+
+    def _callback(self, said: Said) -> Callable[[], None]:
+        return lambda: self._hear(Act.CALLBACK, said.answer, is_signed=said.is_signed, is_listed=said.is_listed)
+
+    # what is heard
+
+    def _hear(
+        self,
+        act: Act,
+        answer: Answer,
+        *,
+        is_signed: bool = True,
+        is_listed: bool = False,
+        nth: int = 0,
+        asked_at: float | None = None,
+    ) -> None:
+        heard = Heard(
+            route="model",
+            act=act,
+            answer=answer,
+            is_trusted=is_signed,
+            is_listed=is_listed,
+            cannot_ask=frozenset() if self._nature.has_query else frozenset(Type),
+            resubmit=Resubmit.UNSAFE if act is Act.CALLBACK else self._nature.resubmit,
+            age_seconds=0 if asked_at is None else self._now - asked_at,
+        )
+        before, believed = self._transaction.status, self._believes_paid()
+        decision = self._decide(self._transaction, self._refreshed(), heard, RULES, last=self._last())
+        was_queued = self._dispatch is not None
+        if decision.cause is not None:
+            self._reach(decision.cause, decision.failure_code, by=f"{act}")
+            was_queued = was_queued and not self._transaction.status.is_final
+        self._keep(decision, was_queued=was_queued)
+        word = Word(
+            at=self._now,
+            way=_WAYS[act],
+            verdict=answer.verdict,
+            is_right_amount=answer.amount in (None, AMOUNT) and not answer.lacks_amount,
+            is_proven=is_signed,
+            is_listed=is_listed,
+            nth=nth,
+            before=before,
+            after=self._transaction.status,
+            believed_before=believed,
+            is_contradiction=decision.is_contradiction,
+            is_shown=self._dispatch is not None and self._dispatch.attention is not None,
+        )
+        self.story.entries.append(word)
+        if decision.is_contradiction:
+            self._contradict(is_paid=answer.verdict is Verdict.CONFIRMED, act=act)
+
+    def _refreshed(self) -> Dispatch | None:
+        """The row as it is read: times are counted by the database's clock."""
+        if self._dispatch is None:
+            return None
+        sent = None if self._sent_at is None else self._now - self._sent_at
+        success = None if self._success_at is None else self._now - self._success_at
+        queued = self._now - self._queued_at
+        return replace(self._dispatch, sent_seconds=sent, queued_seconds=queued, success_seconds=success)
+
+    def _keep(self, decision: Decision, *, was_queued: bool) -> None:
+        """As the two statements of the store do it: a row is updated, or another takes its place after the end."""
+        said = decision.dispatch
+        if said is None:
+            self._dispatch = None
+        elif was_queued:
+            assert self._dispatch is not None
+            self._dispatch = replace(said, is_follow_up=self._dispatch.is_follow_up)
+            if not said.is_success_heard or said.success_seconds == 0:
+                self._success_at = self._now if said.is_success_heard else None
+            if self._sent_at is None and said.sends > 0:
+                self._sent_at = self._now
+            if decision.wait_seconds is not None:
+                self._due_at = self._now + decision.wait_seconds
+        else:
+            self._follow_up(said, decision.wait_seconds or 0)
+
+    def _follow_up(self, said: Dispatch, seconds: float) -> None:
+        self._dispatch = Dispatch(
+            route=said.route,
+            next_act=Next.ASK,
+            asks=said.asks,
+            is_hinted=said.is_hinted,
+            is_success_heard=said.is_success_heard,
+            is_follow_up=True,
+            attention=said.attention,
+        )
+        self._due_at, self._queued_at, self._sent_at = self._now + seconds, self._now, None
+        self._success_at = None if said.success_seconds is None else self._now - said.success_seconds
+
+    def _reach(self, cause: Cause, failure: FailureCode | None, *, by: str) -> None:
+        change = Change(
+            merchant_id=self._transaction.merchant_id,
+            transaction_id=self._transaction.id,
+            cause=cause,
+            failure_code=failure,
+        )
+        after = after_change(self._transaction, change, _BEGINNING + timedelta(seconds=self._now))
+        assert after is not None, "a decision leads somewhere"
+        self._transaction = after
+        self._book_status()
+        self.story.entries.append(Told(self._now, after.status, after.failure_code, by))
+        if after.status.is_final:
+            self.story.ended_at = self._now
+
+    def _book_status(self) -> None:
+        posting = posting_of(self._transaction)
+        self.story.book(list(posting.moves) if posting is not None else [])
+
+    # after the end
+
+    def _last(self) -> pursuit.Word | None:
+        return None if self._correction is None else pursuit.Word(self._correction.is_paid, self._correction.act)
+
+    def _believes_paid(self) -> bool | None:
+        if self._correction is not None:
+            return self._correction.is_paid
+        return self._transaction.status is Status.COMPLETED if self._transaction.status.is_final else None
+
+    def _contradict(self, *, is_paid: bool, act: Act) -> None:
+        before = self._correction or self._correct.begin(self._transaction)
+        self._apply(before, self._correct.hear(self._transaction, before, is_paid=is_paid, act=act), by=f"{act}")
+        assert self._correction is not None
+        if self._correct.is_credited_by_itself(self._transaction, self._correction):
+            before = self._correction
+            credit = self._correct.decide(self._transaction, before, is_paid=True, available=0)
+            self._apply(before, credit, by="itself")
+        if self._correct.is_open(self._transaction, self._correction) and not self._of(Kind.CASE_LEFT_OPEN):
+            self._at(self._now + DAY, self._resolve)
+
+    def _apply(self, before: Correction, change: CorrectionChange, *, by: str, available: int | None = None) -> None:
+        change = self._correct.tell(change, _BEGINNING + timedelta(seconds=self._now))
+        wallet = self.story.balances[Account.WALLET]
+        self.story.book(change.moves)
+        after = self._correction = change.correction
+        self.story.entries.append(
+            Corrected(
+                at=self._now,
+                by=by,
+                says_paid=after.is_paid,
+                wallet=self.story.balances[Account.WALLET] - wallet,
+                owed=after.owed - before.owed,
+                told=None if change.reason is None else change.amount,
+                losses=self.story.balances[Account.LOSSES],
+                available=available,
+            )
+        )
+
+    def _resolve(self) -> None:
+        """Two operators decide. A wallet that is short gives what it has, and they decide again the day after."""
+        before = self._correction
+        if before is None or not self._correct.is_open(self._transaction, before):
+            return
+        is_short = bool(self._of(Kind.WALLET_SHORT)) and self._cases == 0
+        self._cases += 1
+        available = AMOUNT // 4 if is_short else self.story.balances[Account.WALLET]
+        is_told = before.is_paid == (self._transaction.status is Status.COMPLETED)
+        is_paid = before.is_paid if is_told or not self._of(Kind.HOUSE_BEARS) else not before.is_paid
+        change = self._correct.decide(self._transaction, before, is_paid=is_paid, available=available)
+        self._apply(before, change, by="operators", available=available)
+        if self._dispatch is not None:
+            self._dispatch = replace(self._dispatch, attention=None, is_success_heard=False)
+            self._success_at = None
+        if self._correct.is_open(self._transaction, change.correction):
+            self._at(self._now + DAY, self._resolve)
+
+    def _cancel(self) -> None:
+        if self._transaction.status is Status.PENDING:
+            self._reach(Cause.WITHDRAWN, None, by="merchant")
+            self._dispatch = None
+
+    def _end_by_operators(self) -> None:
+        """They have read a statement on which it does not stand."""
+        is_sending = self._dispatch is not None and self._dispatch.next_act is Next.SENDING
+        if self._transaction.status is Status.PROCESSING and not is_sending and not self._network.moved(self._now):
+            self._reach(Cause.REFUSED, FailureCode.REJECTED, by="operators")
+            self._follow_up(pursuit.follow_up(None, "model"), RULES.follow_up_seconds[0])
+
+    # the end
+
+    def _finished(self) -> Story:
+        story, corrected = self.story, self._correction
+        story.over_at = self._now
+        story.status, story.failure_code = self._transaction.status, self._transaction.failure_code
+        story.is_queued = self._dispatch is not None
+        story.due_at = None if self._dispatch is None else self._due_at
+        story.is_shown = self._dispatch is not None and self._dispatch.attention is not None
+        if corrected is not None:
+            story.says_paid, story.owed = corrected.is_paid, corrected.owed
+            story.due = self._correct.due(self._transaction, corrected)
+            story.is_case_open = self._correct.is_open(self._transaction, corrected)
+        return story
+
+    def _at(self, at: float, act: Callable[[], object]) -> None:
+        heapq.heappush(self._agenda, (at, next(self._order), act))
+
+    def _of(self, kind: Kind) -> list[Fault]:
+        return [each for each in self._faults if each.kind is kind]
+
+
+def _a_transaction(script: Script) -> Transaction:
+    return Transaction(
+        merchant_id="mer_1",
+        id="txn_1",
+        reference="MLP-1",
+        network_key="1",
+        type=script.nature.type,
+        channel=Channel.MPESA,
+        status=Status.PENDING,
+        amount=AMOUNT,
+        fee=script.nature.fee,
+        phone="+255754000001",
+        name="",
+        description="",
+        metadata={},
+        created_at=_BEGINNING,
+    )
+
+
+def live(script: Script, *, decide: Decide = pursuit.decide, correct: Any = corrections) -> Story:
+    return Life(script, decide=decide, correct=correct).run()

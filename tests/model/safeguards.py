@@ -1,0 +1,290 @@
+"""Takes each safeguard out of a copy of the source, alone, and counts the lives that then go wrong.
+
+`python -m tests.model.safeguards --seeds 10000` prints the table. A safeguard without which nothing fails is not needed, or not
+tested. The text that is replaced must stand in the source exactly once, so that this list cannot go stale in silence.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from malipo.payments import correction, pursuit
+from tests.model.known import unknown
+from tests.model.life import Decide, live
+from tests.model.oracle import judge
+from tests.model.script import draw
+
+
+class Safeguard(NamedTuple):
+    name: str
+    module: ModuleType
+    text: str
+    instead: str
+
+
+SAFEGUARDS = (
+    Safeguard(
+        "a success that was heard blocks FAILED and sending again on “not found”",
+        pursuit,
+        "    if dispatch.is_success_heard:\n        # Somebody said",
+        "    if False:\n        # Somebody said",
+    ),
+    Safeguard(
+        "a success that was heard blocks sending again what did not leave",
+        pursuit,
+        "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
+        "case Verdict.UNSENT if heard.act is Act.SEND:",
+    ),
+    Safeguard(
+        "an unsigned callback does not end a payment",
+        pursuit,
+        "return heard.is_trusted or (is_good_enough and not is_refused_payout)",
+        "return True",
+    ),
+    Safeguard(
+        "an unsigned callback counts only where there is no query",
+        pursuit,
+        "is_good_enough = heard.is_listed and not heard.may_ask",
+        "is_good_enough = heard.is_listed",
+    ),
+    Safeguard(
+        "an unsigned callback counts only from a listed address",
+        pursuit,
+        "is_good_enough = heard.is_listed and not heard.may_ask",
+        "is_good_enough = not heard.may_ask",
+    ),
+    Safeguard(
+        "an unsigned failure never ends a payout",
+        pursuit,
+        "(is_good_enough and not is_refused_payout)",
+        "is_good_enough",
+    ),
+    Safeguard(
+        "“not found” counts only after three answers", pursuit, "counted.not_founds < _NOT_FOUNDS or", "False or"
+    ),
+    Safeguard(
+        "“not found” counts only after five minutes",
+        pursuit,
+        "or not _had_time(counted, rules.not_found_seconds)",
+        "or False",
+    ),
+    Safeguard(
+        "“not indexed” counts only after six answers",
+        pursuit,
+        "is_enough = counted.not_indexed >= rules.not_indexed_answers",
+        "is_enough = True",
+    ),
+    Safeguard(
+        "“not indexed” counts only after 30 minutes",
+        pursuit,
+        "if not is_enough or not _had_time(counted, rules.not_indexed_seconds):",
+        "if not is_enough:",
+    ),
+    Safeguard(
+        "“not indexed” counts only in a row",
+        pursuit,
+        "dispatch = replace(dispatch, not_indexed=0)",
+        "dispatch = dispatch",
+    ),
+    Safeguard(
+        "only a listed code is “not found”",
+        pursuit,
+        "case Verdict.MISSING if heard.act is Act.ASK:",
+        "case Verdict.MISSING | Verdict.UNKNOWN if heard.act is Act.ASK:",
+    ),
+    Safeguard(
+        "the refusal of a second sending is not believed",
+        pursuit,
+        "case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:",
+        "case Verdict.REFUSED if False:",
+    ),
+    Safeguard(
+        "the refusal of a second sending is not believed after the end either",
+        pursuit,
+        "if _is_believed(transaction, heard) and not is_refused_sending:",
+        "if _is_believed(transaction, heard):",
+    ),
+    Safeguard(
+        "a refusal in the reply is asked about if a success was heard",
+        pursuit,
+        "case Verdict.REFUSED if heard.act is Act.SEND and dispatch.is_success_heard:",
+        "case Verdict.REFUSED if False:",
+    ),
+    Safeguard(
+        "a refusal that a success has overtaken is asked about again",
+        pursuit,
+        "case Verdict.REFUSED if dispatch.is_hinted and dispatch.is_success_heard:",
+        "case Verdict.REFUSED if False:",
+    ),
+    Safeguard(
+        "another amount is not ours",
+        pursuit,
+        "or (answer.amount is not None and answer.amount != transaction.amount)",
+        "",
+    ),
+    Safeguard("an amount that is left out is a wrong one", pursuit, "answer.lacks_amount\n", "False\n"),
+    Safeguard(
+        "a wrong amount is shown",
+        pursuit,
+        "return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)",
+        "return _ask_later(dispatch, heard, rules)",
+    ),
+    Safeguard(
+        "what did not leave is sent again only after UNSENT",
+        pursuit,
+        "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
+        "case Verdict.UNSENT | Verdict.UNKNOWN if heard.act is Act.SEND and not dispatch.is_success_heard:",
+    ),
+    Safeguard(
+        "a payout never fails on “not found”",
+        pursuit,
+        "    if transaction.type is Type.COLLECTION:\n        return _failed",
+        "    if True:\n        return _failed",
+    ),
+    Safeguard(
+        "a payout is sent again only where duplicates are refused",
+        pursuit,
+        "if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.sends < _SENDS:",
+        "if dispatch.sends < _SENDS:",
+    ),
+    Safeguard(
+        "what its network had, and no longer knows, is for operators",
+        pursuit,
+        "    if dispatch.is_acknowledged:\n        return _ask_later",
+        "    if False:\n        return _ask_later",
+    ),
+    Safeguard(
+        "questions go on after FAILED",
+        pursuit,
+        "if not (may_be_paid and heard.may_ask):",
+        "if True:",
+    ),
+    Safeguard(
+        "every FAILED payout is asked about",
+        pursuit,
+        "may_be_paid = transaction.type is Type.DISBURSEMENT or failure in",
+        "may_be_paid = failure in",
+    ),
+    Safeguard(
+        "collections that expired or were not found are asked about",
+        pursuit,
+        "or failure in _MAY_STILL_BE_PAID or",
+        "or",
+    ),
+    Safeguard(
+        "a signed success after the end is a contradiction at once",
+        pursuit,
+        "if _is_believed(transaction, heard) and not is_refused_sending:",
+        "if heard.act is not Act.CALLBACK and not is_refused_sending:",
+    ),
+    Safeguard(
+        "what is not believed after the end is asked about",
+        pursuit,
+        "    if heard.may_ask:\n        return _ask_now(asked)\n    if verdict",
+        "    if heard.may_ask:\n        return Decision(dispatch=dispatch)\n    if verdict",
+    ),
+    Safeguard(
+        "what was signed is not undone by a query in silence",
+        pursuit,
+        "replace(asked, attention=Attention.DISPUTED)",
+        "asked",
+    ),
+    Safeguard(
+        "said to be paid, and not confirmed, is shown",
+        pursuit,
+        "        return Attention.SAID_PAID\n",
+        "        return None\n",
+    ),
+    Safeguard(
+        "said to be paid after the end, where nobody can be asked, is shown",
+        pursuit,
+        "return _ask_again(replace(asked, attention=Attention.SAID_PAID), heard, rules)",
+        "return Decision(dispatch=dispatch)",
+    ),
+    Safeguard(
+        "a payout that nobody heard of is shown where there is no query",
+        pursuit,
+        "return _ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)",
+        "return _ask_later(dispatch, heard, rules)",
+    ),
+    Safeguard(
+        "what is owed is held at once",
+        correction,
+        "        correction=replace(after, owed=owed),\n        moves=moves + fee,",
+        "        correction=after,\n        moves=moves + fee,",
+    ),
+    Safeguard("a debt is told", correction, "reason=_reason_of_debt(correction.owed, owed),", "reason=None,"),
+    Safeguard(
+        "the fee follows when the case closes",
+        correction,
+        "    if due(transaction, correction) or correction.is_fee_paid == correction.is_paid:\n",
+        "    if True:\n",
+    ),
+    Safeguard(
+        "a wallet gives no more than it has",
+        correction,
+        "credited = max(wanted - correction.credited, -available)",
+        "credited = wanted - correction.credited",
+    ),
+    Safeguard(
+        "what the house bears is undone when the network recants",
+        correction,
+        "if is_paid == (transaction.status is Status.COMPLETED) and correction.borne:",
+        "if False:",
+    ),
+    Safeguard(
+        "a collection that was paid after FAILED is credited by itself",
+        correction,
+        "return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0",
+        "return False",
+    ),
+    Safeguard(
+        "the float follows the network's word",
+        correction,
+        "moves = [_float_move(transaction, is_paid=is_paid)]",
+        "moves: list[Move] = []",
+    ),
+)
+
+
+def without(safeguard: Safeguard) -> tuple[Decide, Any]:
+    """`decide` and the functions of corrections, as they would be without it."""
+    assert safeguard.module.__file__ is not None
+    source = Path(safeguard.module.__file__).read_text()
+    assert source.count(safeguard.text) == 1, f"not there exactly once: {safeguard.text!r}"
+    changed = ModuleType(safeguard.module.__name__)
+    exec(compile(source.replace(safeguard.text, safeguard.instead), safeguard.name, "exec"), changed.__dict__)  # noqa: S102
+    for name, value in vars(safeguard.module).items():
+        if isinstance(value, type):  # The types stay the same ones, so that values of both can be compared.
+            setattr(changed, name, value)
+    if safeguard.module is pursuit:
+        return changed.decide, correction
+    return pursuit.decide, changed
+
+
+def failing(safeguard: Safeguard, seeds: range) -> Iterator[int]:
+    """The seeds whose lives go wrong without it."""
+    decide, correct = without(safeguard)
+    for seed in seeds:
+        try:
+            is_bad = bool(unknown(judge(live(draw(seed), decide=decide, correct=correct))))
+        except AssertionError:  # It ran into one of our own.
+            is_bad = True
+        if is_bad:
+            yield seed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.model.safeguards")
+    parser.add_argument("--seeds", type=int, default=10_000)
+    given = parser.parse_args()
+    print(f"| taken out, alone | lives that go wrong, of {given.seeds:,} | the first seed |\n|---|---|---|", flush=True)
+    for safeguard in SAFEGUARDS:
+        seeds = list(failing(safeguard, range(given.seeds)))
+        print(f"| {safeguard.name} | {len(seeds)} | {seeds[0] if seeds else 'none'} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
