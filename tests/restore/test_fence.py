@@ -10,6 +10,7 @@ from malipo.installation import store as installation
 from malipo.installation.cursors import CursorLost, cursor_of, require_kept
 from malipo.installation.state import OnHold, Restored
 from malipo.networks.contract import Resubmit, Verdict
+from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
 from malipo.payments.pursuit import Act, Attention
 from malipo.payments.store import dispatches
@@ -134,6 +135,28 @@ async def test_a_payout_waits_for_operators_where_a_network_would_pay_a_key_twic
     assert await _release(story, ASHA, JUMA, scope=("MPESA", "DISBURSEMENT"))
 
     assert of((await story.claim()).to_send) == [payout.id]
+    await witness.assert_clean(story.database)
+
+
+@pytest.mark.parametrize("truth", resolve.Truth)
+@pytest.mark.parametrize("type_", Type)
+async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
+    story: Story, type_: Type, truth: resolve.Truth
+) -> None:
+    """Where the network cannot be asked, its statement for the lost time has the last word."""
+    payment = await story.open(type_)
+    finding = resolve.Finding(truth, EVIDENCE)
+    with pytest.raises(Conflict, match="PENDING"):
+        async with story.database.begin() as tx:
+            await resolve.propose(tx, payment.id, finding, actor=ASHA, now=clock.now())
+    await _fence(story)
+    async with story.database.begin() as tx:
+        assert not (await resolve.propose(tx, payment.id, finding, actor=ASHA, now=clock.now())).is_done
+    async with story.database.begin() as tx:
+        await resolve.approve(tx, payment.id, actor=JUMA, now=clock.now())
+    assert await story.status(payment) == truth.upper()
+    await _release(story, ASHA, JUMA)
+    assert (await story.claim()).to_send == []
     await witness.assert_clean(story.database)
 
 
