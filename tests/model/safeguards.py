@@ -148,12 +148,6 @@ SAFEGUARDS = (
         "case Verdict.REFUSED if False:",
     ),
     Safeguard(
-        "nor does it end the questions after the end",
-        pursuit,
-        "if _is_overtaken(dispatch, heard) or (last.is_paid and dispatch.is_hinted):",
-        "if last.is_paid and dispatch.is_hinted:",
-    ),
-    Safeguard(
         "what waits to be sent is not sent after a success, where nobody can be asked",
         pursuit,
         "if hinted.is_success_heard and hinted.next_act is Next.SEND:",
