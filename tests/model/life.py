@@ -1,7 +1,6 @@
 """Lives a payment through in virtual time: workers, callbacks and operators as the service has them, without a database.
 
-What an answer means is decided by malipo's own pure functions, and by nothing here. What stands here is what the
-database does for the service: the row of the queue, its due time, the lease.
+What an answer means is decided by malipo's own pure functions, and by nothing here.
 """
 
 import heapq
@@ -9,8 +8,6 @@ import itertools
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
-
-from msgspec.structs import replace
 
 from malipo.ledger.entry import Account, Move
 from malipo.networks.contract import Answer, Channel, FailureCode, Resubmit, Verdict
@@ -24,11 +21,11 @@ from malipo.payments.record import Change, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
 from tests.model.network import AMOUNT, Network, Said
+from tests.model.row import Row
 from tests.model.script import DAY, HOUR, Fault, Kind, Script
 from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
 
 RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
-LEASE_SECONDS = 65.0
 LAPSE_SECONDS = 600.0
 MOST_SENDINGS = 20  # whoever sends more often is not waited for
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,11 +52,7 @@ class Life:
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self._order = itertools.count()
         self._transaction = _a_transaction(script)
-        self._dispatch: Dispatch | None = Dispatch()
-        self._due_at: float = max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0)
-        self._queued_at = 0.0
-        self._sent_at: float | None = None
-        self._success_at: float | None = None
+        self._row = Row(max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0))
         self._sendings = 0
         self._correction: Correction | None = None
         self._cases = 0
@@ -99,7 +92,7 @@ class Life:
         if self._sendings > MOST_SENDINGS:
             return None
         ahead = self._agenda[0][0] if self._agenda else None
-        due = None if self._dispatch is None else self._due_at
+        due = None if self._row.dispatch is None else self._row.due_at
         at = min((each for each in (ahead, due) if each is not None), default=None)
         if at is None or ahead is not None:
             return at
@@ -112,29 +105,28 @@ class Life:
     # workers
 
     def _take_up(self) -> None:
-        assert self._dispatch is not None
-        if self._dispatch.next_act is not Next.SEND:
+        assert self._row.dispatch is not None
+        if self._row.dispatch.next_act is not Next.SEND:
             self._ask()
-        elif self._is_too_late(self._dispatch):
+        elif self._is_too_late(self._row.dispatch):
             cause = Cause.LAPSED if self._transaction.status is Status.PENDING else Cause.REFUSED
             self._reach(cause, FailureCode.CHANNEL_UNAVAILABLE, by="lapsed")
-            self._dispatch = None
+            self._row.dispatch = None
         else:
-            self._claim(self._dispatch)
+            self._claim()
 
     def _is_too_late(self, dispatch: Dispatch) -> bool:
         return (
             self._transaction.type is Type.COLLECTION
-            and self._now - self._queued_at >= LAPSE_SECONDS
+            and self._now - self._row.queued_at >= LAPSE_SECONDS
             and dispatch.sends == 0
             and not dispatch.is_success_heard
         )
 
-    def _claim(self, dispatch: Dispatch) -> None:
+    def _claim(self) -> None:
         if self._transaction.status is Status.PENDING:
             self._reach(Cause.SUBMITTED, None, by="claim")
-        self._dispatch = replace(dispatch, route="model", next_act=Next.SENDING, sends=dispatch.sends + 1)
-        self._due_at, self._sent_at = self._now + LEASE_SECONDS, self._now
+        self._row.claim(self._now)
         nth, self._sendings = self._sendings, self._sendings + 1
         self._send(nth)
 
@@ -180,7 +172,7 @@ class Life:
         self._at(self._now + networks.TIMEOUT_SECONDS, lambda: self._hear(Act.SEND, networks.lost(), nth=nth))
 
     def _ask(self) -> None:
-        self._due_at = self._now + LEASE_SECONDS
+        self._row.lease(self._now)
         self.story.entries.append(Asked(self._now, self._transaction.status))
         answer = self._network.ask(self._now)
         slow = any(each.at <= self._now < each.at + each.seconds for each in self._of(Kind.QUERY_SLOW))
@@ -213,12 +205,12 @@ class Life:
             age_seconds=0 if asked_at is None else self._now - asked_at,
         )
         before, believed = self._transaction.status, self._believes_paid()
-        decision = self._decide(self._transaction, self._refreshed(), heard, RULES, last=self._last())
-        was_queued = self._dispatch is not None
+        decision = self._decide(self._transaction, self._row.read(self._now), heard, RULES, last=self._last())
+        was_queued = self._row.dispatch is not None
         if decision.cause is not None:
             self._reach(decision.cause, decision.failure_code, by=f"{act}")
             was_queued = was_queued and not self._transaction.status.is_final
-        self._keep(decision, was_queued=was_queued)
+        self._row.keep(decision, self._now, was_queued=was_queued)
         word = Word(
             at=self._now,
             way=_WAYS[act],
@@ -231,50 +223,11 @@ class Life:
             after=self._transaction.status,
             believed_before=believed,
             is_contradiction=decision.is_contradiction,
-            is_shown=self._dispatch is not None and self._dispatch.attention is not None,
+            is_shown=self._row.is_shown,
         )
         self.story.entries.append(word)
         if decision.is_contradiction:
             self._contradict(is_paid=answer.verdict is Verdict.CONFIRMED, act=act)
-
-    def _refreshed(self) -> Dispatch | None:
-        """The row as it is read: times are counted by the database's clock."""
-        if self._dispatch is None:
-            return None
-        sent = None if self._sent_at is None else self._now - self._sent_at
-        success = None if self._success_at is None else self._now - self._success_at
-        queued = self._now - self._queued_at
-        return replace(self._dispatch, sent_seconds=sent, queued_seconds=queued, success_seconds=success)
-
-    def _keep(self, decision: Decision, *, was_queued: bool) -> None:
-        """As the two statements of the store do it: a row is updated, or another takes its place after the end."""
-        said = decision.dispatch
-        if said is None:
-            self._dispatch = None
-        elif was_queued:
-            assert self._dispatch is not None
-            self._dispatch = replace(said, is_follow_up=self._dispatch.is_follow_up)
-            if not said.is_success_heard or said.success_seconds == 0:
-                self._success_at = self._now if said.is_success_heard else None
-            if self._sent_at is None and said.sends > 0:
-                self._sent_at = self._now
-            if decision.wait_seconds is not None:
-                self._due_at = self._now + decision.wait_seconds
-        else:
-            self._follow_up(said, decision.wait_seconds or 0)
-
-    def _follow_up(self, said: Dispatch, seconds: float) -> None:
-        self._dispatch = Dispatch(
-            route=said.route,
-            next_act=Next.ASK,
-            asks=said.asks,
-            is_hinted=said.is_hinted,
-            is_success_heard=said.is_success_heard,
-            is_follow_up=True,
-            attention=said.attention,
-        )
-        self._due_at, self._queued_at, self._sent_at = self._now + seconds, self._now, None
-        self._success_at = None if said.success_seconds is None else self._now - said.success_seconds
 
     def _reach(self, cause: Cause, failure: FailureCode | None, *, by: str) -> None:
         change = Change(
@@ -346,23 +299,21 @@ class Life:
         is_paid = before.is_paid if is_told or not self._of(Kind.HOUSE_BEARS) else not before.is_paid
         change = self._correct.decide(self._transaction, before, is_paid=is_paid, available=available)
         self._apply(before, change, by="operators", available=available)
-        if self._dispatch is not None:
-            self._dispatch = replace(self._dispatch, attention=None, is_success_heard=False)
-            self._success_at = None
+        self._row.resolve()
         if self._correct.is_open(self._transaction, change.correction):
             self._at(self._now + DAY, self._resolve)
 
     def _cancel(self) -> None:
         if self._transaction.status is Status.PENDING:
             self._reach(Cause.WITHDRAWN, None, by="merchant")
-            self._dispatch = None
+            self._row.dispatch = None
 
     def _end_by_operators(self) -> None:
         """They have read a statement on which it does not stand."""
-        is_sending = self._dispatch is not None and self._dispatch.next_act is Next.SENDING
+        is_sending = self._row.dispatch is not None and self._row.dispatch.next_act is Next.SENDING
         if self._transaction.status is Status.PROCESSING and not is_sending and not self._network.moved(self._now):
             self._reach(Cause.REFUSED, FailureCode.REJECTED, by="operators")
-            self._follow_up(pursuit.follow_up(None, "model"), RULES.follow_up_seconds[0])
+            self._row.follow_up(pursuit.follow_up(None, "model"), self._now, RULES.follow_up_seconds[0])
 
     # the end
 
@@ -370,9 +321,9 @@ class Life:
         story, corrected = self.story, self._correction
         story.over_at = self._now
         story.status, story.failure_code = self._transaction.status, self._transaction.failure_code
-        story.is_queued = self._dispatch is not None
-        story.due_at = None if self._dispatch is None else self._due_at
-        story.is_shown = self._dispatch is not None and self._dispatch.attention is not None
+        story.is_queued = self._row.dispatch is not None
+        story.due_at = None if self._row.dispatch is None else self._row.due_at
+        story.is_shown = self._row.is_shown
         if corrected is not None:
             story.says_paid, story.owed = corrected.is_paid, corrected.owed
             story.due = self._correct.due(self._transaction, corrected)
