@@ -13,17 +13,16 @@ from malipo.ledger.entry import Account, Move
 from malipo.networks.contract import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction as corrections
 from malipo.payments import pursuit
-from malipo.payments.correction import Change as CorrectionChange
-from malipo.payments.correction import Correction
 from malipo.payments.effects import posting_of
 from malipo.payments.pursuit import Act, Decision, Dispatch, Heard, Next, Rules
 from malipo.payments.record import Change, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
+from tests.model.case import Case
 from tests.model.network import AMOUNT, Network, Said
 from tests.model.row import Row
 from tests.model.script import DAY, HOUR, Fault, Kind, Script
-from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
+from tests.model.story import Asked, Sent, Story, Told, Way, Word
 
 RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
 LAPSE_SECONDS = 600.0
@@ -44,7 +43,6 @@ class Life:
 
     def __init__(self, script: Script, *, decide: Decide = pursuit.decide, correct: Any = corrections) -> None:
         self._decide = decide
-        self._correct = correct
         self._faults = script.faults
         self._nature = script.nature
         self._network = Network(script)
@@ -54,9 +52,8 @@ class Life:
         self._transaction = _a_transaction(script)
         self._row = Row(max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0))
         self._sendings = 0
-        self._correction: Correction | None = None
-        self._cases = 0
         self.story = Story(script, self._network, 5 * AMOUNT)
+        self._case = Case(self.story, correct)
 
     def run(self) -> Story:
         self.story.book([Move(Account.BANK, Account.WALLET, self.story.first_wallet)])
@@ -205,7 +202,7 @@ class Life:
             age_seconds=0 if asked_at is None else self._now - asked_at,
         )
         before, believed = self._transaction.status, self._believes_paid()
-        decision = self._decide(self._transaction, self._row.read(self._now), heard, RULES, last=self._last())
+        decision = self._decide(self._transaction, self._row.read(self._now), heard, RULES, last=self._case.last())
         was_queued = self._row.dispatch is not None
         if decision.cause is not None:
             self._reach(decision.cause, decision.failure_code, by=f"{act}")
@@ -236,7 +233,7 @@ class Life:
             cause=cause,
             failure_code=failure,
         )
-        after = after_change(self._transaction, change, _BEGINNING + timedelta(seconds=self._now))
+        after = after_change(self._transaction, change, self._clock())
         assert after is not None, "a decision leads somewhere"
         self._transaction = after
         self._book_status()
@@ -250,57 +247,23 @@ class Life:
 
     # after the end
 
-    def _last(self) -> pursuit.Word | None:
-        return None if self._correction is None else pursuit.Word(self._correction.is_paid, self._correction.act)
-
     def _believes_paid(self) -> bool | None:
-        if self._correction is not None:
-            return self._correction.is_paid
+        last = self._case.last()
+        if last is not None:
+            return last.is_paid
         return self._transaction.status is Status.COMPLETED if self._transaction.status.is_final else None
 
     def _contradict(self, *, is_paid: bool, act: Act) -> None:
-        before = self._correction or self._correct.begin(self._transaction)
-        self._apply(before, self._correct.hear(self._transaction, before, is_paid=is_paid, act=act), by=f"{act}")
-        assert self._correction is not None
-        if self._correct.is_credited_by_itself(self._transaction, self._correction):
-            before = self._correction
-            credit = self._correct.decide(self._transaction, before, is_paid=True, available=0)
-            self._apply(before, credit, by="itself")
-        if self._correct.is_open(self._transaction, self._correction) and not self._of(Kind.CASE_LEFT_OPEN):
+        self._case.contradict(self._transaction, self._clock(), self._now, is_paid=is_paid, act=act)
+        if self._case.is_open(self._transaction) and not self._of(Kind.CASE_LEFT_OPEN):
             self._at(self._now + DAY, self._resolve)
 
-    def _apply(self, before: Correction, change: CorrectionChange, *, by: str, available: int | None = None) -> None:
-        change = self._correct.tell(change, _BEGINNING + timedelta(seconds=self._now))
-        wallet = self.story.balances[Account.WALLET]
-        self.story.book(change.moves)
-        after = self._correction = change.correction
-        self.story.entries.append(
-            Corrected(
-                at=self._now,
-                by=by,
-                says_paid=after.is_paid,
-                wallet=self.story.balances[Account.WALLET] - wallet,
-                owed=after.owed - before.owed,
-                told=None if change.reason is None else change.amount,
-                losses=self.story.balances[Account.LOSSES],
-                available=available,
-            )
-        )
-
     def _resolve(self) -> None:
-        """Two operators decide. A wallet that is short gives what it has, and they decide again the day after."""
-        before = self._correction
-        if before is None or not self._correct.is_open(self._transaction, before):
+        if not self._case.is_open(self._transaction):
             return
-        is_short = bool(self._of(Kind.WALLET_SHORT)) and self._cases == 0
-        self._cases += 1
-        available = AMOUNT // 4 if is_short else self.story.balances[Account.WALLET]
-        is_told = before.is_paid == (self._transaction.status is Status.COMPLETED)
-        is_paid = before.is_paid if is_told or not self._of(Kind.HOUSE_BEARS) else not before.is_paid
-        change = self._correct.decide(self._transaction, before, is_paid=is_paid, available=available)
-        self._apply(before, change, by="operators", available=available)
+        self._case.resolve(self._transaction, self._clock(), self._now)
         self._row.resolve()
-        if self._correct.is_open(self._transaction, change.correction):
+        if self._case.is_open(self._transaction):
             self._at(self._now + DAY, self._resolve)
 
     def _cancel(self) -> None:
@@ -318,17 +281,17 @@ class Life:
     # the end
 
     def _finished(self) -> Story:
-        story, corrected = self.story, self._correction
+        story = self.story
         story.over_at = self._now
         story.status, story.failure_code = self._transaction.status, self._transaction.failure_code
         story.is_queued = self._row.dispatch is not None
         story.due_at = None if self._row.dispatch is None else self._row.due_at
         story.is_shown = self._row.is_shown
-        if corrected is not None:
-            story.says_paid, story.owed = corrected.is_paid, corrected.owed
-            story.due = self._correct.due(self._transaction, corrected)
-            story.is_case_open = self._correct.is_open(self._transaction, corrected)
+        self._case.finish(self._transaction)
         return story
+
+    def _clock(self) -> datetime:
+        return _BEGINNING + timedelta(seconds=self._now)
 
     def _at(self, at: float, act: Callable[[], object]) -> None:
         heapq.heappush(self._agenda, (at, next(self._order), act))
