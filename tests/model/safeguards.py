@@ -118,19 +118,19 @@ SAFEGUARDS = (
         "return heard.answer.verdict is Verdict.REFUSED and heard.act is Act.SEND and heard.may_ask",
     ),
     Safeguard(
-        "a success that was signed after FAILED stands, whatever refusal comes after it",
+        "a success that was signed stands after FAILED, whoever denies it",
         pursuit,
         "if last.is_paid and last.act is Act.CALLBACK:",
         "if False:",
     ),
     Safeguard(
-        "it stands though the query says otherwise",
+        "a signed success stands after FAILED, though the query denies it",
         pursuit,
         "if last.is_paid and last.act is Act.CALLBACK:",
         "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.ASK:",
     ),
     Safeguard(
-        "it stands though a callback says otherwise",
+        "a signed success stands after FAILED, though another callback denies it",
         pursuit,
         "if last.is_paid and last.act is Act.CALLBACK:",
         "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.CALLBACK:",

@@ -17,8 +17,8 @@ def success_after_the_end(story: Story) -> Iterator[str]:
         if not (is_success(word) and word.before in (Status.FAILED, Status.CANCELLED)):
             continue
         if counts(story, word):
-            is_known = word.is_contradiction or (word.way is not Way.CALLBACK and word.is_shown)
-            if word.believed_before is False and not is_known:
+            is_taken_up = word.is_contradiction or (word.way is not Way.CALLBACK and word.is_shown)
+            if word.believed_before is False and not is_taken_up:
                 yield f"paid, says {word.way} after {word.before}, and it is no contradiction"
         elif word.believed_before is False and not _is_followed(story, word):
             yield f"{word.way} says paid after {word.before}, and nobody is asked or shown it"
