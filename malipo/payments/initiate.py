@@ -77,7 +77,7 @@ class Initiate:
             [draft.merchant_id for draft in drafts if draft.type is Type.DISBURSEMENT],
         )
         if needed.is_closed:
-            await claims.delete(tx, list(needed.won))
+            await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
             closed = (await installation.get(tx)).refusal
             return [closed for _ in orders]
         rest = {order.claim_key for order in orders if order.claim_key is not None} - needed.won

@@ -53,7 +53,7 @@ def _by(road: Road, town: Town, **settings: Any) -> Home:
 
 
 def _phone(channel: str) -> str:
-    number = next(number for number in _phones if not 100 <= number % 1000 <= 110)
+    number = next(number for number in _phones if not 100 <= number % 1000 <= 112)
     return ("+255754" if channel == "MPESA" else "+255684") + str(number)
 
 

@@ -120,10 +120,10 @@ async def test_an_answer_whose_commit_is_cut_is_counted_once(sim: Sim, postgres:
             await until(lambda: _stands(home, id_, next_act="ask"), what="the reply")
             trap = wire.trap(Fault.CUT_AFTER, after=HEARS)
             await asyncio.wait_for(trap.sprung.wait(), 10)
-            await until(lambda: _stands(home, id_, not_founds=1), seconds=5, what="one answer")
+            await until(lambda: _stands(home, id_, not_indexed=1), seconds=5, what="one answer")
             await wire.until_quiet(seconds=0.5)
 
-        assert await _stands(home, id_, not_founds=1)
+        assert await _stands(home, id_, not_indexed=1)
 
 
 async def test_a_request_that_provably_did_not_leave_is_counted_so_once(sim: Sim, postgres: str, template: str) -> None:

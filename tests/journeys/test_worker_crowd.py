@@ -40,7 +40,7 @@ async def town(postgres: str, template: str, tmp_path: Path) -> AsyncIterator[To
 
 def _payouts(chance: random.Random) -> list[tuple[str, str, int]]:
     """Channel, phone and amount; no phone twice, and none that the simulator treats in a special way."""
-    numbers = [number for number in range(100_000, 999_999) if not 100 <= number % 1000 <= 110]
+    numbers = [number for number in range(100_000, 999_999) if not 100 <= number % 1000 <= 112]
     return [
         (channel, PREFIXES[channel] + str(number), chance.randrange(500, 5000))
         for number in chance.sample(numbers, PAYOUTS)
@@ -138,7 +138,7 @@ async def _assert_each_was_paid_once(
 async def test_a_payment_that_is_cancelled_while_workers_take_them_is_either_cancelled_or_sent(town: Town) -> None:
     number = 150
     await town.sim.control(speed=100)
-    phones = [f"+255684{900_000 + place}" for place in range(number) if not 100 <= place % 1000 <= 110]
+    phones = [f"+255684{900_000 + place}" for place in range(number) if not 100 <= place % 1000 <= 112]
     ids = [await town.take("AIRTEL_MONEY", "DISBURSEMENT", phone) for phone in phones]
 
     async with a_worker(town), a_worker(town):
