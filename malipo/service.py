@@ -25,6 +25,7 @@ from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.installation import network_keys
 from malipo.installation import store as installation
 from malipo.installation.state import Closed
+from malipo.installation.watch import InstallationWatch
 from malipo.ledger import tallying as statement_tallying
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admit, Admitted, Knock
@@ -81,6 +82,7 @@ class Service:
     settings: Settings
     clock: Clock
     clock_difference: ClockDifference
+    standing: InstallationWatch
     metrics: Metrics
     database: Database
     statuses: Watch[TransactionKey, Status]
@@ -118,6 +120,10 @@ class Service:
         metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
         clock_difference = ClockDifference(database, clock)
         metrics.watch_clock(lambda: clock_difference.seconds)
+        standing = InstallationWatch(database)
+        metrics.watch_installation(
+            fenced=lambda: standing.is_fenced, held=lambda: standing.is_held, epoch=lambda: standing.epoch
+        )
 
         def group(name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any) -> Group[Any, Any]:
             made = Group(database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options)
@@ -145,6 +151,7 @@ class Service:
             settings=settings,
             clock=clock,
             clock_difference=clock_difference,
+            standing=standing,
             metrics=metrics,
             database=database,
             statuses=Watch(database, transactions.find_statuses),

@@ -220,3 +220,20 @@ async def release_channel(tx: Tx, epoch: int, channel: str, type_: str) -> None:
         channel,
         type_,
     )
+
+
+async def find_proposed_releases(connection: Conn, epoch: int) -> list[Release]:
+    """All that is proposed in an epoch, and not approved yet."""
+    rows = await connection.fetch(
+        """
+        SELECT id, epoch, channel, type, evidence, proposed_by, proposed_at FROM restore_releases
+        WHERE epoch = $1 AND approved_at IS NULL
+        """,
+        epoch,
+    )
+    return [Release(*row.values()) for row in rows]
+
+
+async def find_released_channels(connection: Conn, epoch: int) -> set[tuple[str, str]]:
+    rows = await connection.fetch("SELECT channel, type FROM channel_releases WHERE epoch = $1", epoch)
+    return {(row["channel"], row["type"]) for row in rows}

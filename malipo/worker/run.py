@@ -87,6 +87,7 @@ async def work(
     tasks.append(asyncio.ensure_future(for_ever("mark", sentry.look, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(keep_house(service)))
     tasks.append(asyncio.ensure_future(service.clock_difference.watch()))
+    tasks.append(asyncio.ensure_future(service.standing.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, hear)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
         tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected)))
