@@ -93,7 +93,7 @@ async def until_looked(town: Town, workers: int = 1) -> None:
 
 
 async def operate(town: Town, operator: str | None, *arguments: str) -> Said:
-    settings: dict[str, Any] = {"database_url": town.database_url, "unsettled_seconds": 3600}
+    settings: dict[str, Any] = {"database_url": town.database_url, "unsettled_seconds": 5}
     return await malipo(*arguments, **settings, **({"operator": operator} if operator else {}))
 
 
