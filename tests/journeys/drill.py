@@ -118,7 +118,8 @@ async def movements(town: Town) -> dict[str, list[int]]:
     """What the networks' book has under each of our keys."""
     book: dict[str, list[int]] = {}
     for each in (await town.sim("GET", "/api/book"))["movements"]:
-        book.setdefault(each["reference"], []).append(each["amount"])
+        # Tigo Pesa puts the biller's code before it.
+        book.setdefault(each["reference"][-16:], []).append(each["amount"])
     return book
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from malipo import clock
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from tests.conftest import Running
@@ -32,12 +33,14 @@ async def _on(cluster: Cluster, folder: Path) -> AsyncIterator[Town]:
 
 async def _worker(town: Town) -> Running:
     """One whose first look is done."""
+    began = clock.now()
     worker = town.start("worker", worker_stop_seconds=2)
 
-    async def has_started() -> bool:
-        return '"worker.started"' in worker.log.read_text()
+    async def has_looked() -> bool:
+        async with town.database.read() as connection:
+            return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM send_marks WHERE seen_at > $1)", began))
 
-    await until(has_started, what="a worker")
+    await until(has_looked, what="a worker's first look")
     return worker
 
 
@@ -169,9 +172,10 @@ async def _until_known(town: Town, requests: list[Request]) -> None:
 async def _until_settled_or_listed(town: Town) -> None:
     async def are_settled() -> bool:
         listed = await unsettled(town)
-        return all(each["status"] in ("COMPLETED", "FAILED") or each["id"] in listed for each in await payments(town))
+        open_ = [dict(each) for each in await payments(town) if each["status"] not in ("COMPLETED", "FAILED")]
+        return all(each["id"] in listed for each in open_)
 
-    await until(are_settled, seconds=60, pause=0.5, what="an end, or a place on the list, for every payment")
+    await until(are_settled, seconds=40, pause=1, what="an end, or a place on the list, for every payment")
 
 
 async def _assert_agreed(town: Town, drill: Drill, lost: list[Request]) -> None:
