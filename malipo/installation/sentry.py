@@ -66,6 +66,10 @@ class Sentry:
             )
         elif mark.number is not None and standing.total < mark.number:
             await self._fence(_restored(standing.total, mark.number))
+            async with self._database.begin() as tx:
+                # It is known now. What operators release would be fenced again at the next look.
+                await store.be_seen(tx, self.worker_id, socket.gethostname())
+                await store.catch_up(tx, self.worker_id, mark.number)
         await asyncio.to_thread(mark.write, max(standing.total, mark.number or 0))
 
     @property

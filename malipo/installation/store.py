@@ -155,6 +155,18 @@ async def be_seen(tx: Tx, worker_id: str, host: str) -> None:
     )
 
 
+async def catch_up(tx: Tx, worker_id: str, number: int) -> None:
+    """A restored database counts on from what a host has seen."""
+    await tx.execute(
+        """
+        UPDATE send_marks SET batches = batches + greatest($2 - (SELECT sum(batches) FROM send_marks), 0)
+        WHERE worker_id = $1
+        """,
+        worker_id,
+        number,
+    )
+
+
 async def leave(tx: Tx, worker_id: str) -> None:
     """A worker that ends lives no more, whoever comes next."""
     await tx.execute("UPDATE send_marks SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)

@@ -332,7 +332,9 @@ def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rul
     """
     match heard.answer.verdict:
         case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
-            sent = replace(dispatch, route=heard.route, next_act=Next.ASK, sends=1, is_asked_first=False)
+            sent = replace(
+                dispatch, route=heard.route, next_act=Next.ASK, sends=1, is_asked_first=False, attention=None
+            )
             return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)
         case Verdict.MISSING if _had_time(dispatch, rules.not_found_seconds):
             return _not_sent_before(transaction, dispatch, heard)
@@ -343,13 +345,15 @@ def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rul
         held = replace(dispatch, asks=asks, attention=Attention.RESTORED)
         return Decision(dispatch=held, wait_seconds=_NO_QUERY_SECONDS)
     seconds = rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)]
-    return Decision(dispatch=replace(dispatch, asks=asks), wait_seconds=seconds)
+    # Some networks never say for certain that they do not know a payment. Asking goes on, and operators are shown it.
+    attention = Attention.RESTORED if asks >= len(rules.poll_seconds) else dispatch.attention
+    return Decision(dispatch=replace(dispatch, asks=asks, attention=attention), wait_seconds=seconds)
 
 
 def _not_sent_before(transaction: Transaction, dispatch: Dispatch, heard: Heard) -> Decision:
     is_safe = transaction.type is Type.COLLECTION or heard.resubmit is Resubmit.DUPLICATES_REFUSED
     if is_safe and not dispatch.is_success_heard:
-        return Decision(dispatch=replace(dispatch, is_asked_first=False, asks=0), wait_seconds=0)
+        return Decision(dispatch=replace(dispatch, is_asked_first=False, asks=0, attention=None), wait_seconds=0)
     held = replace(dispatch, asks=dispatch.asks + 1, attention=Attention.RESTORED)
     return Decision(dispatch=held, wait_seconds=_NO_QUERY_SECONDS)
 

@@ -1,7 +1,6 @@
 """Lives a payment through in virtual time: workers, callbacks and operators as the service has them, without a database.
 
-What an answer means is decided by malipo's own pure functions, and by nothing here. What stands here is what the
-database does for the service: the row of the queue, its due time, the lease.
+What an answer means is decided by malipo's own pure functions, and by nothing here.
 """
 
 import heapq
@@ -10,25 +9,22 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
 from malipo.ledger.entry import Account, Move
 from malipo.networks.contract import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction as corrections
 from malipo.payments import pursuit
-from malipo.payments.correction import Change as CorrectionChange
-from malipo.payments.correction import Correction
 from malipo.payments.effects import posting_of
 from malipo.payments.pursuit import Act, Decision, Dispatch, Heard, Next, Rules
 from malipo.payments.record import Change, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
+from tests.model.case import Case
 from tests.model.network import AMOUNT, Network, Said
+from tests.model.row import Row
 from tests.model.script import DAY, HOUR, Fault, Kind, Script
-from tests.model.story import Asked, Corrected, Sent, Story, Told, Way, Word
+from tests.model.story import Asked, Sent, Story, Told, Way, Word
 
 RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
-LEASE_SECONDS = 65.0
 LAPSE_SECONDS = 600.0
 MOST_SENDINGS = 20  # whoever sends more often is not waited for
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,7 +43,6 @@ class Life:
 
     def __init__(self, script: Script, *, decide: Decide = pursuit.decide, correct: Any = corrections) -> None:
         self._decide = decide
-        self._correct = correct
         self._faults = script.faults
         self._nature = script.nature
         self._network = Network(script)
@@ -55,15 +50,10 @@ class Life:
         self._agenda: list[tuple[float, int, Callable[[], object]]] = []
         self._order = itertools.count()
         self._transaction = _a_transaction(script)
-        self._dispatch: Dispatch | None = Dispatch()
-        self._due_at: float = max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0)
-        self._queued_at = 0.0
-        self._sent_at: float | None = None
-        self._success_at: float | None = None
+        self._row = Row(max((each.seconds for each in self._of(Kind.TAKEN_UP_LATE)), default=0.0))
         self._sendings = 0
-        self._correction: Correction | None = None
-        self._cases = 0
         self.story = Story(script, self._network, 5 * AMOUNT)
+        self._case = Case(self.story, correct)
 
     def run(self) -> Story:
         self.story.book([Move(Account.BANK, Account.WALLET, self.story.first_wallet)])
@@ -99,7 +89,7 @@ class Life:
         if self._sendings > MOST_SENDINGS:
             return None
         ahead = self._agenda[0][0] if self._agenda else None
-        due = None if self._dispatch is None else self._due_at
+        due = None if self._row.dispatch is None else self._row.due_at
         at = min((each for each in (ahead, due) if each is not None), default=None)
         if at is None or ahead is not None:
             return at
@@ -112,29 +102,28 @@ class Life:
     # workers
 
     def _take_up(self) -> None:
-        assert self._dispatch is not None
-        if self._dispatch.next_act is not Next.SEND:
+        assert self._row.dispatch is not None
+        if self._row.dispatch.next_act is not Next.SEND:
             self._ask()
-        elif self._is_too_late(self._dispatch):
+        elif self._is_too_late(self._row.dispatch):
             cause = Cause.LAPSED if self._transaction.status is Status.PENDING else Cause.REFUSED
             self._reach(cause, FailureCode.CHANNEL_UNAVAILABLE, by="lapsed")
-            self._dispatch = None
+            self._row.dispatch = None
         else:
-            self._claim(self._dispatch)
+            self._claim()
 
     def _is_too_late(self, dispatch: Dispatch) -> bool:
         return (
             self._transaction.type is Type.COLLECTION
-            and self._now - self._queued_at >= LAPSE_SECONDS
+            and self._now - self._row.queued_at >= LAPSE_SECONDS
             and dispatch.sends == 0
             and not dispatch.is_success_heard
         )
 
-    def _claim(self, dispatch: Dispatch) -> None:
+    def _claim(self) -> None:
         if self._transaction.status is Status.PENDING:
             self._reach(Cause.SUBMITTED, None, by="claim")
-        self._dispatch = replace(dispatch, route="model", next_act=Next.SENDING, sends=dispatch.sends + 1)
-        self._due_at, self._sent_at = self._now + LEASE_SECONDS, self._now
+        self._row.claim(self._now)
         nth, self._sendings = self._sendings, self._sendings + 1
         self._send(nth)
 
@@ -180,7 +169,7 @@ class Life:
         self._at(self._now + networks.TIMEOUT_SECONDS, lambda: self._hear(Act.SEND, networks.lost(), nth=nth))
 
     def _ask(self) -> None:
-        self._due_at = self._now + LEASE_SECONDS
+        self._row.lease(self._now)
         self.story.entries.append(Asked(self._now, self._transaction.status))
         answer = self._network.ask(self._now)
         slow = any(each.at <= self._now < each.at + each.seconds for each in self._of(Kind.QUERY_SLOW))
@@ -213,12 +202,12 @@ class Life:
             age_seconds=0 if asked_at is None else self._now - asked_at,
         )
         before, believed = self._transaction.status, self._believes_paid()
-        decision = self._decide(self._transaction, self._refreshed(), heard, RULES, last=self._last())
-        was_queued = self._dispatch is not None
+        decision = self._decide(self._transaction, self._row.read(self._now), heard, RULES, last=self._case.last())
+        was_queued = self._row.dispatch is not None
         if decision.cause is not None:
             self._reach(decision.cause, decision.failure_code, by=f"{act}")
             was_queued = was_queued and not self._transaction.status.is_final
-        self._keep(decision, was_queued=was_queued)
+        self._row.keep(decision, self._now, was_queued=was_queued)
         word = Word(
             at=self._now,
             way=_WAYS[act],
@@ -231,50 +220,11 @@ class Life:
             after=self._transaction.status,
             believed_before=believed,
             is_contradiction=decision.is_contradiction,
-            is_shown=self._dispatch is not None and self._dispatch.attention is not None,
+            is_shown=self._row.is_shown,
         )
         self.story.entries.append(word)
         if decision.is_contradiction:
             self._contradict(is_paid=answer.verdict is Verdict.CONFIRMED, act=act)
-
-    def _refreshed(self) -> Dispatch | None:
-        """The row as it is read: times are counted by the database's clock."""
-        if self._dispatch is None:
-            return None
-        sent = None if self._sent_at is None else self._now - self._sent_at
-        success = None if self._success_at is None else self._now - self._success_at
-        queued = self._now - self._queued_at
-        return replace(self._dispatch, sent_seconds=sent, queued_seconds=queued, success_seconds=success)
-
-    def _keep(self, decision: Decision, *, was_queued: bool) -> None:
-        """As the two statements of the store do it: a row is updated, or another takes its place after the end."""
-        said = decision.dispatch
-        if said is None:
-            self._dispatch = None
-        elif was_queued:
-            assert self._dispatch is not None
-            self._dispatch = replace(said, is_follow_up=self._dispatch.is_follow_up)
-            if not said.is_success_heard or said.success_seconds == 0:
-                self._success_at = self._now if said.is_success_heard else None
-            if self._sent_at is None and said.sends > 0:
-                self._sent_at = self._now
-            if decision.wait_seconds is not None:
-                self._due_at = self._now + decision.wait_seconds
-        else:
-            self._follow_up(said, decision.wait_seconds or 0)
-
-    def _follow_up(self, said: Dispatch, seconds: float) -> None:
-        self._dispatch = Dispatch(
-            route=said.route,
-            next_act=Next.ASK,
-            asks=said.asks,
-            is_hinted=said.is_hinted,
-            is_success_heard=said.is_success_heard,
-            is_follow_up=True,
-            attention=said.attention,
-        )
-        self._due_at, self._queued_at, self._sent_at = self._now + seconds, self._now, None
-        self._success_at = None if said.success_seconds is None else self._now - said.success_seconds
 
     def _reach(self, cause: Cause, failure: FailureCode | None, *, by: str) -> None:
         change = Change(
@@ -283,7 +233,7 @@ class Life:
             cause=cause,
             failure_code=failure,
         )
-        after = after_change(self._transaction, change, _BEGINNING + timedelta(seconds=self._now))
+        after = after_change(self._transaction, change, self._clock())
         assert after is not None, "a decision leads somewhere"
         self._transaction = after
         self._book_status()
@@ -297,87 +247,51 @@ class Life:
 
     # after the end
 
-    def _last(self) -> pursuit.Word | None:
-        return None if self._correction is None else pursuit.Word(self._correction.is_paid, self._correction.act)
-
     def _believes_paid(self) -> bool | None:
-        if self._correction is not None:
-            return self._correction.is_paid
+        last = self._case.last()
+        if last is not None:
+            return last.is_paid
         return self._transaction.status is Status.COMPLETED if self._transaction.status.is_final else None
 
     def _contradict(self, *, is_paid: bool, act: Act) -> None:
-        before = self._correction or self._correct.begin(self._transaction)
-        self._apply(before, self._correct.hear(self._transaction, before, is_paid=is_paid, act=act), by=f"{act}")
-        assert self._correction is not None
-        if self._correct.is_credited_by_itself(self._transaction, self._correction):
-            before = self._correction
-            credit = self._correct.decide(self._transaction, before, is_paid=True, available=0)
-            self._apply(before, credit, by="itself")
-        if self._correct.is_open(self._transaction, self._correction) and not self._of(Kind.CASE_LEFT_OPEN):
+        self._case.contradict(self._transaction, self._clock(), self._now, is_paid=is_paid, act=act)
+        if self._case.is_open(self._transaction) and not self._of(Kind.CASE_LEFT_OPEN):
             self._at(self._now + DAY, self._resolve)
 
-    def _apply(self, before: Correction, change: CorrectionChange, *, by: str, available: int | None = None) -> None:
-        change = self._correct.tell(change, _BEGINNING + timedelta(seconds=self._now))
-        wallet = self.story.balances[Account.WALLET]
-        self.story.book(change.moves)
-        after = self._correction = change.correction
-        self.story.entries.append(
-            Corrected(
-                at=self._now,
-                by=by,
-                says_paid=after.is_paid,
-                wallet=self.story.balances[Account.WALLET] - wallet,
-                owed=after.owed - before.owed,
-                told=None if change.reason is None else change.amount,
-                losses=self.story.balances[Account.LOSSES],
-                available=available,
-            )
-        )
-
     def _resolve(self) -> None:
-        """Two operators decide. A wallet that is short gives what it has, and they decide again the day after."""
-        before = self._correction
-        if before is None or not self._correct.is_open(self._transaction, before):
+        if not self._case.is_open(self._transaction):
             return
-        is_short = bool(self._of(Kind.WALLET_SHORT)) and self._cases == 0
-        self._cases += 1
-        available = AMOUNT // 4 if is_short else self.story.balances[Account.WALLET]
-        is_told = before.is_paid == (self._transaction.status is Status.COMPLETED)
-        is_paid = before.is_paid if is_told or not self._of(Kind.HOUSE_BEARS) else not before.is_paid
-        change = self._correct.decide(self._transaction, before, is_paid=is_paid, available=available)
-        self._apply(before, change, by="operators", available=available)
-        if self._dispatch is not None:
-            self._dispatch = replace(self._dispatch, attention=None, is_success_heard=False)
-            self._success_at = None
-        if self._correct.is_open(self._transaction, change.correction):
+        self._case.resolve(self._transaction, self._clock(), self._now)
+        self._row.resolve()
+        if self._case.is_open(self._transaction):
             self._at(self._now + DAY, self._resolve)
 
     def _cancel(self) -> None:
         if self._transaction.status is Status.PENDING:
             self._reach(Cause.WITHDRAWN, None, by="merchant")
-            self._dispatch = None
+            self._row.dispatch = None
 
     def _end_by_operators(self) -> None:
         """They have read a statement on which it does not stand."""
-        is_sending = self._dispatch is not None and self._dispatch.next_act is Next.SENDING
+        is_sending = self._row.dispatch is not None and self._row.dispatch.next_act is Next.SENDING
         if self._transaction.status is Status.PROCESSING and not is_sending and not self._network.moved(self._now):
             self._reach(Cause.REFUSED, FailureCode.REJECTED, by="operators")
-            self._follow_up(pursuit.follow_up(None, "model"), RULES.follow_up_seconds[0])
+            self._row.follow_up(pursuit.follow_up(None, "model"), self._now, RULES.follow_up_seconds[0])
 
     # the end
 
     def _finished(self) -> Story:
-        story, corrected = self.story, self._correction
+        story = self.story
         story.over_at = self._now
         story.status, story.failure_code = self._transaction.status, self._transaction.failure_code
-        story.is_queued = self._dispatch is not None
-        story.due_at = None if self._dispatch is None else self._due_at
-        story.is_shown = self._dispatch is not None and self._dispatch.attention is not None
-        if corrected is not None:
-            story.says_paid, story.owed = corrected.is_paid, corrected.owed
-            story.due = self._correct.due(self._transaction, corrected)
-            story.is_case_open = self._correct.is_open(self._transaction, corrected)
+        story.is_queued = self._row.dispatch is not None
+        story.due_at = None if self._row.dispatch is None else self._row.due_at
+        story.is_shown = self._row.is_shown
+        self._case.finish(self._transaction)
         return story
+
+    def _clock(self) -> datetime:
+        return _BEGINNING + timedelta(seconds=self._now)
 
     def _at(self, at: float, act: Callable[[], object]) -> None:
         heapq.heappush(self._agenda, (at, next(self._order), act))

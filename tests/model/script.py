@@ -112,12 +112,14 @@ _UNHEARD_OF = (Kind.REQUEST_LOST, Kind.WORKER_DIES_BEFORE, Kind.WORKER_DIES_AFTE
 # Faults that seldom meet by chance, each with the latest beginning and the longest time.
 _PLOTS: tuple[tuple[tuple[Kind, float, float], ...], ...] = (
     ((Kind.PAID_AFTER_FAILED, 0, 25), (Kind.QUERY_SLOW, 30, HOUR)),
-    ((Kind.UNSENT, 0, 30), (Kind.FORGED_SUCCESS, 20, 0)),
+    ((Kind.UNSENT, 0, 5), (Kind.FORGED_SUCCESS, 10, 0)),
+    ((Kind.UNSENT, 0, 7), (Kind.FORGED_SUCCESS, 12, 0)),
     ((Kind.REPLY_WRONG, 0, 300), (Kind.QUERY_IN_PROGRESS, 30, HOUR)),
     ((Kind.PAID_AFTER_FAILED, 0, HOUR), (Kind.TAKEN_BACK, 0, 3 * DAY), (Kind.HOUSE_BEARS, 0, 0)),
     ((Kind.TAKEN_BACK, 0, HOUR), (Kind.WALLET_SHORT, 0, 0)),
     ((Kind.PAID_AFTER_FAILED, 0, HOUR), (Kind.CALLBACK_TWICE, 0, DAY)),
     ((Kind.NEVER_DECIDES, 0, 0), (Kind.QUERY_LOSES_IT, HOUR, DAY)),
+    ((Kind.OTHER_AMOUNT, 0, 0), (Kind.PAID_AFTER_FAILED, 0, 300), (Kind.CALLBACK_LATE, 0, HOUR)),
 )
 _LONG = frozenset({Kind.FORGETS})
 
