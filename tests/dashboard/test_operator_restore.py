@@ -9,7 +9,7 @@ from malipo.dashboard.language import Language
 from malipo.db import Database
 from malipo.installation import store as installation
 from malipo.installation.state import Installation
-from malipo.payments.transaction import Status, Transaction
+from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from malipo.trail import store as trail
@@ -67,7 +67,7 @@ async def _fenced(office: Office, *names: str) -> list[Operator]:
     return [await office.operator(name) for name in names]
 
 
-async def _payment(office: Office, type_: str = PAYOUT) -> Transaction:
+async def _payment(office: Office, type_: Type = PAYOUT) -> Transaction:
     return (await office.service.initiate(order(office.merchant.id, type_, 1000))).transaction
 
 
