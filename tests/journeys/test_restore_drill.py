@@ -44,7 +44,11 @@ async def _worker(town: Town) -> Running:
     return worker
 
 
-MEMORIES = pytest.mark.parametrize("is_forgetful", [False, True], ids=["networks that remember", "that forget"])
+MEMORIES = pytest.mark.parametrize(
+    "is_forgetful",
+    # Networks that forget are the harder half, and the one for every day.
+    [pytest.param(False, marks=pytest.mark.slow, id="networks that remember"), pytest.param(True, id="that forget")],
+)
 
 
 @pytest.fixture

@@ -79,6 +79,7 @@ async def test_a_cursor_from_before_the_backup_goes_on(town: Town, tmp_path: Pat
         assert (await _events(town, early))[0] == ["+255684000002", "+255684000006", "+255684000007"]
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(
     strict=True, reason="epochs are counted in the database, so that a second restore gives the same number"
 )
