@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
+from malipo import clock
 from malipo.service import Service
 from tests.conftest import named
 from tests.journeys.terminal import Said, malipo
@@ -56,9 +57,16 @@ def _name_of(database_url: str) -> str:
 
 @asynccontextmanager
 async def a_host(town: Town, state: Path | str) -> AsyncIterator[Service]:
-    """A worker of a host that keeps its mark in this folder."""
+    """A worker of a host that keeps its mark in this folder, and has looked at the database."""
     settings = dataclasses.replace(town.settings, state_dir=str(state))
+    began = clock.now()
+
+    async def has_looked() -> bool:
+        async with town.database.read() as connection:
+            return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM send_marks WHERE seen_at > $1)", began))
+
     async with a_worker(Elsewhere(town.database_url, settings)) as service:
+        await until(has_looked, what="a worker's first look")
         yield service
 
 
