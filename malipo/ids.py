@@ -82,3 +82,8 @@ def suffix(now: datetime) -> str:
     act that made it draws again.
     """
     return _base32(clock.milliseconds(now), _SUFFIX_TIME_CHARACTERS) + _chance(_SUFFIX_CHANCE_CHARACTERS)
+
+
+def random(prefix: str) -> str:
+    """For what has no place in time."""
+    return prefix + _chance(_CHANCE_CHARACTERS).lower()

@@ -41,6 +41,13 @@ class Metrics:
             "How far this host's clock is ahead of the database's",
             registry=self._registry,
         )
+        self._fenced = Gauge(
+            "malipo_fenced", "1 while nothing is sent, because the database was restored", registry=self._registry
+        )
+        self._held = Gauge("malipo_held", "1 while operators hold all payments", registry=self._registry)
+        self._epoch = Gauge(
+            "malipo_epoch", "1, and one more for each time that the database was restored", registry=self._registry
+        )
         self._transactions = Counter(
             "malipo_transactions",
             "Transactions that reached a status",
@@ -101,6 +108,13 @@ class Metrics:
 
     def watch_clock(self, ahead_seconds: Callable[[], float]) -> None:
         self._clock_difference.set_function(ahead_seconds)
+
+    def watch_installation(
+        self, *, fenced: Callable[[], float], held: Callable[[], float], epoch: Callable[[], float]
+    ) -> None:
+        self._fenced.set_function(fenced)
+        self._held.set_function(held)
+        self._epoch.set_function(epoch)
 
     def count_transaction(self, type_: str, channel: str, status: str) -> None:
         key = (type_, channel, status)

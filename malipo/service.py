@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,10 @@ from malipo.db.clock_difference import ClockDifference
 from malipo.db.group import Act, Group
 from malipo.db.watch import Watch
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
+from malipo.installation import network_keys
+from malipo.installation import store as installation
+from malipo.installation.state import Closed
+from malipo.installation.watch import InstallationWatch
 from malipo.ledger import tallying as statement_tallying
 from malipo.limits.window import RateClass
 from malipo.merchants.admit import Admit, Admitted, Knock
@@ -36,6 +41,7 @@ from malipo.payments import tallying
 from malipo.payments.ask import Terms
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.effects import event_of
+from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.pursuit import Rules
 from malipo.payments.record import Outcome
@@ -44,6 +50,7 @@ from malipo.payments.store import listing, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
+from malipo.restore.fence import fence
 from malipo.seal import Seal
 from malipo.settings import Settings
 from malipo.trail.login import OperatorLogin
@@ -75,6 +82,7 @@ class Service:
     settings: Settings
     clock: Clock
     clock_difference: ClockDifference
+    standing: InstallationWatch
     metrics: Metrics
     database: Database
     statuses: Watch[TransactionKey, Status]
@@ -90,9 +98,10 @@ class Service:
     seal: Seal
     post: Post
     _wire: Wire
+    _key_secret: list[bytes]  # read once: it never changes
     _admit: Group[Knock, Admitted | Refusal]
-    _initiate: Group[Order, Initiated | Refusal]
-    _cancel: Group[Cancellation, Outcome | Refusal]
+    _initiate: Group[Order, Initiated | Refusal | Closed]
+    _cancel: Group[Cancellation, Outcome | Refusal | Closed]
     _submit: Group[Claim, Taken]
     _settle: Group[Report, Settled | None]
     _record_attempt: Group[Attempt, Delivery | None]
@@ -111,6 +120,10 @@ class Service:
         metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
         clock_difference = ClockDifference(database, clock)
         metrics.watch_clock(lambda: clock_difference.seconds)
+        standing = InstallationWatch(database)
+        metrics.watch_installation(
+            fenced=lambda: standing.is_fenced, held=lambda: standing.is_held, epoch=lambda: standing.epoch
+        )
 
         def group(name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any) -> Group[Any, Any]:
             made = Group(database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options)
@@ -138,6 +151,7 @@ class Service:
             settings=settings,
             clock=clock,
             clock_difference=clock_difference,
+            standing=standing,
             metrics=metrics,
             database=database,
             statuses=Watch(database, transactions.find_statuses),
@@ -165,6 +179,7 @@ class Service:
                 timeout_seconds=settings.webhook_timeout_seconds,
             ),
             _wire=wire,
+            _key_secret=[],
             _admit=group(
                 "admit",
                 Admit(limits=limits, clock=clock),
@@ -190,11 +205,14 @@ class Service:
             raise Unavailable from None
 
     async def initiate(self, order: Order) -> Initiated:
+        order = await self._with_derived_key(order)
         try:
             initiated = _granted(await self._initiate(order))
         except DataError as error:
             if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
                 raise
+            if order.draft is not None and order.draft.is_key_derived:
+                return await self._found_by_key(order.draft)
             # Two references met. Nothing was written, so another one may be drawn.
             assert order.draft is not None
             suffix = ids.suffix(order.draft.created_at)
@@ -204,6 +222,29 @@ class Service:
             self._note(initiated.transaction)
             self.bell.ring(initiated.transaction.channel)
         return initiated
+
+    async def _with_derived_key(self, order: Order) -> Order:
+        """Where there is an Idempotency-Key, the network knows the payment by a key that is the same at every try."""
+        if order.draft is None or order.key is None:
+            return order
+        if not self._key_secret:
+            self._key_secret.append((await self.read(installation.get)).key_secret)
+        key = network_keys.derive(self._key_secret[0], order.merchant_id, order.type, order.key)
+        reference = self.terms.reference_of(key)
+        return replace(order, draft=replace(order.draft, network_key=key, reference=reference, is_key_derived=True))
+
+    async def _found_by_key(self, draft: Transaction) -> Initiated:
+        """The derived key is there, its Idempotency-Key is not: the same payment is a replay, another is refused."""
+        found = await self.read(lambda connection: transactions.get(connection, draft.merchant_id, draft.reference))
+        same = ("type", "channel", "amount", "phone")
+        if found is None or any(getattr(found, name) != getattr(draft, name) for name in same):
+            raise KeyReused
+        return Initiated(found, is_replay=True)
+
+    async def fence(self, reason: str) -> None:
+        """The database is not the one that it was: nothing is sent until operators have looked."""
+        actor = Actor("malipo", socket.gethostname())
+        await self.write(lambda tx: fence(tx, reason, actor=actor, now=self.clock()))
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
         outcome = _granted(await self._cancel(cancellation))
@@ -333,8 +374,8 @@ class Service:
         await self.post.close()
 
 
-def _granted(answer: Granted | Refusal) -> Granted:
+def _granted(answer: Granted | Refusal | Closed) -> Granted:
     """Inside a batch a refusal is an answer like any other; at the door it is raised."""
-    if isinstance(answer, Refusal):
+    if isinstance(answer, Refusal | Closed):
         raise answer
     return answer

@@ -65,11 +65,12 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
     server = _Server(config, service, on_ready, f"http://{settings.host}:{settings.port}")
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
-    comparing = asyncio.ensure_future(service.clock_difference.watch())
+    watches = [asyncio.ensure_future(each.watch()) for each in (service.clock_difference, service.standing)]
     try:
         await server.serve(sockets=[listener])
     finally:
-        comparing.cancel()
+        for each in watches:
+            each.cancel()
         await service.finish()
         await database.close()
         log.info("api.stopped")

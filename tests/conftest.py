@@ -30,7 +30,8 @@ from malipo.trail.store import Actor
 from tests import nursery
 
 SECRET_KEY = "a-secret-that-is-long-enough-for-tests"
-NO_LIMITS: dict[str, Any] = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0}
+# What most tests want: no limits, and no mark, because their workers come and go as no host's would.
+NO_LIMITS: dict[str, Any] = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0, "state_dir": "none"}
 
 
 NOBODY = Actor("test", "test")

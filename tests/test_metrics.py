@@ -1,5 +1,6 @@
 """Metrics: everything the dashboard asks for is there, and /metrics is not for strangers."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -8,7 +9,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from malipo.installation import store as installation
 from malipo.metrics import Metrics
+from malipo.service import Service
 from tests.conftest import COLLECTION, NO_LIMITS, Client, Merchant, Running, until_ready
 
 DASHBOARD = Path(__file__).parent.parent / "deploy/grafana/malipo.json"
@@ -64,3 +67,25 @@ def test_the_dashboard_asks_only_for_what_there_is() -> None:
     }
     known = set(re.findall(r"^# TYPE (malipo_\w+)", Metrics().exposition().decode(), re.MULTILINE))
     assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in asked} == known
+
+
+async def test_a_process_learns_without_a_restart_that_nothing_is_sent(running: Running, service: Service) -> None:
+    async def until_shown(*, fenced: int, held: int, epoch: int) -> None:
+        lines = f"malipo_fenced {fenced}.0", f"malipo_held {held}.0", f"malipo_epoch {epoch}.0"
+        async with asyncio.timeout(30):
+            while True:
+                text = (await _metrics(running.url))[1]
+                if all(f"\n{line}\n" in text for line in lines):
+                    return
+                await asyncio.sleep(0.1)
+
+    await until_shown(fenced=0, held=0, epoch=1)
+    await service.fence("A test says that it was restored.")
+    await until_shown(fenced=1, held=0, epoch=2)
+    async with service.database.begin() as tx:
+        await installation.end_fence(tx)
+        await installation.set_hold(tx, held_by="operator asha", reason="Counting")
+    await until_shown(fenced=0, held=1, epoch=2)
+    events = [json.loads(line)["event"] for line in running.log.read_text().splitlines()]
+    said = [event for event in events if event.startswith("installation.")]
+    assert said == ["installation.is_fenced", "installation.released", "installation.is_held"]

@@ -7,7 +7,10 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.shapes import success
+from malipo.db import Conn
 from malipo.fields import Fields
+from malipo.installation import cursors
+from malipo.installation.cursors import cursor_of
 from malipo.merchants.admit import Admitted
 from malipo.outbox import feed
 from malipo.outbox.feed import CursorUnknown, Page
@@ -15,7 +18,8 @@ from malipo.service import Service
 
 _MOST_WAIT_SECONDS = 30
 _LATEST = "latest"
-_CURSOR = re.compile(r"[0-9]{1,18}")
+# Since a restore a cursor begins with its epoch.
+_CURSOR = re.compile(r"(?:([0-9]{1,9})-)?([0-9]{1,18})")
 
 
 async def list_(service: Service, caller: Admitted, request: Request) -> Response:
@@ -26,7 +30,7 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
     if after is not None and after != _LATEST and not _CURSOR.fullmatch(after):
         fields.wrong("after", CursorUnknown.code, CursorUnknown.sentence)
     fields.check()
-    place = await _place(service, caller.merchant_id, after)
+    epoch, place = await _place(service, caller.merchant_id, after)
     page = await _page(service, caller.merchant_id, place, limit)
     if wait_seconds and not page.entries:
         # Where the feed ends when it is empty is where we are.
@@ -36,13 +40,24 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
         {"id": each.id, "event": each.event, "createdAt": clock.iso(each.created_at), "transaction": each.transaction}
         for each in page.entries
     ]
-    return success({"events": entries, "next": str(page.next)})
+    return success({"events": entries, "next": cursor_of(epoch, page.next)})
 
 
-async def _place(service: Service, merchant_id: str, after: str | None) -> int | None:
-    if after == _LATEST:
-        return await service.read(lambda connection: feed.latest(connection, merchant_id))
-    return int(after) if after is not None else None
+async def _place(service: Service, merchant_id: str, after: str | None) -> tuple[int, int | None]:
+    """The epoch that it is, and the number to read on after."""
+
+    async def find(connection: Conn) -> tuple[int, int | None]:
+        epoch = await cursors.find_epoch(connection)
+        if after == _LATEST:
+            return epoch, await feed.latest(connection, merchant_id)
+        match = _CURSOR.fullmatch(after or "")
+        if match is None:
+            return epoch, None
+        of_epoch, number = int(match[1] or 1), int(match[2])
+        await cursors.require_kept(connection, merchant_id, epoch=epoch, of_epoch=of_epoch, number=number)
+        return epoch, number
+
+    return await service.read(find)
 
 
 async def _page(service: Service, merchant_id: str, place: int | None, limit: int) -> Page:

@@ -10,6 +10,8 @@ from malipo.api.errors import response
 from malipo.api.shapes import success
 from malipo.db import ConnectionLost
 from malipo.db.migrate import pending
+from malipo.errors import Unavailable
+from malipo.installation import store as installation
 from malipo.service import Service
 
 _READY_SECONDS = 2
@@ -32,7 +34,11 @@ async def readyz(service: Service, request: Request) -> Response:
 async def _what_is_missing(service: Service) -> str | None:
     try:
         async with asyncio.timeout(_READY_SECONDS):
-            missing = await pending(service.database)
-    except (ConnectionLost, TimeoutError):
+            if missing := await pending(service.database):
+                return f"The database waits for {missing} migrations."
+            standing = await service.read(installation.get)
+    except (ConnectionLost, Unavailable, TimeoutError):
         return "The database does not answer."
-    return f"The database waits for {missing} migrations." if missing else None
+    if standing.is_fenced:
+        return f"Restored from a backup, and not released: {standing.fence_reason}"
+    return f"Operators hold all payments: {standing.hold_reason}" if standing.held_at is not None else None

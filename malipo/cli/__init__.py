@@ -29,6 +29,8 @@ _ROOMS = {
     "wallet": "wallet",
     "payments": "payments",
     "networks": "networks",
+    "hold": "hold",
+    "restore": "restore",
     "ledger": "ledger",
     "operators": "operators",
     "audit": "operators",

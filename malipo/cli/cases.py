@@ -17,6 +17,7 @@ WHY = {
     "differs": "the network speaks of another amount or phone",
     "unsent": "the network spoke of it before it was sent",
     "unheard": "its answer was not heard, and the network cannot be asked",
+    "restored": "it may have been sent before the database was restored, and the network cannot say",
     "said_paid": "said to be paid, and no query confirms it",
     "disputed": "the network's signed word and its answer contradict each other",
     "now_unpaid": "contradicted: the network now says that it was not paid",

@@ -17,7 +17,8 @@ from malipo import clock, log
 from malipo.db import Database, Tx
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
-from malipo.errors import Missing
+from malipo.errors import Forbidden, Missing
+from malipo.installation import store as installation
 from malipo.settings import Settings
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
@@ -43,10 +44,25 @@ def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]
     async def work(url: str) -> Done:
         async with Database.opened(url, size=4) as database:
             await migrate(database)
+            await _say_if_closed(database)
             return await act(database)
 
     with database_url(settings) as url:
         return asyncio.run(work(url))
+
+
+async def _say_if_closed(database: Database) -> None:
+    """Whatever else a command says: nothing is sent at the moment, and why."""
+    async with database.read() as connection:
+        standing = await installation.get(connection)
+    if standing.is_fenced:
+        print(
+            f"malipo: FENCED, nothing is sent: {standing.fence_reason} API keys that were revoked since the backup are "
+            "back: revoke them again. See: malipo restore status",
+            file=sys.stderr,
+        )
+    elif standing.held_at is not None:
+        print(f"malipo: ON HOLD by {standing.held_by}, nothing is sent: {standing.hold_reason}", file=sys.stderr)
 
 
 def write(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
@@ -69,6 +85,13 @@ async def _actor(tx: Tx, operator: str | None) -> Actor:
     if not await trail.is_operator(tx, operator):
         raise Missing(f"There is no operator {operator!r} (MALIPO_OPERATOR). See: malipo operators add")
     return trail.operator_at(operator, origin)
+
+
+def named_operator(actor: Actor) -> Actor:
+    """Only somebody with a name may decide about money."""
+    if not actor.is_operator:
+        raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
+    return actor
 
 
 def add_act(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:

@@ -37,6 +37,10 @@ SENTENCES = {
     "url_invalid": "This address will not do.",
     "last_owner": "Your business needs an owner. Make somebody else one first.",
     "email_taken": "This email already has an account.",
+    "restored": "No payments are taken at the moment: the service was restored from a backup, and whoever runs it "
+    "looks at every payment first. Nothing has changed. Try again later.",
+    "on_hold": "No payments are taken at the moment: whoever runs this service has stopped them. Nothing has changed. "
+    "Try again later.",
     "rotation_under_way": "The secret is being changed already. Finish that first.",
 }
 _GENERAL = "This is not right."

@@ -18,6 +18,7 @@ from malipo.dashboard.visit import Visit
 from malipo.db import Conn
 from malipo.errors import Unavailable
 from malipo.fields import Fields
+from malipo.installation.state import Closed
 from malipo.ledger.entry import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.catalog import PROFILES
@@ -103,6 +104,9 @@ async def _decide(
     except (InsufficientBalance, KeyReused):
         # Somebody was quicker: with the wallet's money, or with this form in another window. Look again, and ask.
         return await _decide(visit, order, draft, typed, is_meant=False)
+    except Closed as closed:
+        said = mistakes.sentence(visit.words, closed.code)
+        return _confirm(visit, draft, typed, order.key, quote, problem=said, status=503)
     except Unavailable:
         return _confirm(visit, draft, typed, order.key, quote, problem=visit.words(_IN_DOUBT), status=503)
     return visit.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")

@@ -11,6 +11,7 @@ from malipo.dashboard.mistakes import SENTENCES as SPOKEN
 from malipo.dashboard.visit import ForgedForm, Guest
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Forbidden, Missing, Refusal, TooMany, Unavailable
+from malipo.installation.state import Closed
 
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "That did not work",
@@ -66,6 +67,8 @@ def _meaning(error: Exception) -> tuple[HTTPStatus, str]:
             return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN.get(error.code, error.message)
         case Refusal():
             return HTTPStatus.BAD_REQUEST, SPOKEN.get(error.code, error.message)
+        case Closed():
+            return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.code]
         case Unavailable() | ConnectionLost() | Contention():
             return HTTPStatus.SERVICE_UNAVAILABLE, _NOT_NOW
         case _:

@@ -157,7 +157,7 @@ class _Share:
                 return
             if answer not in (*_NOT_NOW, _SILENT):
                 raise EmbeddedError(f"The PostgreSQL in {self.folder} refuses us with SQLSTATE {answer}.")
-            if status == "starting":  # It recovers from a crash, and that may take as long as it takes.
+            if status in ("starting", "standby"):  # It recovers, from a crash or to a moment, as long as that takes.
                 deadline = time.monotonic() + _START_SECONDS
             if time.monotonic() > deadline:
                 raise EmbeddedError(f"{guardian.FAILED} in time; {_end_of(self._log(), said_from)}")

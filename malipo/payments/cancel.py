@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing, Refusal
+from malipo.installation import store as installation
+from malipo.installation.state import Closed
 from malipo.payments import record
 from malipo.payments.record import Change, Outcome
-from malipo.payments.store import transactions
+from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status
 from malipo.trail import store as trail
 from malipo.trail.store import Actor
@@ -41,16 +43,25 @@ class Cancel:
 
     async def __call__(
         self, tx: Tx, cancellations: Sequence[Cancellation], /, *, again: bool
-    ) -> list[Outcome | Refusal]:
+    ) -> list[Outcome | Refusal | Closed]:
+        standing = await installation.get(tx)
+        if standing.is_fenced:
+            return [standing.refusal for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
+        keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
+        # Locked before it is asked whether they may be taken back: what a lock was waited for may have changed that.
+        await transactions.lock(tx, set(keys))
+        held = await dispatches.find_asked_first(tx, keys)
         changes = [
-            Change(merchant_id=each.merchant_id, transaction_id=id_ or "", cause=Cause.WITHDRAWN)
-            for each, id_ in zip(cancellations, ids, strict=True)
+            Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
+            for merchant_id, id_ in keys
+            if (merchant_id, id_) not in held
         ]
         now = self._clock()
-        outcomes = await record.advance(tx, changes, now=now)
+        moved = iter(await record.advance(tx, changes, now=now))
+        outcomes = [_AskedFirst() if key in held else next(moved) for key in keys]
         for each, outcome in zip(cancellations, outcomes, strict=True):
-            if each.actor is not None and outcome is not None and outcome.has_moved:
+            if each.actor is not None and isinstance(outcome, Outcome) and outcome.has_moved:
                 transaction = outcome.transaction
                 await trail.note(
                     tx,
@@ -63,9 +74,18 @@ class Cancel:
         return [_answer(outcome) for outcome in outcomes]
 
 
-def _answer(outcome: Outcome | None) -> Outcome | Refusal:
+class _AskedFirst(Conflict):
+    code = "not_cancellable"
+
+    def __init__(self) -> None:
+        super().__init__("It may have been sent before the service was restored. Its network is being asked.")
+
+
+def _answer(outcome: Outcome | Refusal | None) -> Outcome | Refusal:
     if outcome is None:
         return NoSuchTransaction()
+    if isinstance(outcome, Refusal):
+        return outcome
     # Cancelling what is already cancelled is no error: the merchant has what they want.
     if outcome.transaction.status is Status.CANCELLED:
         return outcome

@@ -14,6 +14,8 @@ from malipo import money
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal
+from malipo.installation import store as installation
+from malipo.installation.state import Closed
 from malipo.ledger.entry import Wallet
 from malipo.payments import record
 from malipo.payments.effects import posting_of
@@ -57,7 +59,7 @@ class Initiated(msgspec.Struct, frozen=True):
     is_replay: bool = False
 
 
-Answer = Initiated | Refusal
+Answer = Initiated | Refusal | Closed
 
 
 class Initiate:
@@ -74,6 +76,10 @@ class Initiate:
             {(draft.merchant_id, draft.type, draft.channel) for draft in drafts},
             [draft.merchant_id for draft in drafts if draft.type is Type.DISBURSEMENT],
         )
+        if needed.is_closed:
+            await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
+            closed = (await installation.get(tx)).refusal
+            return [closed for _ in orders]
         rest = {order.claim_key for order in orders if order.claim_key is not None} - needed.won
         used = await claims.find(tx, rest) if rest else {}
         # Asked after the locks: whoever wrote these rows before us has ended by now.

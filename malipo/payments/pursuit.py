@@ -52,6 +52,7 @@ class Attention(StrEnum):
     FORGOTTEN = "forgotten"  # the network had it, and now does not know it
     DIFFERS = "differs"  # the network speaks of another amount or phone
     UNSENT = "unsent"  # the network spoke of it before we had sent it
+    RESTORED = "restored"  # it may have been sent before the database was restored, and the network cannot say
     UNHEARD = "unheard"  # a payout whose answer we did not hear, at a network that cannot be asked
     SAID_PAID = "said_paid"  # a callback said that it was paid, and no query confirms it
     DISPUTED = "disputed"  # a signed callback contradicts what was said before, and the query does not confirm it
@@ -70,6 +71,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     is_hinted: bool = False
     is_success_heard: bool = False
     is_follow_up: bool = False  # the payment has ended, and its network is asked whether it stays so
+    is_asked_first: bool = False  # it was not sent, as far as we know; its network is asked before it is
     hint: FailureCode | None = None
     attention: Attention | None = None
     # How long ago it was last sent, put into the queue (of a follow-up: ended), and said to be paid, by the database's
@@ -131,6 +133,8 @@ def decide(
     assert dispatch is not None, "an open payment has a dispatch"
     if heard.answer.verdict is Verdict.CONFIRMED:
         dispatch = _with_success(dispatch)
+    if transaction.status is Status.PENDING and dispatch.is_asked_first and heard.act is Act.ASK:
+        return _asked_first(transaction, dispatch, heard, rules)
     if transaction.status is Status.PENDING:
         return _spoken_of(dispatch, heard)
     return _while_open(transaction, dispatch, heard, rules)
@@ -315,8 +319,43 @@ def _spoken_of(dispatch: Dispatch, heard: Heard) -> Decision:
 
     It counts as sent, so the network is asked before anything is.
     """
-    sent = replace(dispatch, route=heard.route, next_act=Next.ASK, sends=1, attention=Attention.UNSENT)
+    sent = replace(
+        dispatch, route=heard.route, next_act=Next.ASK, sends=1, attention=Attention.UNSENT, is_asked_first=False
+    )
     return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)
+
+
+def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
+    """The database was restored: it may have been sent before. What the network has is sent; what it has not, may go.
+
+    A payout goes only where the network also refuses duplicates, and nothing goes where nobody can be asked.
+    """
+    match heard.answer.verdict:
+        case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
+            sent = replace(
+                dispatch, route=heard.route, next_act=Next.ASK, sends=1, is_asked_first=False, attention=None
+            )
+            return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)
+        case Verdict.MISSING if _had_time(dispatch, rules.not_found_seconds):
+            return _not_sent_before(transaction, dispatch, heard)
+        case Verdict.NOT_INDEXED if _had_time(dispatch, rules.not_indexed_seconds):
+            return _not_sent_before(transaction, dispatch, heard)
+    asks = dispatch.asks + 1
+    if not heard.may_ask:
+        held = replace(dispatch, asks=asks, attention=Attention.RESTORED)
+        return Decision(dispatch=held, wait_seconds=_NO_QUERY_SECONDS)
+    seconds = rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)]
+    # Some networks never say for certain that they do not know a payment. Asking goes on, and operators are shown it.
+    attention = Attention.RESTORED if asks >= len(rules.poll_seconds) else dispatch.attention
+    return Decision(dispatch=replace(dispatch, asks=asks, attention=attention), wait_seconds=seconds)
+
+
+def _not_sent_before(transaction: Transaction, dispatch: Dispatch, heard: Heard) -> Decision:
+    is_safe = transaction.type is Type.COLLECTION or heard.resubmit is Resubmit.DUPLICATES_REFUSED
+    if is_safe and not dispatch.is_success_heard:
+        return Decision(dispatch=replace(dispatch, is_asked_first=False, asks=0, attention=None), wait_seconds=0)
+    held = replace(dispatch, asks=dispatch.asks + 1, attention=Attention.RESTORED)
+    return Decision(dispatch=held, wait_seconds=_NO_QUERY_SECONDS)
 
 
 def _not_indexed(transaction: Transaction, counted: Dispatch, heard: Heard, rules: Rules) -> Decision:

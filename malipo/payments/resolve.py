@@ -177,7 +177,7 @@ async def _case(tx: Tx, id_or_reference: str, truth: Truth | None = None) -> Cas
     transaction = case.transaction
     if case.is_sending:
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
-    if transaction.status is Status.PENDING:
+    if transaction.status is Status.PENDING and not _may_have_been_sent(case):
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
     is_doubtful = case.is_contradicted or _is_doubted(case) if truth is None else _changes(case, truth)
     if transaction.status.is_final and not is_doubtful:
@@ -195,6 +195,11 @@ def _changes(case: Case, truth: Truth) -> bool:
         return correction.is_open(transaction, before) or before.borne != 0
     is_undecided = correction.is_open(transaction, before) or before.credited != 0
     return is_undecided if _is_networks_word(transaction, before) else transaction.processing_at is not None
+
+
+def _may_have_been_sent(case: Case) -> bool:
+    """The database was restored, and what it calls PENDING may have been sent before."""
+    return case.dispatch is not None and case.dispatch.is_asked_first
 
 
 def _is_doubted(case: Case) -> bool:
@@ -219,7 +224,8 @@ def _require_patience(case: Case, finding: Finding) -> None:
 
 def _takes_two(case: Case, truth: Truth) -> bool:
     is_said_paid = case.dispatch is not None and case.dispatch.is_success_heard and truth is Truth.FAILED
-    return case.transaction.type is Type.DISBURSEMENT or case.transaction.status.is_final or is_said_paid
+    is_payout_or_ended = case.transaction.type is Type.DISBURSEMENT or case.transaction.status.is_final
+    return is_payout_or_ended or is_said_paid or _may_have_been_sent(case)
 
 
 def _is_stale(proposal: Proposal, transaction: Transaction) -> bool:
@@ -254,7 +260,11 @@ async def _end(
         failure_code=failure,
         failure_reason=None if failure is None else reason_of(failure),
     )
-    [outcome] = await record.advance(tx, [change], now=now)
+    submitted = Change(
+        merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
+    )
+    changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
+    outcome = (await record.advance(tx, changes, now=now))[-1]
     assert outcome is not None
     assert outcome.has_moved
     if failure is not None and case.dispatch is not None and case.dispatch.route is not None:

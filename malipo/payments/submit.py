@@ -11,6 +11,7 @@ import msgspec
 
 from malipo.clock import Clock
 from malipo.db import Tx
+from malipo.installation import store as installation
 from malipo.networks.contract import Channel, FailureCode, Type
 from malipo.payments import record
 from malipo.payments.record import Change
@@ -29,11 +30,13 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     most: int
     lease_seconds: float
     lapse_seconds: float
+    worker_id: str = ""
 
 
 class Taken(msgspec.Struct, frozen=True):
     to_send: list[Transaction]
     lapsed: list[Transaction]
+    total: int = 0  # batches of sends in all, with this one
 
 
 class Submit:
@@ -46,7 +49,8 @@ class Submit:
 
     async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Taken:
         if again and (ours := await dispatches.find_claimed(tx, claim.id)):
-            return Taken([each.transaction for each in ours], [])
+            standing = await installation.stand(tx, claim.worker_id, alive_seconds=0)
+            return Taken([each.transaction for each in ours], [], standing.total)
         self._turn += 1
         return await _take(tx, claim, self._in_turn(claim), now=self._clock())
 
@@ -73,8 +77,15 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, 
         and (after := record.after_change(each, _change(each, Cause.SUBMITTED), now)) is not None
     ]
     await record.write(tx, found, reached, now=now)
-    await dispatches.take(tx, found, route=claim.route, claim=claim.id, lease_seconds=claim.lease_seconds)
-    return Taken(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed)
+    total = await dispatches.take(
+        tx,
+        found,
+        route=claim.route,
+        claim=claim.id,
+        lease_seconds=claim.lease_seconds,
+        worker_id=claim.worker_id,
+    )
+    return Taken(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed, total)
 
 
 async def lapse(
@@ -110,7 +121,7 @@ def _parted(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[list[Tra
     for transaction, dispatch, _ in subjects:
         assert dispatch is not None, "what is claimed is in the queue"
         is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
-        is_unheard = dispatch.sends == 0 and not dispatch.is_success_heard
+        is_unheard = dispatch.sends == 0 and not dispatch.is_success_heard and not dispatch.is_asked_first
         (late if is_late and is_unheard else good).append(transaction)
     return late, good
 

@@ -102,6 +102,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     processing_at: datetime | None = None
     ended_at: datetime | None = None
     correction: Told | None = None  # the latest, where it is read for the merchant
+    is_key_derived: bool = False  # of a draft: its network key is the same whenever it is asked for
 
     @property
     def net_amount(self) -> int:

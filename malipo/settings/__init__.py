@@ -41,6 +41,7 @@ class Settings(
     host: str = setting("127.0.0.1", parse.text)
     port: int = setting(8080, parse.PORT)
     data_dir: Path = setting(Path("var"), parse.path)
+    state_dir: str | None = setting(None, parse.text)
     log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))
     trusted_proxies: tuple[Network, ...] = setting((), parse.networks)
 
@@ -100,6 +101,13 @@ class Settings(
     webhook_allow_private: bool = setting(False, parse.boolean)
     webhook_ports: tuple[int, ...] = setting((), parse.ports)
     events_keep_days: int = setting(90, parse.whole(1, 3650))
+
+
+def state_folder(settings: Settings) -> Path | None:
+    """Where a worker keeps its mark; none if that is switched off."""
+    if settings.state_dir == "none":
+        return None
+    return Path(settings.state_dir) if settings.state_dir is not None else settings.data_dir / "state"
 
 
 def require(settings: Settings, *names: str) -> None:

@@ -60,3 +60,12 @@ async def end_all(tx: Tx, operator_id: str, *, now: datetime) -> None:
     await tx.execute(
         "UPDATE operator_sessions SET ended_at = $2 WHERE operator_id = $1 AND ended_at IS NULL", operator_id, now
     )
+
+
+async def end_everybodys(tx: Tx, *, now: datetime) -> None:
+    await tx.execute("UPDATE operator_sessions SET ended_at = $1 WHERE ended_at IS NULL", now)
+
+
+async def count(connection: Conn) -> int:
+    """How many operators there are."""
+    return int(await connection.fetchval("SELECT count(*) FROM operators"))

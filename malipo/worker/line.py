@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from malipo import ids, log
 from malipo.clock import Clock
 from malipo.errors import Unavailable
+from malipo.installation.sentry import Sentry
 from malipo.networks.contract import Answer, Connector, Order, Verdict, cannot_ask
 from malipo.payments.pursuit import Act, Heard
 from malipo.payments.settle import Report
@@ -33,8 +34,11 @@ _FOLLOW_UP_SHARE = 4
 class Line:
     """`mark` is called at each named point of a payment's way, so that a test can stop the process there."""
 
-    def __init__(self, service: Service, connector: Connector, *, lease_seconds: float | None, mark: Mark) -> None:
+    def __init__(
+        self, service: Service, connector: Connector, sentry: Sentry, *, lease_seconds: float | None, mark: Mark
+    ) -> None:
         self._service = service
+        self._sentry = sentry
         self._connector = connector
         self._mark = mark
         self._pairs = service.networks.carried_by(connector.name)
@@ -78,8 +82,9 @@ class Line:
             await self._service.lapse(self._channels, route=self._connector.name)
             return False
         free = self._connector.concurrency - len(self._sending)
-        if free <= 0:
+        if free <= 0 or not self._sentry.may_send:
             return False
+        before = self._sentry.number
         age = _Age(self._service.clock)
         claim = Claim(
             id=ids.mint("clm_", self._service.clock()),
@@ -88,11 +93,14 @@ class Line:
             most=free,
             lease_seconds=self._lease_seconds,
             lapse_seconds=self._service.settings.lapse_seconds,
+            worker_id=self._sentry.worker_id,
         )
         self._mark("claiming")
         taken = await self._service.submit(claim)
         if taken.to_send:
             self._mark("claimed")
+            if not await self._sentry.may_leave(taken.total, before=before):
+                return False
         for transaction in taken.to_send:
             self._spawn(self._sending, self._to_send, self._send(transaction, age))
         return bool(taken.to_send or taken.lapsed)
@@ -104,6 +112,11 @@ class Line:
         name, lease_seconds = self._connector.name, self._lease_seconds
         async with self._service.database.begin() as tx:
             due = await dispatches.claim_asks(tx, name, lease_seconds=lease_seconds, most=free)
+            for channel, type_ in self._pairs:
+                if (left := free - len(due)) > 0:
+                    due += await dispatches.claim_asked_first(
+                        tx, channel, type_, lease_seconds=lease_seconds, most=left
+                    )
             # Payments that have ended are asked about with what is left, and never with all of it.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:

@@ -1,6 +1,7 @@
 """Runs all lines, the courier and the housekeeping until it is told to stop."""
 
 import asyncio
+import contextlib
 import resource
 import signal
 from collections.abc import Sequence
@@ -9,9 +10,10 @@ from typing import Protocol
 from malipo import garbage, log
 from malipo.db import Database
 from malipo.db.bell import listen
+from malipo.installation.sentry import Sentry
 from malipo.networks.contract import Channel, Type
 from malipo.service import Service
-from malipo.settings import Settings
+from malipo.settings import Settings, state_folder
 from malipo.worker.courier import Courier
 from malipo.worker.housekeeping import keep_house
 from malipo.worker.line import Line, Mark
@@ -67,8 +69,9 @@ async def work(
     mark: Mark = _nothing,
 ) -> None:
     """Until `stop`; then what is under way may end, for as long as it is given."""
+    sentry = Sentry(service.database, state_folder(service.settings), fence=service.fence)
     lines = [
-        Line(service, connector, lease_seconds=lease_seconds, mark=mark)
+        Line(service, connector, sentry, lease_seconds=lease_seconds, mark=mark)
         for connector in service.networks.connectors.values()
     ]
 
@@ -81,8 +84,10 @@ async def work(
 
     tasks = [asyncio.ensure_future(each.run()) for each in parts]
     tasks.append(asyncio.ensure_future(for_ever("count", service.count, seconds=step_seconds(service.settings))))
+    tasks.append(asyncio.ensure_future(for_ever("mark", sentry.look, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(keep_house(service)))
     tasks.append(asyncio.ensure_future(service.clock_difference.watch()))
+    tasks.append(asyncio.ensure_future(service.standing.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, hear)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
         tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected)))
@@ -96,6 +101,8 @@ async def work(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(part.finish(seconds=finish_seconds) for part in parts))
+        with contextlib.suppress(Exception):  # The database may be gone already.
+            await sentry.leave()
         log.info("worker.stopped")
 
 

@@ -75,8 +75,8 @@ class Story:
                     "INSERT INTO tariffs VALUES ($1, $2, 'MPESA', 0, $3, 0, 0, NULL)", self.merchant_id, type_, FEE
                 )
 
-    async def open(self, type_: Type, amount: int = 1000) -> Transaction:
-        asked = order(self.merchant_id, type_, amount)
+    async def open(self, type_: Type, amount: int = 1000, *, key: str | None = None) -> Transaction:
+        asked = order(self.merchant_id, type_, amount, key=key)
         assert asked.draft is not None
         draft = replace(asked.draft, created_at=self.service.clock())
         return (await self.service.initiate(replace(asked, draft=draft))).transaction

@@ -845,3 +845,70 @@ def test_nothing_that_is_heard_after_the_end_ever_changes_the_status(
         assert not decision.is_contradiction or (news.is_trusted and news.answer.verdict.is_definite)
         assert decision.dispatch is None or decision.dispatch.next_act is Next.ASK, "what has ended is never sent"
         dispatch = decision.dispatch
+
+
+# After a restore: a payment that was not sent, as far as we know. What each answer of its network means, where the network
+# refuses duplicates, where it does not, and where it cannot be asked; young and old as it is since the restore.
+#
+#   sent     the network has it: it counts as sent, and is asked about
+#   goes     the network has nothing of it: it may be sent
+#   held     only an operator can let it go
+#   later    its network is asked again
+ASKED_FIRST = """
+    type          verdict      seconds  duplicates_refused  unsafe  cannot_ask
+    COLLECTION    confirmed    0        sent                sent    sent
+    COLLECTION    refused      0        sent                sent    sent
+    COLLECTION    waiting      0        sent                sent    sent
+    COLLECTION    unknown      9999     later               later   held
+    COLLECTION    unsent       9999     later               later   held
+    COLLECTION    missing      299      later               later   held
+    COLLECTION    missing      300      goes                goes    goes
+    COLLECTION    not_indexed  1799     later               later   held
+    COLLECTION    not_indexed  1800     goes                goes    goes
+    DISBURSEMENT  confirmed    0        sent                sent    sent
+    DISBURSEMENT  refused      0        sent                sent    sent
+    DISBURSEMENT  waiting      0        sent                sent    sent
+    DISBURSEMENT  unknown      9999     later               later   held
+    DISBURSEMENT  unsent       9999     later               later   held
+    DISBURSEMENT  missing      299      later               later   held
+    DISBURSEMENT  missing      300      goes                held    held
+    DISBURSEMENT  not_indexed  1799     later               later   held
+    DISBURSEMENT  not_indexed  1800     goes                held    held
+"""
+_, *ASKED_FIRST_ROWS = [line.split() for line in ASKED_FIRST.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("type_", "verdict", "seconds", "refused", "unsafe", "cannot"), ASKED_FIRST_ROWS)
+def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing_of_it(
+    type_: str, verdict: str, seconds: str, refused: str, unsafe: str, cannot: str
+) -> None:
+    given_ = Dispatch(is_asked_first=True, sent_seconds=float(seconds))
+    news = heard(Verdict(verdict))
+    for expected, told in (
+        (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
+        (unsafe, replace(news, resubmit=Resubmit.UNSAFE)),
+        (cannot, replace(news, resubmit=Resubmit.UNSAFE, cannot_ask=frozenset(Type))),
+    ):
+        decision = decide(a_transaction(Type(type_)), given_, told, RULES)
+        assert _after_restore(decision) == expected
+
+
+def _after_restore(decision: Decision) -> str:
+    dispatch = decision.dispatch
+    assert dispatch is not None
+    if decision.cause is not None:
+        assert (decision.cause, dispatch.next_act, dispatch.sends) == (Cause.SUBMITTED, Next.ASK, 1)
+        return "sent"
+    if not dispatch.is_asked_first:
+        assert (dispatch.next_act, decision.wait_seconds) == (Next.SEND, 0)
+        return "goes"
+    return "held" if dispatch.attention is Attention.RESTORED else "later"
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_asked(verdict: Verdict) -> None:
+    given_ = Dispatch(is_asked_first=True, sent_seconds=9999)
+    decision = decide(a_transaction(Type.DISBURSEMENT), given_, heard(verdict, Act.CALLBACK, is_trusted=False), RULES)
+    assert decision.cause is Cause.SUBMITTED
+    assert decision.dispatch is not None
+    assert (decision.dispatch.next_act, decision.dispatch.is_asked_first) == (Next.ASK, False)

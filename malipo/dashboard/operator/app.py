@@ -8,6 +8,7 @@ from malipo.dashboard.door import Door
 from malipo.dashboard.language import Words
 from malipo.dashboard.operator.routes import PAGES, Page
 from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.installation import store as installation
 from malipo.service import Service
 
 
@@ -25,6 +26,8 @@ class Operator(Door[Page, OperatorVisit]):
         session_id = self._service.cookies.session_of(guest.request.cookies.get(cookies.OPERATOR, ""))
         if session_id is not None:
             guest.session = await self._service.operators.live_session(session_id, now=self._service.clock())
+        if guest.session is not None:
+            guest.standing = await self._service.read(installation.get)
 
     async def _open(self, page: Page, guest: OperatorVisit) -> Response:
         if guest.session is None and not page.is_for_everybody:

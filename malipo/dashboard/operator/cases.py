@@ -97,6 +97,9 @@ async def page(
     case, proposal, heard, merchant, wallet = await visit.service.write(lambda tx: _read(tx, payment_in(visit)))
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
+    is_pending = case.transaction.status is Status.PENDING
+    # The database was restored: what it calls PENDING may have left before.
+    may_be_sent = is_pending and case.dispatch is not None and case.dispatch.is_asked_first
     shown: dict[str, Any] = {
         "row": _row(visit, case, merchant),
         "case": case,
@@ -108,7 +111,8 @@ async def page(
         "said": outcomes.said_of(case),
         "proposed_value": None if proposal is None else outcomes.value_of(proposal),
         "is_waiting": outcomes.is_waiting(case),
-        "may_cancel": case.transaction.status is Status.PENDING and not case.is_merchant_active,
+        "may_cancel": is_pending and not case.is_merchant_active and not may_be_sent,
+        "may_be_sent": may_be_sent,
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,
         "is_mine": proposal is not None and proposal.proposed_by == visit.actor.who,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from malipo.dashboard.entrance import choose_language
-from malipo.dashboard.operator import bookings, callbacks, cases, decide, entrance, ledger, networks
+from malipo.dashboard.operator import bookings, callbacks, cases, decide, entrance, ledger, networks, restore
 from malipo.dashboard.operator.visit import OperatorVisit
 
 Handler = Callable[[OperatorVisit], Awaitable[Response]]
@@ -36,6 +36,10 @@ PAGES = [
     Page("GET", "/operator/bookings", bookings.show),
     Page("POST", "/operator/bookings/approve", bookings.approve),
     Page("POST", "/operator/bookings/reject", bookings.reject),
+    Page("GET", "/operator/restore", restore.show),
+    Page("POST", "/operator/restore/release", restore.let_go),
+    Page("POST", "/operator/restore/hold", restore.begin_hold),
+    Page("POST", "/operator/restore/end-hold", restore.end_hold),
     Page("GET", "/operator/networks", networks.show),
     Page("GET", "/operator/ledger", ledger.show),
     Page("POST", "/operator/ledger", ledger.check),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from malipo.dashboard.visit import Guest
+from malipo.installation.state import Installation
 from malipo.trail.login import actor_of
 from malipo.trail.store import Actor
 from malipo.trail.store_sessions import Session
@@ -14,6 +15,7 @@ class OperatorVisit(Guest):
     root: ClassVar[str] = "/operator"
 
     session: Session | None = None
+    standing: Installation | None = None  # said on every page while nothing is sent
 
     @property
     def session_id(self) -> str | None:
@@ -22,7 +24,12 @@ class OperatorVisit(Guest):
     @property
     def frame(self) -> dict[str, Any]:
         operator = self.session.operator if self.session is not None else None
-        return {"person": operator, "business": self.words("Operators") if operator else "", "may": lambda _: False}
+        return {
+            "person": operator,
+            "business": self.words("Operators") if operator else "",
+            "may": lambda _: False,
+            "closed": self.standing if self.standing is not None and self.standing.is_closed else None,
+        }
 
     @property
     def actor(self) -> Actor:

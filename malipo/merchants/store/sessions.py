@@ -67,6 +67,10 @@ async def end_all(tx: Tx, *, now: datetime, person_id: str | None = None, mercha
     )
 
 
+async def end_everybodys(tx: Tx, *, now: datetime) -> None:
+    await tx.execute("UPDATE sessions SET ended_at = $1 WHERE ended_at IS NULL", now)
+
+
 async def insert_refresh(tx: Tx, token_hash: bytes, session_id: str, *, now: datetime) -> None:
     await tx.execute(
         "INSERT INTO refresh_tokens (hash, session_id, created_at) VALUES ($1, $2, $3)", token_hash, session_id, now

@@ -11,6 +11,7 @@ import msgspec
 
 from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
+from malipo.installation import store as installation
 from malipo.networks.contract import Channel, FailureCode, Type
 from malipo.payments.correction import Correction
 from malipo.payments.pursuit import Attention, Dispatch, Next
@@ -24,10 +25,15 @@ _encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
     d.route, d.next_act, d.sends, d.asks, d.not_founds, d.not_indexed, d.is_acknowledged, d.is_hinted,
-    d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.hint, d.attention,
+    d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.is_asked_first, d.hint, d.attention,
     date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
     date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
 """
+
+# Nothing is held, by operators or by a fence, and it need not be asked about first.
+_MAY_BE_SENT = (
+    f"NOT {installation.IS_CLOSED} AND NOT {installation.is_held('d.channel', 'd.type')} AND NOT d.is_asked_first"
+)
 
 _SUBJECTS = f"""
     SELECT {COLUMNS}, {DISPATCH}
@@ -57,6 +63,7 @@ def dispatch_of(row: Row) -> Dispatch | None:
         is_hinted=row["is_hinted"],
         is_success_heard=row["is_success_heard"],
         is_follow_up=row["is_follow_up"],
+        is_asked_first=row["is_asked_first"],
         hint=None if row["hint"] is None else FailureCode(row["hint"]),
         attention=None if row["attention"] is None else Attention(row["attention"]),
         sent_seconds=row["sent_seconds"],
@@ -71,7 +78,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
         tx,
         f"""
         {_SUBJECTS}
-        WHERE d.channel = $1 AND d.type = $2 AND d.route IS NULL AND d.due_at <= now()
+        WHERE d.channel = $1 AND d.type = $2 AND d.route IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
           AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
@@ -87,7 +94,7 @@ async def claim_unsent(tx: Tx, route: str, *, most: int) -> list[Subject]:
         tx,
         f"""
         {_SUBJECTS}
-        WHERE d.route = $1 AND d.next_act = 'send' AND d.due_at <= now()
+        WHERE d.route = $1 AND d.next_act = 'send' AND d.due_at <= now() AND {_MAY_BE_SENT}
           AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
         ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
         """,
@@ -104,6 +111,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
         {_SUBJECTS}
         WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.route IS NULL
           AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
+          AND NOT d.is_asked_first AND NOT {installation.IS_FENCED}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,
@@ -120,6 +128,7 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
         {_SUBJECTS}
         WHERE d.route = $1 AND d.type = 'COLLECTION' AND d.next_act = 'send' AND d.sends = 0
           AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
+          AND NOT {installation.IS_FENCED}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         route,
@@ -128,21 +137,92 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
     )
 
 
-async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_seconds: float) -> None:
-    """From here on they are being sent: whoever finds them after the lease must ask first."""
-    await tx.execute(
-        """
-        UPDATE dispatches d
-        SET route = $3, claim = $4, next_act = 'sending', due_at = now() + $5 * interval '1 second',
-            sends = d.sends + 1, sent_at = now()
-        FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
-        WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id
+async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_seconds: float, worker_id: str) -> int:
+    """From here on they are being sent: whoever finds them after the lease must ask first.
+
+    How many batches of sends there were in all, with this one.
+    """
+    total = await tx.fetchval(
+        f"""
+        WITH counted AS ({installation.counting("$6")}), sent AS (
+            UPDATE dispatches d
+            SET route = $3, claim = $4, next_act = 'sending', due_at = now() + $5 * interval '1 second',
+                sends = d.sends + 1, sent_at = now()
+            FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
+            WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id)
+        SELECT total FROM counted
         """,
         *_columns(keys),
         route,
         claim,
         float(lease_seconds),
+        worker_id,
     )
+    return int(total or 0)
+
+
+async def claim_asked_first(tx: Tx, channel: Channel, type_: Type, *, lease_seconds: float, most: int) -> list[Subject]:
+    """Payments that were not sent, as far as we know, and whose network must be asked before they are."""
+    return await _subjects(
+        tx,
+        f"""
+        WITH due AS (
+            SELECT merchant_id, transaction_id FROM dispatches
+            WHERE is_asked_first AND route IS NULL AND channel = $1 AND type = $2 AND due_at <= now()
+            ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $3 * interval '1 second'
+        FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
+        WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
+        RETURNING {COLUMNS}, {DISPATCH}
+        """,
+        channel,
+        type_,
+        float(lease_seconds),
+        most,
+    )
+
+
+async def ask_all_first(tx: Tx) -> int:
+    """The database was restored: what is open in it may have been sent, or ended, since. How many there are.
+
+    What was not sent yet is asked about before anything else; what was sent counts as sent, now, so that no network is
+    believed to have forgotten it before it had the time to find it.
+    """
+    rows = await tx.fetch(
+        """
+        UPDATE dispatches SET is_asked_first = (route IS NULL), due_at = now(), sent_at = now(), claim = NULL,
+               next_act = CASE WHEN route IS NULL THEN 'send' ELSE 'ask' END,
+               sends = CASE WHEN route IS NULL THEN sends ELSE greatest(sends, 1) END,
+               asks = 0, not_founds = 0, not_indexed = 0
+        WHERE NOT is_follow_up RETURNING 1
+        """
+    )
+    return len(rows)
+
+
+async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
+    """Operators have looked at a channel whose network cannot be asked: what waits there goes. How many."""
+    rows = await tx.fetch(
+        """
+        UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now(), sent_at = NULL
+        WHERE is_asked_first AND route IS NULL AND channel = $1 AND type = $2 RETURNING 1
+        """,
+        channel,
+        type_,
+    )
+    return len(rows)
+
+
+async def find_asked_first(connection: Conn, keys: Collection[Key]) -> set[Key]:
+    """Those of these payments whose network must be asked before anything else is done about them."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, transaction_id FROM dispatches
+        WHERE is_asked_first AND (merchant_id, transaction_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        *_columns(keys),
+    )
+    return {(row["merchant_id"], row["transaction_id"]) for row in rows}
 
 
 async def find_claimed(connection: Conn, claim: str) -> list[Subject]:
@@ -232,7 +312,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         UPDATE dispatches d
         SET route = said.route, next_act = said.next_act, sends = said.sends, asks = said.asks,
             not_founds = said.not_founds, not_indexed = said.not_indexed, is_acknowledged = said.is_acknowledged,
-            is_hinted = said.is_hinted, hint = said.hint,
+            is_hinted = said.is_hinted, hint = said.hint, is_asked_first = said.is_asked_first,
             success_heard_at = CASE WHEN NOT said.is_success_heard THEN NULL
                                     WHEN said.success_seconds = 0 THEN clock_timestamp()
                                     ELSE d.success_heard_at END,
@@ -241,7 +321,8 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
                  route text, next_act text, sends smallint, asks int, not_founds int, not_indexed int,
-                 is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, success_seconds float8,
+                 is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, is_asked_first boolean,
+                 success_seconds float8,
                  hint text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
@@ -293,11 +374,43 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
     )
 
 
-def lining_up(created: str) -> str:
-    """Puts new payments in line to be sent, as a part of the statement that writes them."""
+class OpenPayments(NamedTuple):
+    """Open payments of one kind, and what is known of them."""
+
+    channel: str
+    type: str
+    status: str
+    is_asked_first: bool
+    attention: str | None
+    payments: int
+    amount: int
+    not_asked: int  # whose network has not answered since
+
+
+async def find_open(connection: Conn) -> list[OpenPayments]:
+    rows = await connection.fetch(
+        """
+        SELECT d.channel, d.type, t.status, d.is_asked_first, d.attention, count(*), sum(t.amount)::bigint,
+               count(*) FILTER (WHERE d.asks = 0)
+        FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE NOT d.is_follow_up GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+        """
+    )
+    return [OpenPayments(*row.values()) for row in rows]
+
+
+def lining_up(created: str, derived: str) -> str:
+    """Puts new payments in line to be sent, as a part of the statement that writes them.
+
+    In the week after a restore a payout whose key is derived may be one that was sent before: it is asked about first.
+    `derived` is a document of the ids of those.
+    """
     return f"""
-        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at)
-        SELECT merchant_id, id, channel, type, now() FROM {created}
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at)
+        SELECT merchant_id, id, channel, type, now(), lost.since IS NOT NULL, lost.since
+        FROM {created}
+        LEFT JOIN (SELECT {installation.LOST_SINCE} AS since) lost
+               ON type = 'DISBURSEMENT' AND {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
     """
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Tx
+from malipo.installation import store as installation
 from malipo.ledger.entry import Wallet
 from malipo.payments.fees import Band
 from malipo.payments.store import claims
@@ -31,7 +32,8 @@ _STATEMENT = f"""
             FROM json_array_elements($2) AS place
             JOIN tariffs t ON t.merchant_id = place ->> 0 AND t.type = place ->> 1 AND t.channel = place ->> 2),
            (SELECT coalesce(json_agg(json_build_array(merchant_id, available, in_flight, lines, owed)), '[]')
-            FROM held)
+            FROM held),
+           {installation.IS_CLOSED}
 """
 
 
@@ -39,6 +41,7 @@ class Needs(NamedTuple):
     won: set[ClaimKey]
     bands: dict[Place, list[Band]]
     wallets: dict[str, Wallet]
+    is_closed: bool  # by a fence or by operators: nothing that moves money is taken in
 
 
 async def find(
@@ -58,4 +61,5 @@ async def find(
         {key for key, claim in wanted.items() if claim.transaction_id in claimed},
         bands,
         {each[0]: Wallet(*each) for each in _decode_wallets(row[2])},
+        row[3],
     )

@@ -28,7 +28,7 @@ def _if_new(document: str) -> str:
 _OPEN = f"""
     WITH created AS ({transactions.creating("$1")}),
          looked AS (SELECT count(*) = json_array_length($1) AS are_new FROM created),
-         in_line AS ({dispatches.lining_up("created")}),
+         in_line AS ({dispatches.lining_up("created", "$6")}),
          moved AS ({ledger.moving(_if_new("$2"), "$5")}),
          followed AS ({ledger.following(_if_new("$3"), "$5")}),
          told AS ({outbox.telling(_if_new("$4"))})
@@ -83,6 +83,7 @@ async def open_all(
         *ledger.documents_of(wallets, postings),
         outbox.document_of(facts),
         now,
+        _encode([each.id for each in opened if each.is_key_derived]).decode(),
     )
     if not are_new:
         # An earlier try, whose answer was lost, was still being committed when we looked for what it wrote.

@@ -1,0 +1,48 @@
+"""malipo hold: operators stop what is sent, wholly or in part, and let it go again."""
+
+import argparse
+from datetime import datetime
+from typing import Any
+
+from malipo.cli.work import named_operator, tell, write
+from malipo.db import Tx
+from malipo.errors import Invalid
+from malipo.networks.contract import Channel, Type
+from malipo.restore import hold
+from malipo.settings import Settings
+from malipo.trail.store import Actor
+
+_TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
+
+
+def add_commands(commands: Any) -> None:
+    about = "hold all payments, or a channel's: what is held waits, and nothing is lost"
+    command = commands.add_parser("hold", help=about, description=about)
+    command.add_argument("--channel", choices=[each.value for each in Channel], help="only this channel's payments")
+    command.add_argument("--only", choices=list(_TYPES), help="of a channel, only these")
+    command.add_argument("--reason", help="why; needed unless it is released")
+    command.add_argument("--release", action="store_true", help="let what is held go")
+    command.add_argument("--json", action="store_true", help="print JSON, for programs")
+    command.set_defaults(command=_hold)
+
+
+def _hold(arguments: argparse.Namespace, settings: Settings) -> int:
+    if arguments.only and not arguments.channel:
+        raise Invalid("--only needs --channel.")
+    if not arguments.release and not arguments.reason:
+        raise Invalid("--reason says why it is held.")
+    types = [_TYPES[arguments.only]] if arguments.only else list(Type)
+    pairs = [(arguments.channel, type_) for type_ in types] if arguments.channel else []
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> None:
+        operator = named_operator(actor)
+        if arguments.release:
+            await hold.end(tx, pairs, actor=operator, now=now)
+        else:
+            await hold.hold(tx, pairs, arguments.reason.strip(), actor=operator, now=now)
+
+    write(settings, act)
+    scope = f"{arguments.channel} {arguments.only or 'payments'}" if pairs else "all payments"
+    shown = {"scope": scope, "isHeld": not arguments.release}
+    sentence = f"Released: {scope}." if arguments.release else f"Held: {scope}. To let them go: malipo hold --release"
+    return tell(arguments, shown, sentence)

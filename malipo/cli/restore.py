@@ -1,0 +1,106 @@
+"""malipo restore …: how a restored installation stands, and what lets it send again."""
+
+import argparse
+from datetime import datetime
+from typing import Any
+
+from malipo.cli.work import add_act, named_operator, tell, tell_table, with_database, write
+from malipo.db import Database, Tx
+from malipo.errors import Invalid
+from malipo.networks.contract import Channel, Type
+from malipo.restore import release, status
+from malipo.restore.release import Released
+from malipo.restore.status import Status
+from malipo.settings import Settings
+from malipo.trail.store import Actor
+
+_TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
+
+
+def add_commands(commands: Any) -> None:
+    restore = commands.add_parser("restore", help="after a backup was brought back: what is open, and sending again")
+    acts = restore.add_subparsers(title="acts", metavar="ACT", required=True)
+    add_act(acts, "status", _status, "whether it is fenced and why, what is open, and what is known of it")
+    act = add_act(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
+    act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
+    act.add_argument("--channel", choices=[each.value for each in Channel], help="only what waits on this channel")
+    act.add_argument("--only", choices=list(_TYPES), help="of a channel: its collections or its payouts")
+    act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
+
+
+def _status(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> Status:
+        async with database.snapshot() as connection:
+            return await status.find(connection)
+
+    found = with_database(settings, act)
+    standing = found.installation
+    rows = [
+        {
+            "channel": each.channel,
+            "type": each.type,
+            "status": each.status,
+            "asked first": each.is_asked_first,
+            "needs a person": each.attention,
+            "payments": each.payments,
+            "amount": each.amount,
+            "not asked yet": each.not_asked,
+        }
+        for each in found.open
+    ]
+    if arguments.json:
+        shown = {
+            "epoch": standing.epoch,
+            "epochBeganAt": standing.epoch_began_at,
+            "isFenced": standing.is_fenced,
+            "fenceReason": standing.fence_reason,
+            "isHeld": standing.held_at is not None,
+            "holdReason": standing.hold_reason,
+            "holds": [each._asdict() for each in found.holds],
+            "open": rows,
+        }
+        return tell(arguments, shown, "")
+    print(_sentence(found))
+    return tell_table(arguments, rows, empty="No payment is open.", right=("payments", "amount", "not asked yet"))
+
+
+def _sentence(found: Status) -> str:
+    standing = found.installation
+    if standing.is_fenced:
+        words = f"Fenced since {standing.fenced_at:%Y-%m-%d %H:%M:%S} UTC: {standing.fence_reason}"
+    elif standing.epoch > 1:
+        words = f"Released. This is epoch {standing.epoch}, since {standing.epoch_began_at:%Y-%m-%d %H:%M} UTC."
+    else:
+        words = "Never restored, and not fenced."
+    held = [f"{each.channel} {each.type} held by {each.held_by}: {each.reason}" for each in found.holds]
+    if standing.held_at is not None:
+        held.insert(0, f"Everything is held by {standing.held_by}: {standing.hold_reason}")
+    return "\n".join([words, *held])
+
+
+def _release(arguments: argparse.Namespace, settings: Settings) -> int:
+    if bool(arguments.channel) != bool(arguments.only):
+        raise Invalid("--channel and --only go together.")
+    scope = (arguments.channel, _TYPES[arguments.only]) if arguments.channel else None
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Released:
+        return await release.release(
+            tx,
+            arguments.evidence.strip(),
+            scope,
+            actor=named_operator(actor),
+            now=now,
+            is_alone=arguments.alone,
+        )
+
+    released = write(settings, act)
+    shown = {"isDone": released.is_done, "epoch": released.epoch, "payments": released.payments}
+    return tell(arguments, shown, _released(released, is_channel=scope is not None))
+
+
+def _released(released: Released, *, is_channel: bool) -> str:
+    if not released.is_done:
+        return "Proposed. Another operator must look at the evidence, and give the same command."
+    if is_channel:
+        return f"Released: {released.payments:,} payments that waited there may go."
+    return "Released: sending begins. What was open goes when its network was asked; see malipo payments unsettled."

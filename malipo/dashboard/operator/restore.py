@@ -1,0 +1,191 @@
+"""After a restored backup: what is open, what lets sending begin again; and what operators hold.
+
+The rules are those of `malipo/restore`. Each form names what was shown, and is refused if that has changed.
+"""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from starlette.responses import Response
+
+from malipo.dashboard import draw, mistakes
+from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.dashboard.visit import Form
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Forbidden, Invalid, Refusal
+from malipo.installation import store
+from malipo.installation.store import Release
+from malipo.networks.contract import Channel, Type
+from malipo.restore import hold, release, status
+from malipo.restore.release import Released, Scope
+from malipo.restore.status import Status
+from malipo.trail import store_sessions as operators
+
+_PATH = "/operator/restore"
+_EVERYTHING = "everything"
+_CHANGED = "It has changed since you looked. Look at it again."
+_SCOPE = "Choose what is held."
+
+# What the rules refuse, in their own words: those that a page can bring about.
+SENTENCES = [
+    _CHANGED,
+    _SCOPE,
+    "The evidence says what you have looked at, in 10 to 1,000 characters.",
+    "The installation is not fenced: there is nothing to release.",
+    "The installation was never restored: there is nothing to release.",
+    "There is more than one operator, so it takes two of them.",
+    "Whoever proposed it cannot approve it: it takes two operators.",
+    "Say why, in 3 to 500 characters.",
+    "Nothing of that is held.",
+]
+
+
+class Waiting(NamedTuple):
+    """A channel's payments of one type that wait until operators have looked at its network's statement."""
+
+    channel: str
+    type: str
+    payments: int
+    amount: int
+    is_released: bool
+    proposal: Release | None
+
+
+class Found(NamedTuple):
+    status: Status
+    proposal: Release | None  # of the installation itself
+    waiting: list[Waiting]
+    operators: int
+
+
+async def show(visit: OperatorVisit) -> Response:
+    return await _page(visit)
+
+
+async def let_go(visit: OperatorVisit) -> Response:
+    """Propose that sending begins, or agree with another operator who has."""
+    form = await visit.form()
+    scope = _scope_of(form)
+    evidence = " ".join(form.text("evidence").split())
+
+    async def act(tx: Tx) -> Released:
+        standing = await store.lock(tx)
+        proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
+        seen = (form.text("epoch"), form.text("proposal"))
+        if (str(standing.epoch), proposed.id if proposed is not None else "") != seen:
+            raise Conflict(_CHANGED)
+        is_alone = form.text("alone") == "yes"
+        return await release.release(
+            tx, evidence, scope, actor=visit.actor, now=visit.service.clock(), is_alone=is_alone
+        )
+
+    return await _done(visit, form, act, lambda released: "released" if released.is_done else "release-proposed")
+
+
+async def begin_hold(visit: OperatorVisit) -> Response:
+    form = await visit.form()
+
+    async def act(tx: Tx) -> None:
+        pairs, reason = _pairs_of(form), " ".join(form.text("reason").split())
+        await hold.hold(tx, pairs, reason, actor=visit.actor, now=visit.service.clock())
+
+    return await _done(visit, form, act, lambda _: "held")
+
+
+async def end_hold(visit: OperatorVisit) -> Response:
+    form = await visit.form()
+
+    async def act(tx: Tx) -> None:
+        await hold.end(tx, _pairs_of(form), actor=visit.actor, now=visit.service.clock())
+
+    return await _done(visit, form, act, lambda _: "hold-ended")
+
+
+def _scope_of(form: Form) -> Scope:
+    """One that is not known is never taken for the whole."""
+    if not form.text("channel") and not form.text("type"):
+        return None
+    return _known(form.text("channel"), form.text("type"))
+
+
+def _pairs_of(form: Form) -> list[tuple[str, str]]:
+    if form.text("scope") == _EVERYTHING:
+        return []
+    channel, _, type_ = form.text("scope").partition(" ")
+    return [_known(channel, type_)]
+
+
+def _known(channel: str, type_: str) -> tuple[str, str]:
+    if channel not in Channel.__members__.values() or type_ not in Type.__members__.values():
+        raise Invalid(_SCOPE)
+    return channel, type_
+
+
+async def _done(
+    visit: OperatorVisit, form: Form, act: Callable[[Tx], Awaitable[Any]], notice: Callable[[Any], str]
+) -> Response:
+    try:
+        done = await visit.service.write(act)
+    except Refusal as refusal:
+        problem = mistakes.of_refusal(visit.words, refusal)
+        return await _page(visit, code=_code(refusal), problem=problem, values=form.values())
+    for channel in Channel:
+        visit.service.bell.ring(channel)  # What has waited may go.
+    return visit.go(_PATH, notice(done))
+
+
+def _code(refusal: Refusal) -> HTTPStatus:
+    match refusal:
+        case Forbidden():
+            return HTTPStatus.FORBIDDEN
+        case Conflict():
+            return HTTPStatus.CONFLICT
+        case _:
+            return HTTPStatus.BAD_REQUEST
+
+
+async def _find(visit: OperatorVisit, connection: Conn) -> Found:
+    found = await status.find(connection)
+    epoch = found.installation.epoch
+    proposals = {(each.channel, each.type): each for each in await store.find_proposed_releases(connection, epoch)}
+    released = await store.find_released_channels(connection, epoch)
+    waiting = [
+        Waiting(*pair, *_sums(found, pair), pair in released, proposals.get(pair))
+        for pair in _held_back(visit, found)
+        if epoch > 1
+    ]
+    return Found(found, proposals.get((None, None)), waiting, await operators.count(connection))
+
+
+def _held_back(visit: OperatorVisit, found: Status) -> list[tuple[str, str]]:
+    """Payouts whose network cannot be asked, and whatever else waits for operators."""
+    networks = visit.service.networks
+    silent = {
+        (channel, type_)
+        for (channel, type_), name in networks.routes.items()
+        if type_ is Type.DISBURSEMENT and not networks.connectors[name].may_ask(type_)
+    }
+    stuck = {(each.channel, each.type) for each in found.open if each.is_asked_first and each.attention is not None}
+    return sorted(silent | stuck)
+
+
+def _sums(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
+    rows = [each for each in found.open if each.is_asked_first and (each.channel, each.type) == pair]
+    return sum(each.payments for each in rows), sum(each.amount for each in rows)
+
+
+async def _page(
+    visit: OperatorVisit, *, code: HTTPStatus = HTTPStatus.OK, problem: str | None = None, values: Any = None
+) -> Response:
+    found = await visit.service.read_snapshot(lambda connection: _find(visit, connection))
+    return draw.page(
+        visit,
+        "operator/restore.html",
+        status=code,
+        problem=problem,
+        values=values or {},
+        found=found,
+        me=visit.actor.who,
+        pairs=[(channel, type_) for channel in Channel for type_ in (Type.DISBURSEMENT, Type.COLLECTION)],
+    )

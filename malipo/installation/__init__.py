@@ -1,0 +1,1 @@
+"""What an installation knows of itself: the secret of its network keys, its epochs, fences and holds."""

@@ -1,0 +1,34 @@
+"""Cursors of feeds over epochs: one from before a restore may point at events that are lost."""
+
+from malipo.db import Conn
+from malipo.errors import Invalid
+from malipo.installation import store
+
+
+class CursorLost(Invalid):
+    code = "cursor_lost"
+
+    def __init__(self, go_on: str) -> None:
+        message = (
+            "The service was restored from a backup, and events up to this cursor are lost. "
+            f"Look up the payments of that time, then go on from after={go_on}."
+        )
+        super().__init__("The cursor lies ahead of a restored backup.", details={"after": [message], "goOn": [go_on]})
+
+
+def cursor_of(epoch: int, number: int) -> str:
+    """Before the first restore a cursor is a plain number."""
+    return str(number) if epoch == 1 else f"{epoch}-{number}"
+
+
+async def find_epoch(connection: Conn) -> int:
+    return (await store.get(connection)).epoch
+
+
+async def require_kept(connection: Conn, merchant_id: str, *, epoch: int, of_epoch: int, number: int) -> None:
+    """Refuse a cursor that lies beyond where its feed was restored to."""
+    if of_epoch >= epoch:
+        return
+    last = await store.find_restore_point(connection, merchant_id, after_epoch=of_epoch)
+    if number > (last or 0):
+        raise CursorLost(cursor_of(epoch, last or 0))

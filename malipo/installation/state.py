@@ -1,0 +1,55 @@
+"""How an installation stands: its epoch, and whether anything may be sent. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from malipo.errors import Unavailable
+
+# For so long after a restore a new payout whose key is derived is asked about before it is sent.
+WEEK_AFTER = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    id: str
+    key_secret: bytes
+    epoch: int
+    epoch_began_at: datetime
+    fenced_at: datetime | None
+    fence_reason: str | None
+    held_at: datetime | None
+    held_by: str | None
+    hold_reason: str | None
+
+    @property
+    def is_fenced(self) -> bool:
+        return self.fenced_at is not None
+
+    @property
+    def is_closed(self) -> bool:
+        """Nothing is sent, and nothing that moves money is taken in."""
+        return self.is_fenced or self.held_at is not None
+
+    @property
+    def refusal(self) -> "Closed":
+        return Restored() if self.is_fenced else OnHold()
+
+
+class Closed(Unavailable):
+    """Nothing that moves money is taken in now."""
+
+    retry_after_seconds = 60
+
+
+class Restored(Closed):
+    code = "restored"
+
+    def __init__(self) -> None:
+        super().__init__("The service was restored from a backup and takes no payments until operators have looked.")
+
+
+class OnHold(Closed):
+    code = "on_hold"
+
+    def __init__(self) -> None:
+        super().__init__("Operators hold all payments at the moment. Nothing has changed.")

@@ -1,0 +1,251 @@
+"""The installation's SQL: its row, what operators hold, and how many batches of payments its workers have sent."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from malipo.db import Conn, Tx
+from malipo.installation.state import WEEK_AFTER, Installation
+
+_COLUMNS = "id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held_at, held_by, hold_reason"
+
+# Conditions for statements of other rooms, so that nobody else has to know what a fence is.
+IS_CLOSED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)"
+IS_FENCED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL)"
+# Since when something new could have been sent before the restore; none if that is too long ago, or never was.
+LOST_SINCE = f"""
+    (SELECT epoch_began_at FROM installation
+     WHERE epoch > 1 AND epoch_began_at > now() - interval '{WEEK_AFTER.total_seconds():.0f} seconds')
+"""
+
+
+class Hold(NamedTuple):
+    channel: str
+    type: str
+    held_at: datetime
+    held_by: str
+    reason: str
+
+
+def is_held(channel: str, type_: str) -> str:
+    """Whether operators hold this, as a condition."""
+    return f"EXISTS (SELECT FROM channel_holds h WHERE h.channel = {channel} AND h.type = {type_})"
+
+
+def is_released(channel: str, type_: str) -> str:
+    """Whether operators have released this since the restore, as a condition."""
+    return f"""EXISTS (SELECT FROM channel_releases r JOIN installation i ON i.epoch = r.epoch
+                       WHERE r.channel = {channel} AND r.type = {type_})"""
+
+
+async def get(connection: Conn) -> Installation:
+    row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM installation")
+    assert row is not None, "the first migration makes it"
+    return Installation(*row.values())
+
+
+async def lock(tx: Tx) -> Installation:
+    row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM installation FOR UPDATE")
+    assert row is not None
+    return Installation(*row.values())
+
+
+async def begin_epoch(tx: Tx, reason: str) -> int:
+    """Fence it, from now on by the database's clock; the new epoch."""
+    epoch = await tx.fetchval(
+        """
+        UPDATE installation SET epoch = epoch + 1, epoch_began_at = now(), fenced_at = now(), fence_reason = $1
+        RETURNING epoch
+        """,
+        reason,
+    )
+    await tx.execute(
+        "INSERT INTO feed_epochs (merchant_id, epoch, last) SELECT merchant_id, $1, last FROM feeds", int(epoch)
+    )
+    return int(epoch)
+
+
+async def end_fence(tx: Tx) -> None:
+    await tx.execute("UPDATE installation SET fenced_at = NULL, fence_reason = NULL")
+
+
+async def set_hold(tx: Tx, *, held_by: str, reason: str) -> None:
+    await tx.execute(
+        "UPDATE installation SET held_at = coalesce(held_at, now()), held_by = $1, hold_reason = $2", held_by, reason
+    )
+
+
+async def end_hold(tx: Tx) -> bool:
+    done = await tx.execute(
+        "UPDATE installation SET held_at = NULL, held_by = NULL, hold_reason = NULL WHERE held_at IS NOT NULL"
+    )
+    return done == "UPDATE 1"
+
+
+async def add_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]], *, held_by: str, reason: str) -> None:
+    for channel, type_ in pairs:
+        await tx.execute(
+            """
+            INSERT INTO channel_holds (channel, type, held_at, held_by, reason) VALUES ($1, $2, now(), $3, $4)
+            ON CONFLICT DO NOTHING
+            """,
+            channel,
+            type_,
+            held_by,
+            reason,
+        )
+
+
+async def end_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]]) -> int:
+    rows = await tx.fetch(
+        """
+        DELETE FROM channel_holds WHERE (channel, type) IN (SELECT * FROM unnest($1::text[], $2::text[])) RETURNING 1
+        """,
+        [channel for channel, _ in pairs],
+        [type_ for _, type_ in pairs],
+    )
+    return len(rows)
+
+
+async def find_channel_holds(connection: Conn) -> list[Hold]:
+    rows = await connection.fetch("SELECT channel, type, held_at, held_by, reason FROM channel_holds ORDER BY 1, 2")
+    return [Hold(*row.values()) for row in rows]
+
+
+async def find_restore_point(connection: Conn, merchant_id: str, *, after_epoch: int) -> int | None:
+    """Where the feed ended when the first epoch after this one began: what a cursor of it must not lie beyond."""
+    last = await connection.fetchval(
+        "SELECT min(last) FROM feed_epochs WHERE merchant_id = $1 AND epoch > $2", merchant_id, after_epoch
+    )
+    return None if last is None else int(last)
+
+
+class Standing(NamedTuple):
+    """What a worker must know before it sends."""
+
+    is_standby: bool
+    total: int  # batches that all workers have sent
+    has_payments: bool
+    others: int  # workers that live, beside this one
+
+
+async def stand(connection: Conn, worker_id: str, *, alive_seconds: float) -> Standing:
+    row = await connection.fetchrow(
+        """
+        SELECT pg_is_in_recovery(), coalesce((SELECT sum(batches) FROM send_marks), 0)::bigint,
+               EXISTS (SELECT FROM transactions),
+               (SELECT count(*) FROM send_marks
+                WHERE worker_id <> $1 AND seen_at > now() - $2 * interval '1 second')
+        """,
+        worker_id,
+        float(alive_seconds),
+    )
+    assert row is not None
+    return Standing(*row.values())
+
+
+async def be_seen(tx: Tx, worker_id: str, host: str) -> None:
+    await tx.execute(
+        """
+        INSERT INTO send_marks (worker_id, host) VALUES ($1, $2)
+        ON CONFLICT (worker_id) DO UPDATE SET seen_at = now(), host = excluded.host
+        """,
+        worker_id,
+        host,
+    )
+
+
+async def catch_up(tx: Tx, worker_id: str, number: int) -> None:
+    """A restored database counts on from what a host has seen."""
+    await tx.execute(
+        """
+        UPDATE send_marks SET batches = batches + greatest($2 - (SELECT sum(batches) FROM send_marks), 0)
+        WHERE worker_id = $1
+        """,
+        worker_id,
+        number,
+    )
+
+
+async def leave(tx: Tx, worker_id: str) -> None:
+    """A worker that ends lives no more, whoever comes next."""
+    await tx.execute("UPDATE send_marks SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
+
+
+def counting(worker_id: str) -> str:
+    """Counts a batch of sends, as a part of the statement that claims it; `total` is of all batches, with this one."""
+    return f"""
+        UPDATE send_marks SET batches = batches + 1, seen_at = now() WHERE worker_id = {worker_id}
+        RETURNING (SELECT coalesce(sum(batches), 0) FROM send_marks) + 1 AS total
+    """
+
+
+class Release(NamedTuple):
+    id: str
+    epoch: int
+    channel: str | None
+    type: str | None
+    evidence: str
+    proposed_by: str
+    proposed_at: datetime
+
+
+async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Release | None:
+    """What is proposed, and not approved yet."""
+    row = await tx.fetchrow(
+        """
+        SELECT id, epoch, channel, type, evidence, proposed_by, proposed_at FROM restore_releases
+        WHERE epoch = $1 AND channel IS NOT DISTINCT FROM $2 AND type IS NOT DISTINCT FROM $3 AND approved_at IS NULL
+        FOR UPDATE
+        """,
+        epoch,
+        channel,
+        type_,
+    )
+    return None if row is None else Release(*row.values())
+
+
+async def insert_release(tx: Tx, release: Release) -> None:
+    await tx.execute(
+        """
+        INSERT INTO restore_releases (id, epoch, channel, type, evidence, proposed_by, proposed_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """,
+        *release,
+    )
+
+
+async def approve_release(tx: Tx, release_id: str, *, approved_by: str, is_alone: bool, now: datetime) -> None:
+    await tx.execute(
+        "UPDATE restore_releases SET approved_by = $2, is_alone = $3, approved_at = $4 WHERE id = $1",
+        release_id,
+        approved_by,
+        is_alone,
+        now,
+    )
+
+
+async def release_channel(tx: Tx, epoch: int, channel: str, type_: str) -> None:
+    await tx.execute(
+        "INSERT INTO channel_releases (epoch, channel, type) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        epoch,
+        channel,
+        type_,
+    )
+
+
+async def find_proposed_releases(connection: Conn, epoch: int) -> list[Release]:
+    """All that is proposed in an epoch, and not approved yet."""
+    rows = await connection.fetch(
+        """
+        SELECT id, epoch, channel, type, evidence, proposed_by, proposed_at FROM restore_releases
+        WHERE epoch = $1 AND approved_at IS NULL
+        """,
+        epoch,
+    )
+    return [Release(*row.values()) for row in rows]
+
+
+async def find_released_channels(connection: Conn, epoch: int) -> set[tuple[str, str]]:
+    rows = await connection.fetch("SELECT channel, type FROM channel_releases WHERE epoch = $1", epoch)
+    return {(row["channel"], row["type"]) for row in rows}

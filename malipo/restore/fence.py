@@ -1,0 +1,26 @@
+"""Closes a restored installation, in one commit: a new epoch; nothing is sent; what is open is asked about first."""
+
+from datetime import datetime
+
+from malipo import log
+from malipo.db import Tx
+from malipo.installation import store as installation
+from malipo.merchants.store import sessions
+from malipo.payments.store import dispatches
+from malipo.trail import store as trail
+from malipo.trail import store_sessions as operator_sessions
+from malipo.trail.store import Actor
+
+
+async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime) -> bool:
+    """Whether it was open. Whoever comes second finds it closed, and changes nothing."""
+    if (await installation.lock(tx)).is_fenced:
+        return False
+    epoch = await installation.begin_epoch(tx, reason)
+    payments = await dispatches.ask_all_first(tx)
+    # Sessions that were ended since the backup are back, and keys that were revoked too. Who logs in is known again.
+    await sessions.end_everybodys(tx, now=now)
+    await operator_sessions.end_everybodys(tx, now=now)
+    await trail.note(tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments)
+    log.error("installation.fenced", epoch=epoch, reason=reason, open_payments=payments)
+    return True

@@ -1,0 +1,81 @@
+"""Lets a restored installation send again. It takes evidence and two operators; where only one exists, that one alone.
+
+A channel whose network cannot be asked is released by itself: what waits there goes when operators have looked at the
+network's statement for the lost time.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo import ids
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Invalid
+from malipo.installation import store
+from malipo.installation.state import Installation
+from malipo.installation.store import Release
+from malipo.payments.store import dispatches
+from malipo.trail import store as trail
+from malipo.trail import store_sessions as operators
+from malipo.trail.store import Actor
+
+Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    is_done: bool  # not so while a second operator has to agree
+    epoch: int
+    payments: int = 0  # that may go now, of a channel
+
+
+async def release(
+    tx: Tx, evidence: str, scope: Scope = None, *, actor: Actor, now: datetime, is_alone: bool = False
+) -> Released:
+    """Propose it, or agree with what another operator has proposed."""
+    if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
+        raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
+    standing = await store.lock(tx)
+    _require_something(standing, scope)
+    if is_alone and await operators.count(tx) > 1:
+        raise Forbidden("There is more than one operator, so it takes two of them.")
+    channel, type_ = scope or (None, None)
+    proposed = await store.find_release(tx, standing.epoch, channel, type_)
+    if proposed is None:
+        proposed = Release(ids.mint("rel_", now), standing.epoch, channel, type_, evidence, actor.who, now)
+        await store.insert_release(tx, proposed)
+        await _note(tx, actor, "installation.release_proposed", proposed, evidence, now=now)
+        if not is_alone:
+            return Released(False, standing.epoch)
+    elif proposed.proposed_by == actor.who and not is_alone:
+        raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
+    await store.approve_release(tx, proposed.id, approved_by=actor.who, is_alone=is_alone, now=now)
+    await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_alone)
+    if channel is None or type_ is None:
+        await store.end_fence(tx)
+        return Released(True, standing.epoch)
+    await store.release_channel(tx, standing.epoch, channel, type_)
+    return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
+
+
+def _require_something(standing: Installation, scope: Scope) -> None:
+    if scope is None and not standing.is_fenced:
+        raise Conflict("The installation is not fenced: there is nothing to release.")
+    if scope is not None and standing.epoch == 1:
+        raise Conflict("The installation was never restored: there is nothing to release.")
+
+
+async def _note(
+    tx: Tx, actor: Actor, what: str, release: Release, evidence: str, *, now: datetime, alone: bool = False
+) -> None:
+    await trail.note(
+        tx,
+        actor,
+        what,
+        now=now,
+        epoch=release.epoch,
+        channel=release.channel,
+        type=release.type,
+        evidence=evidence,
+        proposed_by=release.proposed_by,
+        alone=alone,
+    )

@@ -1,0 +1,25 @@
+"""How a restored installation stands: what is open, and what is known of it."""
+
+from dataclasses import dataclass
+
+from malipo.db import Conn
+from malipo.installation import store
+from malipo.installation.state import Installation
+from malipo.installation.store import Hold
+from malipo.payments.store import dispatches
+from malipo.payments.store.dispatches import OpenPayments
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    installation: Installation
+    holds: list[Hold]
+    open: list[OpenPayments]
+
+
+async def find(connection: Conn) -> Status:
+    return Status(
+        await store.get(connection),
+        await store.find_channel_holds(connection),
+        await dispatches.find_open(connection),
+    )

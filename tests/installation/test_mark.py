@@ -1,0 +1,62 @@
+"""The mark of a host: flushed, never going back, one file for each worker, all of them counting."""
+
+from pathlib import Path
+
+import pytest
+
+from malipo.installation.mark import Mark, NoStateFolder
+
+HERE = "ins_1"
+
+
+def test_a_mark_is_there_when_the_host_comes_back(tmp_path: Path) -> None:
+    mark = Mark(tmp_path, HERE)
+    assert mark.number is None, "it has never worked for this installation"
+    mark.write(7)
+    mark.write(12)
+    mark.close()
+
+    again = Mark(tmp_path, HERE)
+
+    assert again.number == 12
+    assert again.worker_id == mark.worker_id, "it is the same worker"
+    again.close()
+
+
+def test_a_mark_never_goes_back(tmp_path: Path) -> None:
+    mark = Mark(tmp_path, HERE)
+    mark.write(12)
+    mark.write(7)
+    mark.close()
+    assert Mark(tmp_path, HERE).number == 12
+
+
+def test_workers_of_one_host_have_a_file_each_and_know_what_the_others_have_seen(tmp_path: Path) -> None:
+    first, second = Mark(tmp_path, HERE), Mark(tmp_path, HERE)
+    assert first.worker_id != second.worker_id
+    first.write(5)
+    second.write(9)
+    second.close()
+    third = Mark(tmp_path, HERE)
+    assert (third.worker_id, third.number) == (second.worker_id, 9), "it takes the place that is free"
+
+
+def test_another_installation_has_marks_of_its_own(tmp_path: Path) -> None:
+    Mark(tmp_path, HERE).write(100)
+    assert Mark(tmp_path, "ins_2").number is None
+
+
+@pytest.mark.parametrize("left", [b"", b"nonsense", b"\xff\xfe", b"12"])
+def test_a_file_that_was_torn_is_no_mark(tmp_path: Path, left: bytes) -> None:
+    (tmp_path / f"{HERE}.1.mark").write_bytes(left)
+    mark = Mark(tmp_path, HERE)
+    assert mark.number == (12 if left == b"12" else None)
+    mark.write(13)
+    mark.close()
+    assert Mark(tmp_path, HERE).number == 13
+
+
+def test_a_folder_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NoStateFolder, match="MALIPO_STATE_DIR"):
+        Mark(tmp_path / "file" / "below", HERE)
