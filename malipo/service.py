@@ -46,7 +46,7 @@ from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.pursuit import Rules
 from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
-from malipo.payments.store import listing, transactions
+from malipo.payments.store import dispatches, listing, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
@@ -241,10 +241,15 @@ class Service:
             raise KeyReused
         return Initiated(found, is_replay=True)
 
-    async def fence(self, reason: str) -> None:
-        """The database is not the one that it was: nothing is sent until operators have looked."""
+    async def fence(self, reason: str, *, epoch: int, beyond: int = 0) -> int:
+        """The database is not the one that it was: nothing is sent until operators have looked. The new epoch."""
         actor = Actor("malipo", socket.gethostname())
-        await self.write(lambda tx: fence(tx, reason, actor=actor, now=self.clock()))
+        return await self.write(lambda tx: fence(tx, reason, actor=actor, now=self.clock(), epoch=epoch, beyond=beyond))
+
+    async def take_back(self, claim: Claim) -> None:
+        """What was claimed has not left us."""
+        async with self.database.begin() as tx:
+            await dispatches.take_back(tx, claim.id)
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
         outcome = _granted(await self._cancel(cancellation))

@@ -71,21 +71,24 @@ def test_the_dashboard_asks_only_for_what_there_is() -> None:
 
 async def test_a_process_learns_without_a_restart_that_nothing_is_sent(running: Running, service: Service) -> None:
     async def until_shown(*, fenced: int, held: int, epoch: int) -> None:
-        lines = f"malipo_fenced {fenced}.0", f"malipo_held {held}.0", f"malipo_epoch {epoch}.0"
+        wanted = {"malipo_fenced": fenced, "malipo_held": held, "malipo_epoch": epoch}
         async with asyncio.timeout(30):
             while True:
                 text = (await _metrics(running.url))[1]
-                if all(f"\n{line}\n" in text for line in lines):
+                shown = {
+                    name: float(value) for name, value in re.findall(r"^(malipo_[a-z]+) (\S+)$", text, re.MULTILINE)
+                }
+                if wanted.items() <= shown.items():
                     return
                 await asyncio.sleep(0.1)
 
     await until_shown(fenced=0, held=0, epoch=1)
-    await service.fence("A test says that it was restored.")
-    await until_shown(fenced=1, held=0, epoch=2)
+    epoch = await service.fence("A test says that it was restored.", epoch=1)
+    await until_shown(fenced=1, held=0, epoch=epoch)
     async with service.database.begin() as tx:
         await installation.end_fence(tx)
         await installation.set_hold(tx, held_by="operator asha", reason="Counting")
-    await until_shown(fenced=0, held=1, epoch=2)
+    await until_shown(fenced=0, held=1, epoch=epoch)
     events = [json.loads(line)["event"] for line in running.log.read_text().splitlines()]
     said = [event for event in events if event.startswith("installation.")]
     assert said == ["installation.is_fenced", "installation.released", "installation.is_held"]

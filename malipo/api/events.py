@@ -19,7 +19,7 @@ from malipo.service import Service
 _MOST_WAIT_SECONDS = 30
 _LATEST = "latest"
 # Since a restore a cursor begins with its epoch.
-_CURSOR = re.compile(r"(?:([0-9]{1,9})-)?([0-9]{1,18})")
+_CURSOR = re.compile(r"(?:([0-9]{1,12})-)?([0-9]{1,18})")
 
 
 async def list_(service: Service, caller: Admitted, request: Request) -> Response:

@@ -26,9 +26,16 @@ async def find_epoch(connection: Conn) -> int:
 
 
 async def require_kept(connection: Conn, merchant_id: str, *, epoch: int, of_epoch: int, number: int) -> None:
-    """Refuse a cursor that lies beyond where its feed was restored to."""
-    if of_epoch >= epoch:
+    """Refuse a cursor that lies beyond where its feed was restored to.
+
+    One of a later epoch was given by a database that is gone, and nobody noticed. Where the two part is not known, so
+    its reader goes on from where this epoch began.
+    """
+    if of_epoch == epoch:
         return
+    if of_epoch > epoch:
+        began = await store.find_restore_point(connection, merchant_id, after_epoch=epoch - 1)
+        raise CursorLost(cursor_of(epoch, began))
     last = await store.find_restore_point(connection, merchant_id, after_epoch=of_epoch)
-    if number > (last or 0):
-        raise CursorLost(cursor_of(epoch, last or 0))
+    if number > last:
+        raise CursorLost(cursor_of(epoch, last))

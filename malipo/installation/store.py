@@ -1,10 +1,12 @@
 """The installation's SQL: its row, what operators hold, and how many batches of payments its workers have sent."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
+from malipo.installation.comparison import Standing, Worker
+from malipo.installation.mark import Counted
 from malipo.installation.state import WEEK_AFTER, Installation
 
 _COLUMNS = "id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held_at, held_by, hold_reason"
@@ -12,11 +14,20 @@ _COLUMNS = "id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held
 # Conditions for statements of other rooms, so that nobody else has to know what a fence is.
 IS_CLOSED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)"
 IS_FENCED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL)"
+EPOCH_BEGAN_AT = "(SELECT epoch_began_at FROM installation)"
 # Since when something new could have been sent before the restore; none if that is too long ago, or never was.
 LOST_SINCE = f"""
     (SELECT epoch_began_at FROM installation
      WHERE epoch > 1 AND epoch_began_at > now() - interval '{WEEK_AFTER.total_seconds():.0f} seconds')
 """
+
+# Which server and database this is: a restart, a fail-over and a restore all make it another.
+_SERVER = """
+    (SELECT floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '-' || oid
+     FROM pg_database WHERE datname = current_database())
+"""
+# So long payments may wait for the very first worker, without anybody having to fear that there was one before.
+_NEW = timedelta(days=1)
 
 
 class Hold(NamedTuple):
@@ -50,17 +61,24 @@ async def lock(tx: Tx) -> Installation:
     return Installation(*row.values())
 
 
-async def begin_epoch(tx: Tx, reason: str) -> int:
-    """Fence it, from now on by the database's clock; the new epoch."""
+async def begin_epoch(tx: Tx, reason: str, *, beyond: int = 0) -> int:
+    """Fence it, from now on by the database's clock; the new epoch, which is later than any that a host has seen."""
     epoch = await tx.fetchval(
         """
-        UPDATE installation SET epoch = epoch + 1, epoch_began_at = now(), fenced_at = now(), fence_reason = $1
+        UPDATE installation
+        SET epoch = greatest(epoch + 1, $2::bigint + 1, floor(extract(epoch FROM clock_timestamp()))::bigint),
+            epoch_began_at = now(), fenced_at = now(), fence_reason = $1
         RETURNING epoch
         """,
         reason,
+        beyond,
     )
     await tx.execute(
-        "INSERT INTO feed_epochs (merchant_id, epoch, last) SELECT merchant_id, $1, last FROM feeds", int(epoch)
+        """
+        INSERT INTO feed_epochs (merchant_id, epoch, last)
+        SELECT m.id, $1, coalesce(f.last, 0) FROM merchants m LEFT JOIN feeds f ON f.merchant_id = m.id
+        """,
+        int(epoch),
     )
     return int(epoch)
 
@@ -112,72 +130,80 @@ async def find_channel_holds(connection: Conn) -> list[Hold]:
     return [Hold(*row.values()) for row in rows]
 
 
-async def find_restore_point(connection: Conn, merchant_id: str, *, after_epoch: int) -> int | None:
-    """Where the feed ended when the first epoch after this one began: what a cursor of it must not lie beyond."""
+async def find_restore_point(connection: Conn, merchant_id: str, *, after_epoch: int) -> int:
+    """How far a cursor of this epoch may lie: where the feed ended at the earliest when a later epoch began."""
     last = await connection.fetchval(
         "SELECT min(last) FROM feed_epochs WHERE merchant_id = $1 AND epoch > $2", merchant_id, after_epoch
     )
-    return None if last is None else int(last)
+    return int(last or 0)
 
 
-class Standing(NamedTuple):
-    """What a worker must know before it sends."""
-
-    is_standby: bool
-    total: int  # batches that all workers have sent
-    has_payments: bool
-    others: int  # workers that live, beside this one
-
-
-async def stand(connection: Conn, worker_id: str, *, alive_seconds: float) -> Standing:
+async def stand(connection: Conn) -> Standing:
     row = await connection.fetchrow(
+        f"""
+        SELECT pg_is_in_recovery(), {_SERVER}, epoch, EXISTS (SELECT FROM transactions),
+               epoch = 1 AND epoch_began_at > now() - interval '{_NEW.total_seconds():.0f} seconds'
+        FROM installation
         """
-        SELECT pg_is_in_recovery(), coalesce((SELECT sum(batches) FROM send_marks), 0)::bigint,
-               EXISTS (SELECT FROM transactions),
-               (SELECT count(*) FROM send_marks
-                WHERE worker_id <> $1 AND seen_at > now() - $2 * interval '1 second')
-        """,
-        worker_id,
-        float(alive_seconds),
     )
     assert row is not None
-    return Standing(*row.values())
+    is_standby, server, epoch, has_payments, is_new = row.values()
+    rows = await connection.fetch("SELECT worker_id, batches, nullif(seen_at, '-infinity'), server FROM send_marks")
+    workers = {worker_id: Worker(*rest) for worker_id, *rest in (each.values() for each in rows)}
+    return Standing(is_standby, server, epoch, has_payments, is_new and not workers, workers)
 
 
 async def be_seen(tx: Tx, worker_id: str, host: str) -> None:
     await tx.execute(
-        """
-        INSERT INTO send_marks (worker_id, host) VALUES ($1, $2)
-        ON CONFLICT (worker_id) DO UPDATE SET seen_at = now(), host = excluded.host
+        f"""
+        INSERT INTO send_marks (worker_id, host, server) VALUES ($1, $2, {_SERVER})
+        ON CONFLICT (worker_id) DO UPDATE SET seen_at = now(), host = excluded.host, server = excluded.server
         """,
         worker_id,
         host,
     )
 
 
-async def catch_up(tx: Tx, worker_id: str, number: int) -> None:
-    """A restored database counts on from what a host has seen."""
+async def leave(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
+    """A worker that ends lives no more, whoever comes next. One without a mark never comes back under its name: what it
+    has sent stays counted, with that of others like it."""
+    if comes_back:
+        await tx.execute("UPDATE send_marks SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
+        return
     await tx.execute(
         """
-        UPDATE send_marks SET batches = batches + greatest($2 - (SELECT sum(batches) FROM send_marks), 0)
-        WHERE worker_id = $1
+        WITH gone AS (DELETE FROM send_marks WHERE worker_id = $1 RETURNING batches)
+        INSERT INTO send_marks (worker_id, host, batches, seen_at, server)
+        SELECT 'wrk_ended', '', batches, '-infinity', '' FROM gone
+        ON CONFLICT (worker_id) DO UPDATE SET batches = send_marks.batches + excluded.batches
         """,
         worker_id,
-        number,
     )
 
 
-async def leave(tx: Tx, worker_id: str) -> None:
-    """A worker that ends lives no more, whoever comes next."""
-    await tx.execute("UPDATE send_marks SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
+class CountedBatch(NamedTuple):
+    """What was counted in the commit that claimed a batch, and where."""
+
+    counted: Counted
+    server: str
 
 
 def counting(worker_id: str) -> str:
-    """Counts a batch of sends, as a part of the statement that claims it; `total` is of all batches, with this one."""
+    """Counts a batch of sends, as a part of the statement that claims it. The total may miss what others count at the
+    same moment; what a worker has sent itself is exact."""
     return f"""
         UPDATE send_marks SET batches = batches + 1, seen_at = now() WHERE worker_id = {worker_id}
-        RETURNING (SELECT coalesce(sum(batches), 0) FROM send_marks) + 1 AS total
+        RETURNING (SELECT epoch FROM installation) AS epoch,
+                  (SELECT coalesce(sum(batches), 0) FROM send_marks)::bigint + 1 AS total, batches AS own,
+                  {_SERVER} AS server
     """
+
+
+async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
+    """The same of a batch that was counted before."""
+    standing = await stand(connection)
+    counted = Counted(standing.epoch, standing.total, standing.batches_of(worker_id))
+    return CountedBatch(counted, standing.server) if worker_id in standing.workers else None
 
 
 class Release(NamedTuple):

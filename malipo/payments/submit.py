@@ -12,6 +12,7 @@ import msgspec
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.installation import store as installation
+from malipo.installation.store import CountedBatch
 from malipo.networks.contract import Channel, FailureCode, Type
 from malipo.payments import record
 from malipo.payments.record import Change
@@ -36,7 +37,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 class Taken(msgspec.Struct, frozen=True):
     to_send: list[Transaction]
     lapsed: list[Transaction]
-    total: int = 0  # batches of sends in all, with this one
+    batch: CountedBatch | None = None  # how many batches of sends there were, with this one
 
 
 class Submit:
@@ -49,8 +50,8 @@ class Submit:
 
     async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Taken:
         if again and (ours := await dispatches.find_claimed(tx, claim.id)):
-            standing = await installation.stand(tx, claim.worker_id, alive_seconds=0)
-            return Taken([each.transaction for each in ours], [], standing.total)
+            batch = await installation.find_counted(tx, claim.worker_id)
+            return Taken([each.transaction for each in ours], [], batch)
         self._turn += 1
         return await _take(tx, claim, self._in_turn(claim), now=self._clock())
 
@@ -77,7 +78,7 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, 
         and (after := record.after_change(each, _change(each, Cause.SUBMITTED), now)) is not None
     ]
     await record.write(tx, found, reached, now=now)
-    total = await dispatches.take(
+    batch = await dispatches.take(
         tx,
         found,
         route=claim.route,
@@ -85,7 +86,7 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, 
         lease_seconds=claim.lease_seconds,
         worker_id=claim.worker_id,
     )
-    return Taken(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed, total)
+    return Taken(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed, batch)
 
 
 async def lapse(

@@ -12,15 +12,19 @@ from malipo.trail import store_sessions as operator_sessions
 from malipo.trail.store import Actor
 
 
-async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime) -> bool:
-    """Whether it was open. Whoever comes second finds it closed, and changes nothing."""
-    if (await installation.lock(tx)).is_fenced:
-        return False
-    epoch = await installation.begin_epoch(tx, reason)
+async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int, beyond: int = 0) -> int:
+    """The epoch that it is then. Whoever comes second finds another than `epoch`, and changes nothing.
+
+    A fenced installation is fenced again if it was restored again: what operators had looked at may be lost.
+    """
+    standing = await installation.lock(tx)
+    if standing.epoch != epoch:
+        return standing.epoch
+    epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
     payments = await dispatches.ask_all_first(tx)
     # Sessions that were ended since the backup are back, and keys that were revoked too. Who logs in is known again.
     await sessions.end_everybodys(tx, now=now)
     await operator_sessions.end_everybodys(tx, now=now)
     await trail.note(tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments)
     log.error("installation.fenced", epoch=epoch, reason=reason, open_payments=payments)
-    return True
+    return epoch

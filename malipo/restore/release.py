@@ -51,6 +51,7 @@ async def release(
     await store.approve_release(tx, proposed.id, approved_by=actor.who, is_alone=is_alone, now=now)
     await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_alone)
     if channel is None or type_ is None:
+        await dispatches.ask_first_what_came_late(tx)
         await store.end_fence(tx)
         return Released(True, standing.epoch)
     await store.release_channel(tx, standing.epoch, channel, type_)

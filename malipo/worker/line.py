@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from malipo import ids, log
 from malipo.clock import Clock
 from malipo.errors import Unavailable
-from malipo.installation.sentry import Sentry
+from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.contract import Answer, Connector, Order, Verdict, cannot_ask
 from malipo.payments.pursuit import Act, Heard
 from malipo.payments.settle import Report
@@ -35,10 +35,16 @@ class Line:
     """`mark` is called at each named point of a payment's way, so that a test can stop the process there."""
 
     def __init__(
-        self, service: Service, connector: Connector, sentry: Sentry, *, lease_seconds: float | None, mark: Mark
+        self,
+        service: Service,
+        connector: Connector,
+        detector: RestoreDetector,
+        *,
+        lease_seconds: float | None,
+        mark: Mark,
     ) -> None:
         self._service = service
-        self._sentry = sentry
+        self._detector = detector
         self._connector = connector
         self._mark = mark
         self._pairs = service.networks.carried_by(connector.name)
@@ -82,9 +88,9 @@ class Line:
             await self._service.lapse(self._channels, route=self._connector.name)
             return False
         free = self._connector.concurrency - len(self._sending)
-        if free <= 0 or not self._sentry.may_send:
+        if free <= 0 or not self._detector.may_send:
             return False
-        before = self._sentry.number
+        before = self._detector.counted
         age = _Age(self._service.clock)
         claim = Claim(
             id=ids.mint("clm_", self._service.clock()),
@@ -93,13 +99,14 @@ class Line:
             most=free,
             lease_seconds=self._lease_seconds,
             lapse_seconds=self._service.settings.lapse_seconds,
-            worker_id=self._sentry.worker_id,
+            worker_id=self._detector.worker_id,
         )
         self._mark("claiming")
         taken = await self._service.submit(claim)
         if taken.to_send:
             self._mark("claimed")
-            if not await self._sentry.may_leave(taken.total, before=before):
+            if not await self._detector.may_leave(taken.batch, before=before):
+                await self._service.take_back(claim)
                 return False
         for transaction in taken.to_send:
             self._spawn(self._sending, self._to_send, self._send(transaction, age))

@@ -10,7 +10,7 @@ from typing import Protocol
 from malipo import garbage, log
 from malipo.db import Database
 from malipo.db.bell import listen
-from malipo.installation.sentry import Sentry
+from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.contract import Channel, Type
 from malipo.service import Service
 from malipo.settings import Settings, state_folder
@@ -69,9 +69,9 @@ async def work(
     mark: Mark = _nothing,
 ) -> None:
     """Until `stop`; then what is under way may end, for as long as it is given."""
-    sentry = Sentry(service.database, state_folder(service.settings), fence=service.fence)
+    detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence)
     lines = [
-        Line(service, connector, sentry, lease_seconds=lease_seconds, mark=mark)
+        Line(service, connector, detector, lease_seconds=lease_seconds, mark=mark)
         for connector in service.networks.connectors.values()
     ]
 
@@ -84,7 +84,7 @@ async def work(
 
     tasks = [asyncio.ensure_future(each.run()) for each in parts]
     tasks.append(asyncio.ensure_future(for_ever("count", service.count, seconds=step_seconds(service.settings))))
-    tasks.append(asyncio.ensure_future(for_ever("mark", sentry.look, seconds=step_seconds(service.settings))))
+    tasks.append(asyncio.ensure_future(for_ever("mark", detector.look, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(keep_house(service)))
     tasks.append(asyncio.ensure_future(service.clock_difference.watch()))
     tasks.append(asyncio.ensure_future(service.standing.watch()))
@@ -102,7 +102,7 @@ async def work(
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.gather(*(part.finish(seconds=finish_seconds) for part in parts))
         with contextlib.suppress(Exception):  # The database may be gone already.
-            await sentry.leave()
+            await detector.leave()
         log.info("worker.stopped")
 
 

@@ -44,7 +44,7 @@ async def desk(service: Service, database_url: str) -> Desk:
 
 
 async def test_every_command_says_that_nothing_is_sent_and_why(desk: Desk, service: Service) -> None:
-    await service.fence(REASON)
+    await service.fence(REASON, epoch=1)
     for command in (("merchant", "list"), ("networks", "list"), ("restore", "status")):
         code, _, said = await desk(*command)
         assert code == 0
@@ -53,7 +53,7 @@ async def test_every_command_says_that_nothing_is_sent_and_why(desk: Desk, servi
 
 
 async def test_one_proposes_and_another_lets_sending_begin(desk: Desk, service: Service) -> None:
-    await service.fence(REASON)
+    await service.fence(REASON, epoch=1)
     release = ("restore", "release", "--evidence", EVIDENCE)
     assert (await desk(*release))[0] == 2, "somebody without a name decides about no money"
     assert "Proposed." in (await desk(*release, by="asha"))[1]
@@ -69,9 +69,9 @@ async def test_one_proposes_and_another_lets_sending_begin(desk: Desk, service: 
 async def test_the_status_is_for_programs_too(desk: Desk, service: Service) -> None:
     before: Any = json.loads((await desk("restore", "status", "--json"))[1])
     assert (before["isFenced"], before["epoch"], before["open"]) == (False, 1, [])
-    await service.fence(REASON)
+    await service.fence(REASON, epoch=1)
     after: Any = json.loads((await desk("restore", "status", "--json"))[1])
-    assert (after["isFenced"], after["epoch"], after["fenceReason"]) == (True, 2, REASON)
+    assert (after["isFenced"], after["epoch"] > 1, after["fenceReason"]) == (True, True, REASON)
 
 
 @pytest.mark.parametrize(

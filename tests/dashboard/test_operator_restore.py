@@ -63,7 +63,7 @@ async def _release(operator: Operator, **fields: str) -> Seen:
 
 
 async def _fenced(office: Office, *names: str) -> list[Operator]:
-    await office.service.fence(REASON)
+    await office.service.fence(REASON, epoch=1)
     return [await office.operator(name) for name in names]
 
 
@@ -226,8 +226,15 @@ async def test_a_scope_that_is_not_known_is_never_taken_for_everything(office: O
 
 async def test_forged_forms_are_refused(office: Office) -> None:
     asha, juma = await _fenced(office, "asha", "juma")
+    epoch = (await _standing(office)).epoch
     for act in ("release", "hold", "end-hold"):
-        fields = {"scope": "everything", "reason": "Something", "evidence": EVIDENCE, "epoch": "2", "proposal": ""}
+        fields = {
+            "scope": "everything",
+            "reason": "Something",
+            "evidence": EVIDENCE,
+            "epoch": str(epoch),
+            "proposal": "",
+        }
         forged = [
             await juma.surfer.post(f"{PATH}/{act}", fields, token=""),
             await juma.surfer.post(f"{PATH}/{act}", fields, token=asha.surfer.token),
@@ -256,7 +263,7 @@ async def _shopkeeper(office: Office, surfer: Surfer) -> None:
 async def test_a_merchant_is_told_why_no_payment_is_taken_and_nothing_is_made(office: Office, closed: str) -> None:
     collection = await _payment(office, COLLECTION)
     if closed == "restored":
-        await office.service.fence(REASON)
+        await office.service.fence(REASON, epoch=1)
     else:
         async with office.service.database.begin() as tx:
             await installation.set_hold(tx, held_by="operator asha", reason="Counting")

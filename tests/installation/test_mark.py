@@ -4,56 +4,59 @@ from pathlib import Path
 
 import pytest
 
-from malipo.installation.mark import Mark, NoStateFolder
+from malipo.installation.mark import Counted, Mark, NoStateFolder
 
 HERE = "ins_1"
 
 
 def test_a_mark_is_there_when_the_host_comes_back(tmp_path: Path) -> None:
     mark = Mark(tmp_path, HERE)
-    assert mark.number is None, "it has never worked for this installation"
-    mark.write(7)
-    mark.write(12)
+    assert mark.found == {}, "it has never worked for this installation"
+    mark.write(Counted(1, 7, 3))
+    mark.write(Counted(1, 12, 4))
     mark.close()
 
     again = Mark(tmp_path, HERE)
 
-    assert again.number == 12
+    assert again.counted == (1, 12, 4)
     assert again.worker_id == mark.worker_id, "it is the same worker"
     again.close()
 
 
-def test_a_mark_never_goes_back(tmp_path: Path) -> None:
+def test_within_an_epoch_a_mark_never_goes_back(tmp_path: Path) -> None:
     mark = Mark(tmp_path, HERE)
-    mark.write(12)
-    mark.write(7)
+    mark.write(Counted(1, 12, 3))
+    mark.write(Counted(1, 7, 4))
+    assert mark.counted == (1, 12, 4)
+    mark.write(Counted(1_800_000_000, 5, 1))
     mark.close()
-    assert Mark(tmp_path, HERE).number == 12
+    assert Mark(tmp_path, HERE).counted == (1_800_000_000, 5, 1), "in the next it counts from what was restored"
 
 
 def test_workers_of_one_host_have_a_file_each_and_know_what_the_others_have_seen(tmp_path: Path) -> None:
     first, second = Mark(tmp_path, HERE), Mark(tmp_path, HERE)
     assert first.worker_id != second.worker_id
-    first.write(5)
-    second.write(9)
+    first.write(Counted(1, 5, 5))
+    second.write(Counted(1, 9, 4))
     second.close()
     third = Mark(tmp_path, HERE)
-    assert (third.worker_id, third.number) == (second.worker_id, 9), "it takes the place that is free"
+    assert third.worker_id == second.worker_id, "it takes the place that is free"
+    assert third.found == {first.worker_id: (1, 5, 5), second.worker_id: (1, 9, 4)}
 
 
 def test_another_installation_has_marks_of_its_own(tmp_path: Path) -> None:
-    Mark(tmp_path, HERE).write(100)
-    assert Mark(tmp_path, "ins_2").number is None
+    Mark(tmp_path, HERE).write(Counted(1, 100, 100))
+    assert Mark(tmp_path, "ins_2").found == {}
 
 
-@pytest.mark.parametrize("left", [b"", b"nonsense", b"\xff\xfe", b"12"])
+@pytest.mark.parametrize("left", [b"", b"nonsense", b"\xff\xfe", b"12", b"epoch 1 total 7 own 3 wrk_1"])
 def test_a_file_that_was_torn_is_no_mark(tmp_path: Path, left: bytes) -> None:
     (tmp_path / f"{HERE}.1.mark").write_bytes(left)
     mark = Mark(tmp_path, HERE)
-    assert mark.number == (12 if left == b"12" else None)
-    mark.write(13)
+    assert mark.found == {}
+    mark.write(Counted(1, 13, 13))
     mark.close()
-    assert Mark(tmp_path, HERE).number == 13
+    assert Mark(tmp_path, HERE).counted == (1, 13, 13)
 
 
 def test_a_folder_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> None:

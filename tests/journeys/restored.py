@@ -81,12 +81,17 @@ async def installation(town: Town) -> dict[str, Any]:
     return dict(row)
 
 
-async def until_fenced(town: Town, epoch: int = 2) -> None:
+async def until_fenced(town: Town, after: int = 1) -> int:
+    """The epoch that begins, after this one."""
+    found: list[int] = []
+
     async def is_fenced() -> bool:
         row = await installation(town)
-        return row["fenced_at"] is not None and row["epoch"] == epoch
+        found.append(row["epoch"])
+        return row["fenced_at"] is not None and row["epoch"] > after
 
-    await until(is_fenced, what=f"the fence of epoch {epoch}")
+    await until(is_fenced, what="the fence")
+    return found[-1]
 
 
 async def until_looked(town: Town, workers: int = 1) -> None:

@@ -7,11 +7,12 @@ import pytest
 from malipo import clock
 from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.installation import store as installation
-from malipo.installation.cursors import CursorLost, cursor_of, require_kept
+from malipo.installation.cursors import CursorLost, cursor_of, find_epoch, require_kept
 from malipo.installation.state import OnHold, Restored
 from malipo.networks.contract import Resubmit, Verdict
 from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
+from malipo.payments.initiate import Initiate
 from malipo.payments.pursuit import Act, Attention
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
@@ -20,6 +21,7 @@ from malipo.service import Service
 from malipo.trail.store import Actor
 from tests.conftest import Merchant
 from tests.journeys import witness
+from tests.journeys.crowd import order
 from tests.payments.story import PAIRS, Story, of
 
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
@@ -32,7 +34,7 @@ async def story(service: Service, merchant: Merchant) -> Story:
 
 
 async def _fence(story: Story) -> None:
-    await story.service.fence("A test says that it was restored.")
+    await story.service.fence("A test says that it was restored.", epoch=1)
 
 
 async def _release(story: Story, *actors: Actor, scope: release.Scope = None, is_alone: bool = False) -> bool:
@@ -59,7 +61,7 @@ async def test_a_fence_begins_an_epoch_once_however_many_notice(story: Story) ->
     async with story.database.read() as connection:
         standing = await installation.get(connection)
         noted = await connection.fetchval("SELECT count(*) FROM audit WHERE what = 'installation.fenced'")
-    assert (standing.epoch, standing.is_fenced, noted) == (2, True, 1)
+    assert (standing.epoch > 1, standing.is_fenced, noted) == (True, True, 1)
 
 
 @pytest.mark.parametrize("type_", Type)
@@ -255,9 +257,45 @@ async def test_a_cursor_from_before_the_restore_that_lies_ahead_is_lost(story: S
         await tx.execute("INSERT INTO feeds (merchant_id, last) VALUES ($1, 15)", story.merchant_id)
     await _fence(story)
     async with story.database.read() as connection:
-        for of_epoch, number in ((1, 15), (1, 3), (2, 31)):
-            await require_kept(connection, story.merchant_id, epoch=2, of_epoch=of_epoch, number=number)
-        with pytest.raises(CursorLost) as lost:
-            await require_kept(connection, story.merchant_id, epoch=2, of_epoch=1, number=16)
-    assert "2-15" in str(lost.value.details)
+        epoch = await find_epoch(connection)
+        for of_epoch, number in ((1, 15), (1, 3), (epoch, 31)):
+            await require_kept(connection, story.merchant_id, epoch=epoch, of_epoch=of_epoch, number=number)
+        for of_epoch, number in ((1, 16), (epoch - 5, 16), (epoch + 1, 3)):
+            with pytest.raises(CursorLost) as lost:
+                await require_kept(connection, story.merchant_id, epoch=epoch, of_epoch=of_epoch, number=number)
+            assert f"{epoch}-15" in str(lost.value.details)
     assert [cursor_of(1, 15), cursor_of(2, 15)] == ["15", "2-15"]
+
+
+async def test_a_cursor_of_a_feed_that_was_empty_then_is_lost(story: Story) -> None:
+    """Restored twice: at the first fence the merchant had no events, at the second they had ten."""
+    await _fence(story)
+    async with story.database.begin() as tx:
+        await tx.execute("INSERT INTO feeds (merchant_id, last) VALUES ($1, 10)", story.merchant_id)
+        first = await find_epoch(tx)
+    await story.service.fence("It was restored again.", epoch=first)
+    async with story.database.read() as connection:
+        epoch = await find_epoch(connection)
+        with pytest.raises(CursorLost):
+            await require_kept(connection, story.merchant_id, epoch=epoch, of_epoch=1, number=5)
+        await require_kept(connection, story.merchant_id, epoch=epoch, of_epoch=first, number=5)
+
+
+async def test_an_epoch_is_later_than_any_that_a_host_has_seen(story: Story) -> None:
+    """Also when the clock of the database that is gone was ahead."""
+    ahead = int(clock.now().timestamp()) + 3600
+    assert await story.service.fence("It was restored.", epoch=1, beyond=ahead) == ahead + 1
+    assert await story.service.fence("Another host notices too.", epoch=1) == ahead + 1
+    assert await story.service.fence("It was restored again.", epoch=ahead + 1) == ahead + 2
+
+
+async def test_what_is_taken_in_while_the_fence_goes_up_is_asked_about_too(story: Story) -> None:
+    """A batch of requests has read that nothing is fenced, and commits when it is."""
+    wanted = order(story.merchant_id, Type.DISBURSEMENT, 1000, key="order-1")
+    async with story.database.begin() as batch:
+        await Initiate(clock=clock.now)(batch, [wanted], again=False)
+        await _fence(story)
+    assert (await story.claim()).to_send == []
+    await _release(story, ASHA, JUMA)
+    assert (await story.claim()).to_send == []
+    assert len(await _ask_first(story)) == 1

@@ -6,7 +6,7 @@ CREATE TABLE installation (
     is_only        boolean PRIMARY KEY DEFAULT true CHECK (is_only),
     id             text NOT NULL,
     key_secret     bytea NOT NULL, -- network keys are derived with it. Never changed: else repeated requests would pay twice
-    epoch          integer NOT NULL DEFAULT 1,
+    epoch          bigint NOT NULL DEFAULT 1, -- then the second at which a restore was noticed: no two are the same
     epoch_began_at timestamptz NOT NULL DEFAULT now(),
     fenced_at      timestamptz, -- none: it is not
     fence_reason   text,
@@ -30,25 +30,26 @@ CREATE TABLE channel_holds (
 
 -- Channels without a query that operators have released after a restore: what waits there may be sent in that epoch.
 CREATE TABLE channel_releases (
-    epoch   integer NOT NULL,
+    epoch   bigint NOT NULL,
     channel text NOT NULL,
     type    text NOT NULL,
     PRIMARY KEY (epoch, channel, type)
 );
 
 -- How many batches of payments each worker has sent. Their sum only grows; a database that knows of fewer than a worker
--- has seen was restored. seen_at says which workers live.
+-- has seen was restored. seen_at and server say which workers live, and which server each has last looked at.
 CREATE TABLE send_marks (
     worker_id text COLLATE "C" PRIMARY KEY,
     host      text NOT NULL,
     batches   bigint NOT NULL DEFAULT 0,
-    seen_at   timestamptz NOT NULL DEFAULT now()
+    seen_at   timestamptz NOT NULL DEFAULT now(), -- -infinity: it has ended
+    server    text NOT NULL
 ) WITH (fillfactor = 50);
 
 -- Where each feed ended when an epoch began: cursors of the epoch before that lie beyond it point at events that are lost.
 CREATE TABLE feed_epochs (
     merchant_id text COLLATE "C" NOT NULL,
-    epoch       integer NOT NULL, -- that began
+    epoch       bigint NOT NULL, -- that began
     last        bigint NOT NULL,
     PRIMARY KEY (merchant_id, epoch)
 );
@@ -56,7 +57,7 @@ CREATE TABLE feed_epochs (
 -- What operators say before a restored installation may send again.
 CREATE TABLE restore_releases (
     id          text COLLATE "C" PRIMARY KEY,
-    epoch       integer NOT NULL,
+    epoch       bigint NOT NULL,
     channel     text, -- none: the installation
     type        text,
     evidence    text NOT NULL,

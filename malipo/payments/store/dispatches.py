@@ -12,6 +12,8 @@ import msgspec
 from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
 from malipo.installation import store as installation
+from malipo.installation.mark import Counted
+from malipo.installation.store import CountedBatch
 from malipo.networks.contract import Channel, FailureCode, Type
 from malipo.payments.correction import Correction
 from malipo.payments.pursuit import Attention, Dispatch, Next
@@ -137,12 +139,14 @@ async def claim_lapsed_unsent(tx: Tx, route: str, *, lapse_seconds: float, most:
     )
 
 
-async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_seconds: float, worker_id: str) -> int:
+async def take(
+    tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_seconds: float, worker_id: str
+) -> CountedBatch | None:
     """From here on they are being sent: whoever finds them after the lease must ask first.
 
-    How many batches of sends there were in all, with this one.
+    How many batches of sends there were, with this one; none if the worker is not known here.
     """
-    total = await tx.fetchval(
+    row = await tx.fetchrow(
         f"""
         WITH counted AS ({installation.counting("$6")}), sent AS (
             UPDATE dispatches d
@@ -150,7 +154,7 @@ async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_s
                 sends = d.sends + 1, sent_at = now()
             FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
             WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id)
-        SELECT total FROM counted
+        SELECT epoch, total, own, server FROM counted
         """,
         *_columns(keys),
         route,
@@ -158,7 +162,18 @@ async def take(tx: Tx, keys: Collection[Key], *, route: str, claim: str, lease_s
         float(lease_seconds),
         worker_id,
     )
-    return int(total or 0)
+    return None if row is None else CountedBatch(Counted(row[0], row[1], row[2]), row[3])
+
+
+async def take_back(tx: Tx, claim: str) -> None:
+    """Nothing of it has left us. What was fenced meanwhile belongs to no claim any more, and is asked about."""
+    await tx.execute(
+        """
+        UPDATE dispatches SET next_act = 'send', sends = sends - 1, claim = NULL, due_at = now()
+        WHERE claim = $1 AND next_act = 'sending'
+        """,
+        claim,
+    )
 
 
 async def claim_asked_first(tx: Tx, channel: Channel, type_: Type, *, lease_seconds: float, most: int) -> list[Subject]:
@@ -200,11 +215,21 @@ async def ask_all_first(tx: Tx) -> int:
     return len(rows)
 
 
+async def ask_first_what_came_late(tx: Tx) -> None:
+    """A batch of new payments that was under way when the fence went up. Nobody has counted them as open then."""
+    await tx.execute(
+        f"""
+        UPDATE dispatches SET is_asked_first = true, due_at = now(), sent_at = {installation.EPOCH_BEGAN_AT}
+        WHERE route IS NULL AND sent_at IS NULL AND NOT is_asked_first
+        """
+    )
+
+
 async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
     """Operators have looked at a channel whose network cannot be asked: what waits there goes. How many."""
     rows = await tx.fetch(
         """
-        UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now(), sent_at = NULL
+        UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now()
         WHERE is_asked_first AND route IS NULL AND channel = $1 AND type = $2 RETURNING 1
         """,
         channel,

@@ -1,0 +1,135 @@
+"""A worker looks at the database before it sends: is it the one that it knows, or one that was restored?
+
+Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch leaves. A
+primary that knows of fewer batches than the mark was restored from a backup. So was, perhaps, one that a host without
+any mark meets alone: then nobody can say what was sent.
+"""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Protocol
+
+from malipo import ids, log
+from malipo.db import Database
+from malipo.installation import store
+from malipo.installation.comparison import Newcomer, Standing, judge_newcomer, why_exchanged, why_restored
+from malipo.installation.mark import Counted, Mark
+
+# How long others may take to look: workers that live look every second.
+PATIENCE_SECONDS = 10.0
+
+
+class Fence(Protocol):
+    """Closes the installation, if its epoch is still this one. The epoch it is then is later than `beyond`."""
+
+    async def __call__(self, reason: str, *, epoch: int, beyond: int) -> int: ...
+
+
+class RestoreDetector:
+    """`state_dir` None switches the comparison off, knowingly."""
+
+    def __init__(
+        self, database: Database, state_dir: Path | None, *, fence: Fence, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._database = database
+        self._state_dir = state_dir
+        self._fence = fence
+        self._patience_seconds = patience_seconds
+        self._mark: Mark | None = None
+        self._first: Standing | None = None  # of the server that we look at
+        self._first_at = 0.0
+        self._may_send = False
+        self._is_seen = False
+        self.worker_id = ids.random("wrk_")
+
+    @property
+    def may_send(self) -> bool:
+        """Not before the first look at a server, nor before the others who may know more have looked at it."""
+        return self._may_send
+
+    @property
+    def counted(self) -> Counted | None:
+        return self._mark.counted if self._mark is not None else None
+
+    async def look(self) -> bool:
+        """Compare, and be seen. On a standby there is nothing to compare, and nothing to send."""
+        if self._state_dir is not None and self._mark is None:
+            self._mark = await self._open_mark(self._state_dir)
+            self.worker_id = self._mark.worker_id
+        standing = await self._stand()
+        if standing.is_standby:
+            self._may_send = False
+            return False
+        first = self._first
+        if first is None and self._mark is None:
+            log.warning(
+                "state.off",
+                message="MALIPO_STATE_DIR is none: a restored database is not noticed, and may pay twice.",
+            )
+        if first is None or first.server != standing.server:
+            first, self._may_send = standing, False
+            self._first, self._first_at = standing, asyncio.get_running_loop().time()
+        is_time_up = asyncio.get_running_loop().time() - self._first_at >= self._patience_seconds
+        if self._mark is not None and not await self._agrees(self._mark, first, standing, is_time_up=is_time_up):
+            return False
+        async with self._database.begin() as tx:
+            await store.be_seen(tx, self.worker_id, socket.gethostname())
+        self._is_seen = True
+        awaited = first.at_work_beside(self.worker_id)
+        have_looked = {id_ for id_, each in standing.workers.items() if each.server == standing.server}
+        self._may_send = is_time_up or awaited <= have_looked
+        return False
+
+    async def _open_mark(self, folder: Path) -> Mark:
+        async with self._database.read() as connection:
+            installation = await store.get(connection)
+        return await asyncio.to_thread(Mark, folder, installation.id)
+
+    async def _stand(self) -> Standing:
+        async with self._database.read() as connection:
+            return await store.stand(connection)
+
+    async def _agrees(self, mark: Mark, first: Standing, standing: Standing, *, is_time_up: bool) -> bool:
+        """Whether this is the database that the mark knows. Then the mark follows it."""
+        reason = why_restored(mark.found, standing)
+        if not mark.found:
+            verdict = judge_newcomer(first, standing, is_time_up=is_time_up)
+            if verdict is Newcomer.WAITS:
+                return False
+            if verdict is Newcomer.FENCES:
+                reason = f"The host {socket.gethostname()} has no mark of this installation, and no other worker lives."
+        if reason is not None:
+            beyond = max((each.epoch for each in mark.found.values()), default=0)
+            epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
+            # It is known now: what operators release is not fenced again at the next look.
+            await asyncio.to_thread(mark.write, Counted(epoch, 0, 0))
+            return False
+        counted = Counted(standing.epoch, standing.total, standing.batches_of(self.worker_id))
+        await asyncio.to_thread(mark.write, counted)
+        return True
+
+    async def may_leave(self, batch: store.CountedBatch | None, *, before: Counted | None) -> bool:
+        """A batch was claimed, when the mark was at `before`. It may leave when it is in the mark.
+
+        On a server or in an epoch that we have not looked at, it does not: others may know more of it than we do.
+        """
+        if batch is None or self._first is None or batch.server != self._first.server:
+            return False
+        if self._mark is None:
+            return True
+        if before is None or batch.counted.epoch != before.epoch:
+            return False
+        if (reason := why_exchanged(before, batch.counted)) is not None:
+            await self._fence(reason, epoch=before.epoch, beyond=before.epoch)
+            return False
+        await asyncio.to_thread(self._mark.write, batch.counted)
+        return True
+
+    async def leave(self) -> None:
+        """The last word of a worker that ends."""
+        if self._is_seen:
+            async with self._database.begin() as tx:
+                await store.leave(tx, self.worker_id, comes_back=self._mark is not None)
+        if self._mark is not None:
+            self._mark.close()
