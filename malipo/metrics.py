@@ -46,7 +46,7 @@ class Metrics:
         )
         self._held = Gauge("malipo_held", "1 while operators hold all payments", registry=self._registry)
         self._epoch = Gauge(
-            "malipo_epoch", "1, and one more for each time that the database was restored", registry=self._registry
+            "malipo_epoch", "1; after a restore the Unix time at which it was noticed", registry=self._registry
         )
         self._transactions = Counter(
             "malipo_transactions",

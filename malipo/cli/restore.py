@@ -69,7 +69,7 @@ def _sentence(found: Status) -> str:
     if standing.is_fenced:
         words = f"Fenced since {standing.fenced_at:%Y-%m-%d %H:%M:%S} UTC: {standing.fence_reason}"
     elif standing.epoch > 1:
-        words = f"Released. This is epoch {standing.epoch}, since {standing.epoch_began_at:%Y-%m-%d %H:%M} UTC."
+        words = f"Released. It was last found to be restored at {standing.epoch_began_at:%Y-%m-%d %H:%M:%S} UTC."
     else:
         words = "Never restored, and not fenced."
     held = [f"{each.channel} {each.type} held by {each.held_by}: {each.reason}" for each in found.holds]
