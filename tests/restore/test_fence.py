@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.errors import Conflict, Forbidden, Refusal
@@ -20,7 +21,7 @@ from malipo.service import Service
 from malipo.trail.store import Actor
 from tests.conftest import Merchant
 from tests.journeys import witness
-from tests.payments.story import PAIRS, Story, of
+from tests.payments.story import PAIRS, Story, a_report, of
 
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Statements of the lost hour, all four networks"
@@ -173,23 +174,52 @@ async def test_what_was_on_its_way_counts_as_sent_and_is_asked_about(story: Stor
         assert (dispatch.next_act, dispatch.sends) == ("ask", 1)
 
 
-async def test_in_the_week_after_a_payout_with_a_derived_key_is_asked_about_before_it_is_sent(story: Story) -> None:
+@pytest.mark.parametrize("type_", Type)
+async def test_in_the_week_after_what_has_a_derived_key_is_asked_about_before_it_is_sent(
+    story: Story, type_: Type
+) -> None:
     await _fence(story)
     await _release(story, ASHA, JUMA)
-    derived = await story.open(Type.DISBURSEMENT, key="payout-1")
-    by_chance = await story.open(Type.DISBURSEMENT)
-    collection = await story.open(Type.COLLECTION, key="order-1")
+    await _say_that_it_was_fenced(story, "2000 seconds")
+    derived = await story.open(type_, key="order-1")
+    by_chance = await story.open(type_)
 
-    assert set(of((await story.claim()).to_send)) == {by_chance.id, collection.id}
+    assert of((await story.claim()).to_send) == [by_chance.id]
     assert of(await _ask_first(story)) == [derived.id]
-    await story.wait(derived, seconds=2000)
     await story.hear(derived, Verdict.NOT_INDEXED)
     assert of((await story.claim()).to_send) == [derived.id]
-    async with story.database.begin() as tx:
-        await tx.execute("UPDATE installation SET epoch_began_at = now() - interval '8 days'")
-    later = await story.open(Type.DISBURSEMENT, key="payout-2")
+    await _say_that_it_was_fenced(story, "8 days")
+    later = await story.open(type_, key="order-2")
     assert of((await story.claim()).to_send) == [later.id]
     await witness.assert_clean(story.database)
+
+
+@pytest.mark.parametrize(("type_", "goes"), [(Type.COLLECTION, True), (Type.DISBURSEMENT, False)])
+async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_there_is_waits(
+    story: Story, type_: Type, goes: bool
+) -> None:
+    """A customer decides about a collection; nobody does about a payout."""
+    before = await story.open(type_, key="order-1")
+    await _fence(story)
+    await _release(story, ASHA, JUMA)
+    since = await story.open(type_, key="order-2")
+    for each in (before, since):
+        await _hear_that_nobody_can_be_asked(story, each)
+    assert of((await story.claim()).to_send) == ([since.id] if goes else [])
+    dispatch = await story.dispatch(before)
+    assert dispatch is not None
+    assert dispatch.attention is Attention.RESTORED
+    await witness.assert_clean(story.database)
+
+
+async def _hear_that_nobody_can_be_asked(story: Story, transaction: Transaction) -> None:
+    report = a_report(transaction, Verdict.UNKNOWN)
+    await story.service.settle(replace(report, heard=replace(report.heard, cannot_ask=frozenset(Type))))
+
+
+async def _say_that_it_was_fenced(story: Story, ago: str) -> None:
+    async with story.database.begin() as tx:
+        await tx.execute(f"UPDATE installation SET epoch_began_at = now() - interval '{ago}'")
 
 
 async def test_it_takes_two_operators_or_the_only_one(story: Story) -> None:
