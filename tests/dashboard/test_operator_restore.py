@@ -288,6 +288,21 @@ async def _shopkeeper(office: Office, surfer: Surfer) -> None:
     assert (await surfer.log_in("asha@duka.example", PASSWORD)).status == 303
 
 
+async def test_a_merchants_people_are_logged_out_by_a_fence_and_see_their_payments_when_they_log_in(
+    office: Office,
+) -> None:
+    payment = await _payment(office, COLLECTION)
+    async with surfing(office.running.url) as surfer:
+        await _shopkeeper(office, surfer)
+        assert (await surfer.get("/dashboard/transactions")).status == 200
+        await office.service.fence(REASON)
+        sent_away = await surfer.get("/dashboard/transactions")
+        assert (sent_away.status, sent_away.to.startswith("/dashboard/login")) == (303, True)
+        await surfer.get("/dashboard/login")
+        assert (await surfer.log_in("asha@duka.example", PASSWORD)).status == 303
+        assert payment.reference in (await surfer.get("/dashboard/transactions")).words
+
+
 @pytest.mark.parametrize("closed", ["restored", "held"])
 async def test_a_merchant_is_told_why_no_payment_is_taken_and_nothing_is_made(office: Office, closed: str) -> None:
     collection = await _payment(office, COLLECTION)
