@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from malipo import settings as settings_
 from malipo.db import ConnectionLost
-from malipo.errors import Impossible, Refusal
+from malipo.errors import Impossible, Refusal, Unavailable
 
 Command = Callable[[argparse.Namespace, settings_.Settings], int]
 
@@ -67,6 +67,8 @@ def run(arguments: Sequence[str]) -> int:
     except Refusal as refusal:
         told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
         return _complain(*(told or [refusal.message]), code=2)
+    except Unavailable as error:
+        return _complain(error.message, code=1)
     except Impossible as error:
         return _complain(str(error), code=1)
     except ConnectionLost as error:

@@ -9,7 +9,7 @@ from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.networks.contract import Channel, Type
 from malipo.restore import release, status
-from malipo.restore.release import Released
+from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
 from malipo.settings import Settings
 from malipo.trail.store import Actor
@@ -23,9 +23,21 @@ def add_commands(commands: Any) -> None:
     add_act(acts, "status", _status, "whether it is fenced and why, what is open, and what is known of it")
     act = add_act(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
     act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
+    _add_scope(act)
+    act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
+
+    _add_scope(add_act(acts, "reject", _reject, "reject a proposed release, or take your own back"))
+
+
+def _add_scope(act: Any) -> None:
     act.add_argument("--channel", choices=[each.value for each in Channel], help="only what waits on this channel")
     act.add_argument("--only", choices=list(_TYPES), help="of a channel: its collections or its payouts")
-    act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
+
+
+def _scope_of(arguments: argparse.Namespace) -> Scope:
+    if bool(arguments.channel) != bool(arguments.only):
+        raise Invalid("--channel and --only go together.")
+    return (arguments.channel, _TYPES[arguments.only]) if arguments.channel else None
 
 
 def _status(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -79,9 +91,7 @@ def _sentence(found: Status) -> str:
 
 
 def _release(arguments: argparse.Namespace, settings: Settings) -> int:
-    if bool(arguments.channel) != bool(arguments.only):
-        raise Invalid("--channel and --only go together.")
-    scope = (arguments.channel, _TYPES[arguments.only]) if arguments.channel else None
+    scope = _scope_of(arguments)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Released:
         return await release.release(
@@ -98,9 +108,21 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell(arguments, shown, _released(released, is_channel=scope is not None))
 
 
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    scope = _scope_of(arguments)
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Released:
+        return await release.reject(tx, scope, actor=named_operator(actor), now=now)
+
+    rejected = write(settings, act)
+    shown = {"isDone": rejected.is_done, "epoch": rejected.epoch}
+    return tell(arguments, shown, "Rejected: nothing is released. It can be proposed again.")
+
+
 def _released(released: Released, *, is_channel: bool) -> str:
     if not released.is_done:
         return "Proposed. Another operator must look at the evidence, and give the same command."
     if is_channel:
-        return f"Released: {released.payments:,} payments that waited there may go."
+        payments = "1 payment" if released.payments == 1 else f"{released.payments:,} payments"
+        return f"Released: {payments} that waited there may go."
     return "Released: sending begins. What was open goes when its network was asked; see malipo payments unsettled."

@@ -8,6 +8,7 @@ NOTICES = {
     "booking-approved": "It is approved and booked.",
     "booking-rejected": "The proposal is rejected. Nothing was booked.",
     "release-proposed": "It is proposed. Another operator must look for themselves, and approve it.",
+    "release-rejected": "The proposal is rejected. Nothing is sent by it.",
     "released": "It is released: sending begins.",
     "held": "It is held. Nothing of it is sent.",
     "hold-ended": "It is no longer held.",

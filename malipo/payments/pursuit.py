@@ -5,6 +5,7 @@ heard is never forgotten. `decide` is the only place that turns a network's answ
 another question, or into a case for an operator.
 """
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -328,7 +329,8 @@ def _spoken_of(dispatch: Dispatch, heard: Heard) -> Decision:
 def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
     """The database was restored: it may have been sent before. What the network has is sent; what it has not, may go.
 
-    A payout goes only where the network also refuses duplicates, and nothing goes where nobody can be asked.
+    A payout goes only where the network also refuses duplicates. Where nobody can be asked nothing goes, but for a
+    collection that was taken in since: its customer decides.
     """
     match heard.answer.verdict:
         case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
@@ -340,14 +342,36 @@ def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rul
             return _not_sent_before(transaction, dispatch, heard)
         case Verdict.NOT_INDEXED if _had_time(dispatch, rules.not_indexed_seconds):
             return _not_sent_before(transaction, dispatch, heard)
+    if not heard.may_ask and transaction.type is Type.COLLECTION and _is_taken_in_since(dispatch):
+        return _not_sent_before(transaction, dispatch, heard)
     asks = dispatch.asks + 1
     if not heard.may_ask:
         held = replace(dispatch, asks=asks, attention=Attention.RESTORED)
         return Decision(dispatch=held, wait_seconds=_NO_QUERY_SECONDS)
-    seconds = rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)]
+    seconds = min(
+        rules.poll_seconds[min(asks, len(rules.poll_seconds) - 1)],
+        _until_it_counts(dispatch, heard.answer.verdict, rules),
+    )
     # Some networks never say for certain that they do not know a payment. Asking goes on, and operators are shown it.
     attention = Attention.RESTORED if asks >= len(rules.poll_seconds) else dispatch.attention
     return Decision(dispatch=replace(dispatch, asks=asks, attention=attention), wait_seconds=seconds)
+
+
+def _is_taken_in_since(dispatch: Dispatch) -> bool:
+    """Whether it was asked for after the restore was noticed, which is what counts as its sending until it is sent."""
+    assert dispatch.sent_seconds is not None, "what is asked about first counts as sent at the restore"
+    return dispatch.queued_seconds < dispatch.sent_seconds
+
+
+def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> float:
+    """In how many seconds "not known" will be believed, and one more: whoever asks then need not ask again."""
+    assert dispatch.sent_seconds is not None, "what is asked about first counts as sent at the restore"
+    match verdict:
+        case Verdict.MISSING:
+            return rules.not_found_seconds - dispatch.sent_seconds + 1
+        case Verdict.NOT_INDEXED:
+            return rules.not_indexed_seconds - dispatch.sent_seconds + 1
+    return math.inf
 
 
 def _not_sent_before(transaction: Transaction, dispatch: Dispatch, heard: Heard) -> Decision:

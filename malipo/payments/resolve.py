@@ -12,6 +12,7 @@ from enum import StrEnum
 from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.installation import store as installation
 from malipo.ledger.book import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.contract import FailureCode
@@ -132,13 +133,24 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
 
 
 async def cancel(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Transaction:
-    """Take back a payout of a merchant who is closed and cannot do it. Nothing was sent; the wallet gets it back."""
+    """Take back a payout of a merchant who is closed and cannot do it. Nothing was sent; the wallet gets it back.
+
+    After a restore nobody knows that nothing was sent before its network was asked.
+    """
+    standing = await installation.get(tx)
+    if standing.is_fenced:
+        raise standing.refusal
     case = await _found(tx, id_or_reference)
     transaction = case.transaction
     if case.is_merchant_active:
         raise Forbidden("Its merchant is active, and can cancel it.")
     if transaction.status is not Status.PENDING:
         raise Conflict(f"Only a PENDING payment can be cancelled; this one is {transaction.status}.")
+    if _may_have_been_sent(case):
+        raise Conflict(
+            "Its network is being asked whether it was sent before the service was restored. "
+            "If the network cannot say, propose what became of it."
+        )
     change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
     [outcome] = await record.advance(tx, [change], now=now)
     assert outcome is not None

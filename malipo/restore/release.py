@@ -9,11 +9,12 @@ from datetime import datetime
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Invalid
+from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.installation import store
 from malipo.installation.state import Installation
 from malipo.installation.store import Release
 from malipo.payments.store import dispatches
+from malipo.restore import store as proposals
 from malipo.trail import store as trail
 from malipo.trail import store_sessions as operators
 from malipo.trail.store import Actor
@@ -56,6 +57,17 @@ async def release(
         return Released(True, standing.epoch)
     await store.release_channel(tx, standing.epoch, channel, type_)
     return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
+
+
+async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:
+    """Disagree with a proposal, or take one's own back. Nothing is sent by that; it can be proposed anew."""
+    standing = await store.lock(tx)
+    proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
+    if proposed is None:
+        raise Missing("Nobody has proposed that sending begins.")
+    await proposals.end_proposed_release(tx, proposed.id)
+    await _note(tx, actor, "installation.release_rejected", proposed, proposed.evidence, now=now)
+    return Released(False, standing.epoch)
 
 
 def _require_something(standing: Installation, scope: Scope) -> None:

@@ -8,8 +8,11 @@ import pytest
 
 from malipo.installation import store as installation
 from malipo.installation.state import Installation
+from malipo.payments.transaction import Type
 from malipo.service import Service
 from tests.cli.test_commands import malipo
+from tests.conftest import Merchant
+from tests.journeys.crowd import order
 
 REASON = "The database knows of 4 batches of payments, and this host has seen 9: it was restored."
 EVIDENCE = "Statements of all networks from 09:00 to 10:30"
@@ -64,6 +67,51 @@ async def test_one_proposes_and_another_lets_sending_begin(desk: Desk, service: 
     assert (code, "sending begins" in said) == (0, True)
     assert not (await desk.standing()).is_fenced
     assert (await desk(*release, by="juma"))[0] == 2, "nothing is left to release"
+
+
+@pytest.mark.parametrize("rejects", ["asha", "juma"], ids=["whoever proposed it", "another"])
+@pytest.mark.parametrize("scope", [[], ["--channel", "TIGO_PESA", "--only", "payouts"]], ids=["the whole", "a channel"])
+async def test_a_proposed_release_is_rejected_or_taken_back(
+    desk: Desk, service: Service, scope: list[str], rejects: str
+) -> None:
+    await service.fence(REASON, epoch=1)
+    release = ("restore", "release", "--evidence", EVIDENCE, *scope)
+    assert (await desk("restore", "reject", *scope, by=rejects))[0] == 2, "nothing is proposed"
+    await desk(*release, by="asha")
+    assert (await desk("restore", "reject", *scope))[0] == 2, "it takes a name"
+    assert (await desk("restore", "reject", "--channel", "TIGO_PESA", by=rejects))[0] == 2, "payouts or collections?"
+    code, said, _ = await desk("restore", "reject", *scope, by=rejects)
+    assert (code, said) == (0, "Rejected: nothing is released. It can be proposed again.\n")
+    assert "Proposed." in (await desk(*release, by="juma"))[1], "what was rejected cannot be approved"
+    assert (await desk.standing()).is_fenced
+
+
+async def test_two_let_go_what_waits_on_a_channel(desk: Desk, service: Service, merchant: Merchant) -> None:
+    await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
+    await service.fence(REASON, epoch=1)
+    release = ("restore", "release", "--channel", "MPESA", "--only", "payouts", "--evidence", EVIDENCE)
+    assert (await desk(*release, by="asha"))[0] == 0
+    code, said, _ = await desk(*release, by="juma")
+    assert (code, said) == (0, "Released: 1 payment that waited there may go.\n")
+    assert (await desk.standing()).is_fenced, "a channel is not the whole"
+
+
+async def test_the_only_operator_releases_alone(service: Service, database_url: str) -> None:
+    desk = Desk(service, database_url)
+    assert (await desk("operators", "add", "asha"))[0] == 0
+    await service.fence(REASON, epoch=1)
+    code, said, _ = await desk("restore", "release", "--alone", "--evidence", EVIDENCE, by="asha")
+    assert (code, "sending begins" in said) == (0, True)
+    assert not (await desk.standing()).is_fenced
+
+
+async def test_an_operators_cancel_is_refused_in_words_while_it_is_fenced(
+    desk: Desk, service: Service, merchant: Merchant
+) -> None:
+    made = await service.initiate(order(merchant.id, Type.DISBURSEMENT, 1000))
+    await service.fence(REASON, epoch=1)
+    code, _, said = await desk("payments", "cancel", made.transaction.id, by="asha")
+    assert (code, "takes no payments until operators have looked" in said, "Traceback" in said) == (1, True, False)
 
 
 async def test_the_status_is_for_programs_too(desk: Desk, service: Service) -> None:

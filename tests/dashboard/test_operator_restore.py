@@ -129,6 +129,40 @@ async def test_the_only_operator_decides_alone(office: Office) -> None:
     assert not (await _standing(office)).is_fenced
 
 
+async def _reject(operator: Operator, words: str, **fields: str) -> Seen:
+    """With what stands on the button's form, unless it is given."""
+    form = (await operator.surfer.get(PATH)).text.split('action="/operator/restore/reject"')[1].split("</form>")[0]
+    assert words in form
+    shown = dict(re.findall(r'name="(epoch|proposal|channel|type)" value="([^"]*)"', form))
+    return await operator.surfer.post(f"{PATH}/reject", shown | fields)
+
+
+@pytest.mark.parametrize(("rejects", "words"), [(0, "Take it back"), (1, "Reject")])
+async def test_a_proposal_is_taken_back_or_rejected_beside_its_approval(
+    office: Office, rejects: int, words: str
+) -> None:
+    both = await _fenced(office, "asha", "juma")
+    await _release(both[0])
+    assert (await _reject(both[rejects], words)).to == PATH
+    assert "The proposal is rejected. Nothing is sent by it." in (await both[rejects].surfer.get(PATH)).words
+    seen = await both[1].surfer.get(PATH)
+    assert (EVIDENCE in seen.words, "/operator/restore/reject" in seen.text) == (False, False)
+    assert (await _standing(office)).is_fenced
+    async with office.service.database.read() as connection:
+        [deed] = [each for each in await trail.find(connection, limit=20) if each.what.endswith("release_rejected")]
+    assert deed.who == f"operator {both[rejects].name}"
+
+
+async def test_a_proposal_of_a_channel_is_rejected_and_no_other(office: Office) -> None:
+    asha, juma = await _fenced(office, "asha", "juma")
+    await _release(asha)
+    other = {"epoch": "2", "proposal": "", "channel": "TIGO_PESA", "type": "DISBURSEMENT"}
+    assert (await asha.surfer.post(f"{PATH}/reject", other)).status == 409, "nobody has proposed that"
+    refused = await _reject(juma, "Reject", proposal="rel_other")
+    assert (refused.status, "It has changed since you looked." in refused.words) == (409, True)
+    assert EVIDENCE in (await juma.surfer.get(PATH)).words
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -170,7 +204,7 @@ async def test_what_is_open_is_shown_and_a_channel_is_released_by_itself(office:
     assert "Propose it" in case.words, "its statement may show that it was paid"
     scope = {"channel": payout.channel, "type": payout.type, "proposal": ""}
     assert (await _release(asha, **scope)).to == PATH
-    [proposal] = re.findall(r'name="proposal" value="(rel_\w+)"', (await juma.surfer.get(PATH)).text)
+    [proposal] = set(re.findall(r'name="proposal" value="(rel_\w+)"', (await juma.surfer.get(PATH)).text))
     assert (await _release(juma, **scope | {"proposal": proposal})).to == PATH
     assert (await _standing(office)).is_fenced, "a channel is not the whole"
     async with office.service.database.read() as connection:
@@ -184,6 +218,8 @@ async def test_what_may_have_been_sent_is_settled_by_two_and_cannot_be_cancelled
         await tx.execute("UPDATE dispatches SET attention = 'restored', asks = 1")
         await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", office.merchant.id)
     assert "/cancel" not in (await asha.look(payout)).text
+    forced = await asha.surfer.post(f"/operator/cases/{payout.reference}/cancel")
+    assert (forced.status, "restored from a backup" in forced.words) == (503, True)
     assert (await asha.propose(payout, "completed", status="PENDING")).status == 303
     assert (await juma.approve(payout)).status == 303
     assert await office.status(payout) is Status.COMPLETED
@@ -227,7 +263,7 @@ async def test_a_scope_that_is_not_known_is_never_taken_for_everything(office: O
 async def test_forged_forms_are_refused(office: Office) -> None:
     asha, juma = await _fenced(office, "asha", "juma")
     epoch = (await _standing(office)).epoch
-    for act in ("release", "hold", "end-hold"):
+    for act in ("release", "reject", "hold", "end-hold"):
         fields = {
             "scope": "everything",
             "reason": "Something",
@@ -257,6 +293,21 @@ async def test_the_page_speaks_kiswahili(office: Office) -> None:
 async def _shopkeeper(office: Office, surfer: Surfer) -> None:
     await add_person(office.service.database, office.merchant.id, "asha@duka.example")
     assert (await surfer.log_in("asha@duka.example", PASSWORD)).status == 303
+
+
+async def test_a_merchants_people_are_logged_out_by_a_fence_and_see_their_payments_when_they_log_in(
+    office: Office,
+) -> None:
+    payment = await _payment(office, COLLECTION)
+    async with surfing(office.running.url) as surfer:
+        await _shopkeeper(office, surfer)
+        assert (await surfer.get("/dashboard/transactions")).status == 200
+        await office.service.fence(REASON, epoch=1)
+        sent_away = await surfer.get("/dashboard/transactions")
+        assert (sent_away.status, sent_away.to.startswith("/dashboard/login")) == (303, True)
+        await surfer.get("/dashboard/login")
+        assert (await surfer.log_in("asha@duka.example", PASSWORD)).status == 303
+        assert payment.reference in (await surfer.get("/dashboard/transactions")).words
 
 
 @pytest.mark.parametrize("closed", ["restored", "held"])

@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
-from malipo.errors import Conflict, Forbidden, Refusal
+from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.installation import store as installation
 from malipo.installation.cursors import CursorLost, cursor_of, find_epoch, require_kept
 from malipo.installation.state import OnHold, Restored
@@ -22,7 +23,7 @@ from malipo.trail.store import Actor
 from tests.conftest import Merchant
 from tests.journeys import witness
 from tests.journeys.crowd import order
-from tests.payments.story import PAIRS, Story, of
+from tests.payments.story import PAIRS, Story, a_report, of
 
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Statements of the lost hour, all four networks"
@@ -140,6 +141,50 @@ async def test_a_payout_waits_for_operators_where_a_network_would_pay_a_key_twic
     await witness.assert_clean(story.database)
 
 
+async def test_an_operator_cancels_nothing_of_a_closed_merchant_before_its_network_was_asked(story: Story) -> None:
+    payout = await story.open(Type.DISBURSEMENT)
+    async with story.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", story.merchant_id)
+    await _fence(story)
+    with pytest.raises(Restored):
+        await _cancel_as_operator(story, payout)
+    await _release(story, ASHA, JUMA)
+    with pytest.raises(Conflict, match="is being asked whether it was sent"):
+        await _cancel_as_operator(story, payout)
+    assert await story.status(payout) is Status.PENDING
+    await story.wait(payout, seconds=301)
+    await story.hear(payout, Verdict.MISSING)
+    await _cancel_as_operator(story, payout)
+    assert await story.status(payout) is Status.CANCELLED
+    await witness.assert_clean(story.database)
+
+
+async def _cancel_as_operator(story: Story, transaction: Transaction) -> None:
+    async with story.database.begin() as tx:
+        await resolve.cancel(tx, transaction.id, actor=ASHA, now=clock.now())
+
+
+async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_channel_is_held(story: Story) -> None:
+    """Its cancellation is forgotten, and its network knows nothing of it: it would be sent after the release."""
+    payout = await story.open(Type.DISBURSEMENT)
+    await _fence(story)
+    pairs = [("MPESA", "DISBURSEMENT")]
+    async with story.database.begin() as tx:
+        await hold.hold(tx, pairs, "merchants cancel again", actor=ASHA, now=clock.now())
+    with pytest.raises(Restored):
+        await story.service.cancel(Cancellation(story.merchant_id, payout.id))
+    await story.wait(payout, seconds=301)
+    await story.hear(payout, Verdict.MISSING)
+    await _release(story, ASHA, JUMA)
+    assert (await story.claim()).to_send == [], "it is held"
+    await story.service.cancel(Cancellation(story.merchant_id, payout.id))
+    async with story.database.begin() as tx:
+        await hold.end(tx, pairs, actor=JUMA, now=clock.now())
+    assert (await story.claim()).to_send == []
+    assert await story.status(payout) is Status.CANCELLED
+    await witness.assert_clean(story.database)
+
+
 @pytest.mark.parametrize("truth", resolve.Truth)
 @pytest.mark.parametrize("type_", Type)
 async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
@@ -175,23 +220,52 @@ async def test_what_was_on_its_way_counts_as_sent_and_is_asked_about(story: Stor
         assert (dispatch.next_act, dispatch.sends) == ("ask", 1)
 
 
-async def test_in_the_week_after_a_payout_with_a_derived_key_is_asked_about_before_it_is_sent(story: Story) -> None:
+@pytest.mark.parametrize("type_", Type)
+async def test_in_the_week_after_what_has_a_derived_key_is_asked_about_before_it_is_sent(
+    story: Story, type_: Type
+) -> None:
     await _fence(story)
     await _release(story, ASHA, JUMA)
-    derived = await story.open(Type.DISBURSEMENT, key="payout-1")
-    by_chance = await story.open(Type.DISBURSEMENT)
-    collection = await story.open(Type.COLLECTION, key="order-1")
+    await _say_that_it_was_fenced(story, "2000 seconds")
+    derived = await story.open(type_, key="order-1")
+    by_chance = await story.open(type_)
 
-    assert set(of((await story.claim()).to_send)) == {by_chance.id, collection.id}
+    assert of((await story.claim()).to_send) == [by_chance.id]
     assert of(await _ask_first(story)) == [derived.id]
-    await story.wait(derived, seconds=2000)
     await story.hear(derived, Verdict.NOT_INDEXED)
     assert of((await story.claim()).to_send) == [derived.id]
-    async with story.database.begin() as tx:
-        await tx.execute("UPDATE installation SET epoch_began_at = now() - interval '8 days'")
-    later = await story.open(Type.DISBURSEMENT, key="payout-2")
+    await _say_that_it_was_fenced(story, "8 days")
+    later = await story.open(type_, key="order-2")
     assert of((await story.claim()).to_send) == [later.id]
     await witness.assert_clean(story.database)
+
+
+@pytest.mark.parametrize(("type_", "goes"), [(Type.COLLECTION, True), (Type.DISBURSEMENT, False)])
+async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_there_is_waits(
+    story: Story, type_: Type, goes: bool
+) -> None:
+    """A customer decides about a collection; nobody does about a payout."""
+    before = await story.open(type_, key="order-1")
+    await _fence(story)
+    await _release(story, ASHA, JUMA)
+    since = await story.open(type_, key="order-2")
+    for each in (before, since):
+        await _hear_that_nobody_can_be_asked(story, each)
+    assert of((await story.claim()).to_send) == ([since.id] if goes else [])
+    dispatch = await story.dispatch(before)
+    assert dispatch is not None
+    assert dispatch.attention is Attention.RESTORED
+    await witness.assert_clean(story.database)
+
+
+async def _hear_that_nobody_can_be_asked(story: Story, transaction: Transaction) -> None:
+    report = a_report(transaction, Verdict.UNKNOWN)
+    await story.service.settle(replace(report, heard=replace(report.heard, cannot_ask=frozenset(Type))))
+
+
+async def _say_that_it_was_fenced(story: Story, ago: str) -> None:
+    async with story.database.begin() as tx:
+        await tx.execute(f"UPDATE installation SET epoch_began_at = now() - interval '{ago}'")
 
 
 async def test_it_takes_two_operators_or_the_only_one(story: Story) -> None:
@@ -214,6 +288,35 @@ async def test_where_there_is_one_operator_that_one_releases_alone_and_it_is_kep
     assert await _release(story, ASHA, is_alone=True)
     async with story.database.read() as connection:
         assert await connection.fetchval("SELECT is_alone FROM restore_releases")
+
+
+@pytest.mark.parametrize("rejects", [ASHA, JUMA], ids=["whoever proposed it", "another"])
+@pytest.mark.parametrize("scope", [None, ("MPESA", "DISBURSEMENT")], ids=["the whole", "a channel"])
+async def test_a_proposed_release_is_rejected_or_taken_back_and_lets_nothing_go(
+    story: Story, scope: release.Scope, rejects: Actor
+) -> None:
+    await _fence(story)
+    await _release(story, ASHA, scope=scope)
+    async with story.database.begin() as tx:
+        await release.reject(tx, scope, actor=rejects, now=clock.now())
+        with pytest.raises(Missing, match="Nobody has proposed"):
+            await release.reject(tx, scope, actor=rejects, now=clock.now())
+    assert not await _release(story, JUMA, scope=scope), "it is proposed anew, and by that not approved"
+    assert await _release(story, ASHA, scope=scope)
+    async with story.database.read() as connection:
+        noted = await connection.fetch("SELECT who, details FROM audit WHERE what = 'installation.release_rejected'")
+    assert [each["who"] for each in noted] == [rejects.who]
+    assert EVIDENCE in str(noted[0]["details"])
+
+
+@pytest.mark.parametrize("scope", [None, ("MPESA", "DISBURSEMENT"), ("TIGO_PESA", "COLLECTION")])
+async def test_what_is_rejected_is_what_was_named_and_nothing_else(story: Story, scope: release.Scope) -> None:
+    await _fence(story)
+    await _release(story, ASHA, scope=("TIGO_PESA", "DISBURSEMENT"))
+    with pytest.raises(Missing):
+        async with story.database.begin() as tx:
+            await release.reject(tx, scope, actor=JUMA, now=clock.now())
+    assert await _release(story, JUMA, scope=("TIGO_PESA", "DISBURSEMENT"))
 
 
 async def test_sessions_end_with_the_fence(story: Story) -> None:

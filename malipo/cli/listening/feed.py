@@ -45,13 +45,18 @@ class Away:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The service no longer has the place that was asked for, and why."""
+    """The service no longer has the place that was asked for, and why. Perhaps it says where to go on."""
 
     why: str
+    go_on: str | None = None
 
 
 class _Error(msgspec.Struct):
     error: str
+
+
+class _CursorLost(msgspec.Struct):
+    details: dict[str, list[str]]
 
 
 class Feed:
@@ -89,8 +94,7 @@ class Feed:
             why = "This API key has been used too often" if is_often else f"The service answers HTTP {answer.status}"
             return Away(why, _seconds(answer.headers.get("Retry-After", "")))
         if answer.status == 400 and has_place:
-            is_expired = answer.headers.get("X-Error-Code") == "cursor_expired"
-            return Lost("it is older than what is kept" if is_expired else "the service does not know it")
+            return _lost(answer.headers.get("X-Error-Code", ""), body)
         raise self._refusal(answer.status, _words(body))
 
     def _refusal(self, status: int, words: str) -> Refusal:
@@ -102,6 +106,25 @@ class Feed:
         if status == 404 or 300 <= status < 400:
             return Missing(f"There is no feed of events at {url} (HTTP {status}). Is --base-url right?")
         return Invalid(f"{url} refuses to show its events: {words or f'HTTP {status}'}")
+
+
+def _lost(code: str, body: bytes) -> Lost:
+    match code:
+        case "cursor_expired":
+            return Lost("it is older than what is kept")
+        case "cursor_lost":
+            return Lost("the service was restored from a backup", _go_on(body))
+        case _:
+            return Lost("the service does not know it")
+
+
+def _go_on(body: bytes) -> str | None:
+    """The cursor that the error names."""
+    try:
+        [cursor] = msgspec.json.decode(body, type=_CursorLost).details["goOn"]
+    except (KeyError, ValueError, RecursionError):
+        return None
+    return cursor
 
 
 def _seconds(retry_after: str) -> int | None:

@@ -47,8 +47,7 @@ class Listener:
                 self._bookmark.keep(place)
             page = await self._read(place.after, is_waiting=is_waiting)
             if isinstance(page, Lost):
-                self._say(f"The place where the last one stopped is lost: {page.why}. On with the oldest event kept.")
-                place = Place(None, place.done)
+                place = self._after_loss(place, page)
                 continue
             for event in _left(page.events, place.done):
                 if not self._wanted or event.event in self._wanted:
@@ -59,6 +58,17 @@ class Listener:
             if is_once and len(page.events) < PAGE:
                 return
             is_waiting = not is_once
+
+    def _after_loss(self, place: Place, lost: Lost) -> Place:
+        """Where to go on instead. A cursor that is lost itself is not tried for ever."""
+        if lost.go_on is None or lost.go_on == place.after:
+            self._say(f"The place where the last one stopped is lost: {lost.why}. On with the oldest event kept.")
+            return Place(None, place.done)
+        self._say(
+            "The service was restored from a backup, and events up to where the last one stopped are lost: look up the "
+            f"payments of that time. Going on from {_plain(lost.go_on)}."
+        )
+        return Place(lost.go_on)
 
     async def _read(self, after: str | None, *, is_waiting: bool) -> Page | Lost:
         """However long the service is away; that it is gets said once, and that it is back too."""
@@ -102,6 +112,11 @@ def _left(events: Sequence[Event], done: str | None) -> Sequence[Event]:
     """What of a page is still to be done. Where `done` is not on it, all of it is: twice is better than never."""
     ids = [event.id for event in events]
     return events[ids.index(done) + 1 :] if done in ids else events
+
+
+def _plain(cursor: str) -> str:
+    """Nothing that a terminal would obey."""
+    return "".join(character for character in cursor[:40] if character.isprintable())
 
 
 def _pauses(*seconds: int) -> Iterator[int]:

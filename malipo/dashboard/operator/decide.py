@@ -17,6 +17,7 @@ from malipo.dashboard.operator.visit import OperatorVisit
 from malipo.dashboard.visit import Form
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
+from malipo.installation.state import Closed
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
 from malipo.payments.store import cases
@@ -49,6 +50,8 @@ SENTENCES = [
     "It is PENDING: nothing was sent. It can be cancelled.",
     "Nothing is owed of this payment, so nothing can be waived.",
     "Its merchant is active, and can cancel it.",
+    "Its network is being asked whether it was sent before the service was restored. "
+    "If the network cannot say, propose what became of it.",
     *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),
     *(f"It is already proposed as {truth}; approve that, or reject it." for truth in Truth),
     *(f"It is {status}, and nothing contradicts that." for status in ("COMPLETED", "FAILED", "CANCELLED")),
@@ -154,6 +157,9 @@ async def _done(visit: OperatorVisit, form: Form, act: Act, notice: str) -> Resp
     except Refusal as refusal:
         problem = mistakes.of_refusal(visit.words, refusal)
         return await pages.page(visit, status=_status(refusal), problem=problem, values=form.values())
+    except Closed as closed:
+        problem = mistakes.sentence(visit.words, closed.code)
+        return await pages.page(visit, status=HTTPStatus.SERVICE_UNAVAILABLE, problem=problem, values=form.values())
     if resolved is None or resolved.is_done:
         visit.service.bell.ring(EVENTS_TOPIC)
     if resolved is not None and resolved.is_done:

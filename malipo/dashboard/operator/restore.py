@@ -13,7 +13,7 @@ from malipo.dashboard import draw, mistakes
 from malipo.dashboard.operator.visit import OperatorVisit
 from malipo.dashboard.visit import Form
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Refusal
+from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.installation import store
 from malipo.installation.store import Release
 from malipo.networks.contract import Channel, Type
@@ -37,6 +37,7 @@ SENTENCES = [
     "There is more than one operator, so it takes two of them.",
     "Whoever proposed it cannot approve it: it takes two operators.",
     "Say why, in 3 to 500 characters.",
+    "Nobody has proposed that sending begins.",
     "Nothing of that is held.",
 ]
 
@@ -70,17 +71,33 @@ async def let_go(visit: OperatorVisit) -> Response:
     evidence = " ".join(form.text("evidence").split())
 
     async def act(tx: Tx) -> Released:
-        standing = await store.lock(tx)
-        proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
-        seen = (form.text("epoch"), form.text("proposal"))
-        if (str(standing.epoch), proposed.id if proposed is not None else "") != seen:
-            raise Conflict(_CHANGED)
+        await _require_as_seen(tx, form, scope)
         is_alone = form.text("alone") == "yes"
         return await release.release(
             tx, evidence, scope, actor=visit.actor, now=visit.service.clock(), is_alone=is_alone
         )
 
     return await _done(visit, form, act, lambda released: "released" if released.is_done else "release-proposed")
+
+
+async def reject(visit: OperatorVisit) -> Response:
+    """Disagree with another operator, or take one's own proposal back."""
+    form = await visit.form()
+    scope = _scope_of(form)
+
+    async def act(tx: Tx) -> Released:
+        await _require_as_seen(tx, form, scope)
+        return await release.reject(tx, scope, actor=visit.actor, now=visit.service.clock())
+
+    return await _done(visit, form, act, lambda _: "release-rejected")
+
+
+async def _require_as_seen(tx: Tx, form: Form, scope: Scope) -> None:
+    standing = await store.lock(tx)
+    proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
+    seen = (form.text("epoch"), form.text("proposal"))
+    if (str(standing.epoch), proposed.id if proposed is not None else "") != seen:
+        raise Conflict(_CHANGED)
 
 
 async def begin_hold(visit: OperatorVisit) -> Response:
@@ -139,7 +156,7 @@ def _code(refusal: Refusal) -> HTTPStatus:
     match refusal:
         case Forbidden():
             return HTTPStatus.FORBIDDEN
-        case Conflict():
+        case Conflict() | Missing():
             return HTTPStatus.CONFLICT
         case _:
             return HTTPStatus.BAD_REQUEST

@@ -38,6 +38,7 @@ PAGES = [
     Page("POST", "/operator/bookings/reject", bookings.reject),
     Page("GET", "/operator/restore", restore.show),
     Page("POST", "/operator/restore/release", restore.let_go),
+    Page("POST", "/operator/restore/reject", restore.reject),
     Page("POST", "/operator/restore/hold", restore.begin_hold),
     Page("POST", "/operator/restore/end-hold", restore.end_hold),
     Page("GET", "/operator/networks", networks.show),

@@ -427,7 +427,7 @@ async def find_open(connection: Conn) -> list[OpenPayments]:
 def lining_up(created: str, derived: str) -> str:
     """Puts new payments in line to be sent, as a part of the statement that writes them.
 
-    In the week after a restore a payout whose key is derived may be one that was sent before: it is asked about first.
+    In the week after a restore a payment whose key is derived may be one that was sent before: it is asked about first.
     `derived` is a document of the ids of those.
     """
     return f"""
@@ -435,7 +435,7 @@ def lining_up(created: str, derived: str) -> str:
         SELECT merchant_id, id, channel, type, now(), lost.since IS NOT NULL, lost.since
         FROM {created}
         LEFT JOIN (SELECT {installation.LOST_SINCE} AS since) lost
-               ON type = 'DISBURSEMENT' AND {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
+               ON {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
     """
 
 
