@@ -1,4 +1,4 @@
-"""/merchant/webhooks/{id}/secret: a new secret signs beside the old one until the change is finished."""
+"""/merchant/webhooks/{id}/rotate-secret: a new secret signs beside the old one until the change is finished."""
 
 import hashlib
 import hmac

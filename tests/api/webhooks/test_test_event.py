@@ -22,9 +22,6 @@ ANSWERED = {"id", "at", "durationMs", "status", "headers", "answer"}
 UNANSWERED = {"id", "at", "durationMs", "error"}
 
 
-# A test
-
-
 @pytest.mark.usefixtures("worker")
 async def test_a_test_is_answered_with_what_the_receiver_said(desk: Desk, shop: Receiver) -> None:
     before = clock.now() - timedelta(milliseconds=1)
