@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.api.hostile import ENDPOINT, KEY, NAMES, TOKEN, Case, encoded, get, grid, quoted, short, spliced
+from tests.api.hostile.addresses import NAMES
+from tests.api.hostile.case import ENDPOINT, KEY, TOKEN, Case, encoded, get, grid, quoted, short, spliced
 from tests.api.wire import request
 
 
