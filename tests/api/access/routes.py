@@ -61,14 +61,8 @@ async def revoke(database: Database, key: NewKey) -> None:
         await tx.execute("UPDATE api_keys SET revoked_at = $2 WHERE id = $1", key.id, clock.now())
 
 
-# Addresses
-
-
 def networks(*texts: str) -> tuple[Any, ...]:
     return tuple(map(ipaddress.ip_network, texts))
-
-
-# Rate limits
 
 
 LIMITS = {

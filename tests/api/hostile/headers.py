@@ -6,7 +6,7 @@ from tests.api.hostile.case import CREATE, DISBURSE, KEY, LIST, Case, encoded, p
 from tests.api.wire import request
 from tests.conftest import COLLECTION, PAYOUT
 
-# Headers and queries
+# Headers
 
 
 def odd_headers() -> Iterator[tuple[str, Case]]:
