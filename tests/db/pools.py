@@ -63,7 +63,7 @@ async def turns(number: int = 5) -> None:
         await asyncio.sleep(0)
 
 
-async def waiting(pool: Pool, *, seconds: float = LONG) -> "asyncio.Task[Conn]":
+async def start_waiting(pool: Pool, *, seconds: float = LONG) -> "asyncio.Task[Conn]":
     """Somebody who waits for a connection."""
     task = asyncio.create_task(pool.take(seconds=seconds))
     await turns()

@@ -8,7 +8,7 @@ import pytest
 
 from malipo.db import Conn
 from malipo.db.pool import Pool
-from tests.db.pools import LONG, NOW, Maker, is_whole, turns, waiting
+from tests.db.pools import LONG, NOW, Maker, is_whole, start_waiting, turns
 from tests.db.pools import maker as maker
 from tests.db.pools import one as one
 
@@ -87,7 +87,7 @@ async def test_whoever_has_waited_longest_is_first(one: Pool) -> None:
 
 async def test_a_newcomer_cannot_take_a_connection_that_is_being_handed_to_one_who_waits(one: Pool) -> None:
     connection = await one.take(seconds=NOW)
-    waiting = await waiting(one)
+    waiting = await start_waiting(one)
 
     one.give_back(connection)
     assert (one.idle, one.in_use) == (0, 1)
@@ -99,7 +99,7 @@ async def test_a_newcomer_cannot_take_a_connection_that_is_being_handed_to_one_w
 
 async def test_a_newcomer_cannot_take_a_place_that_is_being_handed_to_one_who_waits(one: Pool, maker: Maker) -> None:
     connection = await one.take(seconds=NOW)
-    waiting = await waiting(one)
+    waiting = await start_waiting(one)
 
     maker.gate.clear()
     connection.terminate()

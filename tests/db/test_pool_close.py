@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from malipo.db.pool import Pool
-from tests.db.pools import NOW, Maker, waiting
+from tests.db.pools import NOW, Maker, start_waiting
 from tests.db.pools import maker as maker
 from tests.db.pools import one as one
 
@@ -27,7 +27,7 @@ async def test_a_closed_pool_lends_nothing_and_keeps_nothing(maker: Maker) -> No
 async def test_closing_refuses_those_who_wait_and_waits_for_those_who_work(maker: Maker) -> None:
     pool = Pool(maker, size=2)
     taken = [await pool.take(seconds=NOW) for _ in range(2)]
-    waiting = [await waiting(pool) for _ in range(3)]
+    waiting = [await start_waiting(pool) for _ in range(3)]
 
     closing = asyncio.create_task(pool.close())
     ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), NOW)
@@ -45,7 +45,7 @@ async def test_closing_refuses_those_who_wait_and_waits_for_those_who_work(maker
 
 async def test_closing_waits_for_one_to_whom_a_connection_was_just_handed(one: Pool) -> None:
     connection = await one.take(seconds=NOW)
-    waiting = await waiting(one)
+    waiting = await start_waiting(one)
     one.give_back(connection)
 
     closing = asyncio.create_task(one.close())
@@ -60,7 +60,7 @@ async def test_closing_waits_for_one_to_whom_a_connection_was_just_handed(one: P
 
 async def test_one_who_is_refused_and_cancelled_in_the_same_moment_is_cancelled(one: Pool) -> None:
     connection = await one.take(seconds=NOW)
-    waiting = await waiting(one)
+    waiting = await start_waiting(one)
 
     closing = asyncio.create_task(one.close())
     await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import pytest
 from malipo.db import Conn
 from malipo.db import pool as pool_module
 from malipo.db.pool import Pool
-from tests.db.pools import NOW, Maker, is_whole, turns, waiting
+from tests.db.pools import NOW, Maker, is_whole, start_waiting, turns
 from tests.db.pools import maker as maker
 from tests.db.pools import one as one
 
@@ -28,7 +28,7 @@ async def test_a_connect_that_fails_is_the_callers_error_and_leaves_its_place_fr
 async def test_a_connect_that_fails_gives_its_place_to_whoever_waits(one: Pool, maker: Maker) -> None:
     maker.gate.clear()
     maker.faults = [OSError("no route")]
-    failing, waiting, next_one = await waiting(one), await waiting(one), await waiting(one)
+    failing, waiting, next_one = await start_waiting(one), await start_waiting(one), await start_waiting(one)
 
     maker.gate.set()
 
@@ -43,7 +43,7 @@ async def test_a_connect_that_fails_gives_its_place_to_whoever_waits(one: Pool, 
 
 async def test_connects_that_fail_one_after_the_other_leave_nobody_waiting(one: Pool, maker: Maker) -> None:
     maker.gate.clear()
-    waiting = [await waiting(one) for _ in range(5)]
+    waiting = [await start_waiting(one) for _ in range(5)]
     maker.faults = [OSError(str(number)) for number in range(4)]
 
     maker.gate.set()
@@ -57,7 +57,7 @@ async def test_connects_that_fail_one_after_the_other_leave_nobody_waiting(one: 
 
 async def test_a_connect_that_is_cancelled_gives_its_place_to_whoever_waits(one: Pool, maker: Maker) -> None:
     maker.gate.clear()
-    connecting, waiting = await waiting(one), await waiting(one)
+    connecting, waiting = await start_waiting(one), await start_waiting(one)
 
     connecting.cancel()
     await turns()
@@ -70,7 +70,7 @@ async def test_a_connect_that_is_cancelled_gives_its_place_to_whoever_waits(one:
 
 async def test_a_connect_that_is_cancelled_with_nobody_waiting_leaves_its_place_free(one: Pool, maker: Maker) -> None:
     maker.gate.clear()
-    connecting = await waiting(one)
+    connecting = await start_waiting(one)
     connecting.cancel()
     await turns()
     maker.gate.set()
@@ -122,7 +122,7 @@ async def test_the_place_of_a_connection_that_is_not_kept_goes_to_whoever_waits(
     one: Pool, maker: Maker, spoil: Callable[[Conn], Awaitable[None]]
 ) -> None:
     connection = await one.take(seconds=NOW)
-    waiting, next_one = await waiting(one), await waiting(one)
+    waiting, next_one = await start_waiting(one), await start_waiting(one)
     await spoil(connection)
 
     one.give_back(connection)

@@ -8,7 +8,7 @@ import pytest
 
 from malipo.db import Conn
 from malipo.db.pool import Pool
-from tests.db.pools import LONG, NOW, Maker, is_whole, turns, waiting
+from tests.db.pools import LONG, NOW, Maker, is_whole, start_waiting, turns
 from tests.db.pools import maker as maker
 from tests.db.pools import one as one
 
@@ -29,7 +29,7 @@ async def test_whoever_waits_too_long_is_told_and_is_no_longer_waited_for(one: P
 
 async def test_whoever_is_cancelled_while_they_wait_is_passed_over(one: Pool) -> None:
     connection = await one.take(seconds=NOW)
-    leaving, staying = await waiting(one), await waiting(one)
+    leaving, staying = await start_waiting(one), await start_waiting(one)
     leaving.cancel()
     await turns()
 
@@ -43,7 +43,7 @@ Leave = Callable[[Pool, Conn], Awaitable[None]]
 
 
 async def _cancelled_as_it_comes(pool: Pool, connection: Conn) -> None:
-    leaving = await waiting(pool)
+    leaving = await start_waiting(pool)
     pool.give_back(connection)
     leaving.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -51,7 +51,7 @@ async def _cancelled_as_it_comes(pool: Pool, connection: Conn) -> None:
 
 
 async def _cancelled_before_it_comes(pool: Pool, connection: Conn) -> None:
-    leaving = await waiting(pool)
+    leaving = await start_waiting(pool)
     leaving.cancel()
     pool.give_back(connection)
     with pytest.raises(asyncio.CancelledError):
@@ -67,7 +67,7 @@ async def _late_before_it_comes(pool: Pool, connection: Conn) -> None:
 
 
 async def _with_the_timeout_in_the_same_turn(pool: Pool, connection: Conn, *, seconds: float) -> None:
-    leaving = await waiting(pool, seconds=0.04)
+    leaving = await start_waiting(pool, seconds=0.04)
     asyncio.get_running_loop().call_later(seconds, pool.give_back, connection)
     time.sleep(0.06)  # noqa: ASYNC251 — so that both are due at once
     with pytest.raises(TimeoutError):
