@@ -20,13 +20,14 @@ from hypothesis import strategies as st
 from malipo import log
 from malipo.networks.contract import Answer, Verdict
 from malipo.networks.wire import Wire
-from tests.networks import clickpesa_sheet, halopesa_sheet, test_secrets_wire, tigo_pesa_sheet
+from tests.networks import clickpesa_sheet, halopesa_sheet, tigo_pesa_sheet
 from tests.networks.calls import Call
+from tests.networks.faults import test_secrets_wire
+from tests.networks.faults.broken_replies import BROKEN
 from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
 from tests.networks.other_calls import AIRTEL_PAYOUT, CLICK_PUSH, CLICK_QUERY, NO_ENTRY, OTHER_CALLS, TIGO_PUSH
 from tests.networks.outcome import UNKNOWN, assert_fit_to_keep
 from tests.networks.teller import After, Reply, Request, Teller, http
-from tests.networks.test_faults_wire import BROKEN
 
 lines = test_secrets_wire.lines
 
