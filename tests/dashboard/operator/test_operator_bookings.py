@@ -9,9 +9,9 @@ from malipo.ledger.book import Kind, Paper
 from malipo.ledger.store.proposals import Proposal
 from malipo.trail import store as trail
 from malipo.trail.store import operator_at
+from tests.dashboard.operator.office import Office, Operator
+from tests.dashboard.operator.office import office as office
 from tests.dashboard.surf import Seen
-from tests.dashboard.test_operator import Office, Operator
-from tests.dashboard.test_operator import office as office
 
 PATH = "/operator/bookings"
 LARGE = 2_500_000

@@ -16,8 +16,8 @@ from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Running, make_merchant
+from tests.dashboard.operator.office import Office, Operator
 from tests.dashboard.surf import Seen
-from tests.dashboard.test_operator import Office, Operator
 from tests.journeys import witness
 from tests.payments.story import Story, a_report
 

@@ -14,9 +14,9 @@ from malipo.service import Service
 from malipo.settings import Settings
 from malipo.trail import store as trail
 from tests.conftest import NO_LIMITS, Running, create_database, starting, until_ready
+from tests.dashboard.operator.office import COLLECTION, PAYOUT, Office, Operator
+from tests.dashboard.operator.office import office as office
 from tests.dashboard.surf import PASSWORD, Seen, Surfer, add_person, surfing
-from tests.dashboard.test_operator import COLLECTION, PAYOUT, Office, Operator
-from tests.dashboard.test_operator import office as office
 from tests.journeys.crowd import order
 
 PATH = "/operator/restore"
