@@ -5,7 +5,7 @@ import pytest
 from tests.dashboard.house import House
 from tests.dashboard.house import house as house
 from tests.dashboard.house import nobody as nobody
-from tests.dashboard.surf import PASSWORD, Surfer, surfing
+from tests.dashboard.surf import PASSWORD, surfing
 
 FORGED = {
     "no token": ("", {}),
@@ -46,10 +46,3 @@ async def test_nobody_is_logged_in_by_another_site(house: House, headers: dict[s
     fields = {"email": house.owner.email, "password": PASSWORD}
     assert (await house.surfer.post("/dashboard/login", fields, headers=headers)).status == 403
     assert await house.sessions() == []
-
-
-@pytest.mark.parametrize("body", [b"email=" + b"x" * 70_000, b"\xff\xfe", b"&".join([b"a=1"] * 300)])
-async def test_a_form_that_cannot_be_read_is_answered_with_a_page(nobody: Surfer, body: bytes) -> None:
-    async with nobody.http.post(f"{nobody.url}/dashboard/login", data=body) as answer:
-        assert answer.status == 400
-        assert "<h1>" in await answer.text()

@@ -256,3 +256,10 @@ async def test_a_language_that_we_do_not_speak_is_not_chosen(nobody: Surfer) -> 
     assert "malipo_language" not in seen.cookies
     odd = await nobody.get("/dashboard/login", headers={"Cookie": "malipo_language=../sw"})
     assert '<html lang="en">' in odd.text
+
+
+@pytest.mark.parametrize("body", [b"email=" + b"x" * 70_000, b"\xff\xfe", b"&".join([b"a=1"] * 300)])
+async def test_a_form_that_cannot_be_read_is_answered_with_a_page(nobody: Surfer, body: bytes) -> None:
+    async with nobody.http.post(f"{nobody.url}/dashboard/login", data=body) as answer:
+        assert answer.status == 400
+        assert "<h1>" in await answer.text()
