@@ -4,7 +4,6 @@ import pytest
 
 from tests.dashboard.house import House
 from tests.dashboard.house import house as house
-from tests.dashboard.house import nobody as nobody
 from tests.dashboard.surf import PASSWORD, surfing
 
 FORGED = {

@@ -26,7 +26,6 @@ from tests.db.embedded_servers import (
     postmaster_pid,
     until,
 )
-from tests.db.embedded_servers import data_dir as data_dir
 from tests.db.embedded_servers import everybodys as everybodys
 from tests.db.embedded_servers import made_once as made_once
 from tests.db.embedded_servers import no_process_stays_behind as no_process_stays_behind

@@ -10,7 +10,6 @@ from malipo.db import Database
 from malipo.limits.window import RateClass
 from malipo.merchants.keys import Permission
 from tests.api.access.routes import EVERY_ROUTE, NEEDS, call, deactivate, make_key, networks
-from tests.api.access.routes import limited as limited
 from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
 from tests.conftest import COLLECTION, Client, Merchant, Running
 

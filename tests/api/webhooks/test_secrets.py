@@ -10,7 +10,6 @@ from malipo import clock
 from tests.api.conftest import Desk, is_refused
 from tests.api.contract import moment
 from tests.api.webhooks.endpoints import SECRET, URL
-from tests.api.webhooks.endpoints import here as here
 from tests.conftest import create_database
 from tests.journeys.door import door
 from tests.journeys.market import Hand, market

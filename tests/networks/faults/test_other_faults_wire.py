@@ -8,15 +8,12 @@ import pytest
 from malipo.networks.contract import Verdict
 from malipo.networks.wire import Wire
 from tests.networks.calls import Call
-from tests.networks.faults import test_secrets_wire
 from tests.networks.faults.broken_replies import BROKEN
 from tests.networks.faults.other_replies import EACH, WITH_A_DOOR, check_lost, check_nothing_sent, split
 from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
 from tests.networks.other_calls import NO_ENTRY, OTHER_CALLS
 from tests.networks.outcome import UNKNOWN
 from tests.networks.teller import After, Reply, Teller, http
-
-lines = test_secrets_wire.lines
 
 
 @pytest.mark.parametrize("what", BROKEN)

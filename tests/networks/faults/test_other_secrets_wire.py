@@ -9,6 +9,7 @@ import pytest
 from malipo import log
 from malipo.networks.wire import Wire
 from tests.networks import clickpesa_sheet, halopesa_sheet, tigo_pesa_sheet
+from tests.networks.faults.test_secrets_wire import lines as lines
 from tests.networks.other_calls import OTHER_CALLS
 from tests.networks.teller import After, Reply, Request, Teller, http
 

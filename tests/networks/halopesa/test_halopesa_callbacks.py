@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from malipo.networks.contract import Callback as Heard
 from malipo.networks.contract import News, Verdict
 from tests.networks.halopesa.connector import Connect
-from tests.networks.halopesa.connector import halopesa as halopesa
 from tests.networks.halopesa.connector import offline as offline
 from tests.networks.halopesa_sheet import (
     CODES,

@@ -21,7 +21,6 @@ from tests.networks.outcome import (
 )
 from tests.networks.tigo_pesa.connector import Connect, is_nobodys
 from tests.networks.tigo_pesa.connector import offline as offline
-from tests.networks.tigo_pesa.connector import tigo as tigo
 from tests.networks.tigo_pesa_sheet import (
     RECEIPT,
 )
