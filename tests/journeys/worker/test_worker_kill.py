@@ -1,13 +1,11 @@
-"""A worker dies, falls asleep or loses its database at the worst moment: nobody is paid twice, and nobody is forgotten.
+"""A worker dies or loses its database at the worst moment: nobody is paid twice, and nobody is forgotten.
 
-Workers are real processes that are killed or stopped by the kernel's signals; another one, in good health, then finds
-what they left. The networks keep their own book, which is what counts.
+Workers are real processes that are killed by the kernel's signals; another one, in good health, then finds what they
+left. The networks keep their own book, which is what counts.
 """
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,12 @@ import pytest
 
 from malipo.payments.submit import Claim
 from tests.conftest import create_database
-from tests.journeys import witness
-from tests.journeys.hamlet import PREFIXES, Hamlet, Mortal, a_mortal, a_real_worker, hamlet, networks
+from tests.journeys.hamlet import PREFIXES, Hamlet, a_mortal, a_real_worker, hamlet
 from tests.journeys.town import a_worker, until
+from tests.journeys.worker.hamlets import a_home, until_dead, waits_for
+from tests.journeys.worker.hamlets import home as home
+from tests.journeys.worker.hamlets import sim as sim
+from tests.journeys.worker.hamlets import slow as slow
 from tests.simulator.processes import Sim
 
 # Each named point of a payment's way, and at which coming to it the worker dies: at the first, so that nothing else has
@@ -43,19 +44,6 @@ DEATHS = [
 ROWS = ("001", "105")
 pytestmark = pytest.mark.timeout(300)  # All deaths are died in the setup of the first test.
 _AT_ONCE = 6  # How many of these deaths are died at once, on a machine with little to spare.
-
-
-@pytest.fixture(scope="module")
-async def sim() -> AsyncIterator[Sim]:
-    async with networks() as sim:
-        yield sim
-
-
-@pytest.fixture(scope="module")
-async def slow() -> AsyncIterator[Sim]:
-    """Networks whose row 103 takes two seconds to answer."""
-    async with networks(speed=4) as slow:
-        yield slow
 
 
 @dataclass(frozen=True)
@@ -91,7 +79,7 @@ async def _die(home: Hamlet, folder: Path, place: int, point: str, number: int) 
             for row in ROWS:
                 await home.take(channel, type_, f"{prefix}{middle}{place:02d}{row}", 1000 + int(row))
     with a_mortal(home, folder, point=point, number=number) as worker:
-        await _until_dead(worker)
+        await until_dead(worker)
     async with a_worker(home):
         await home.until_all_ended()
     try:
@@ -101,13 +89,6 @@ async def _die(home: Hamlet, folder: Path, place: int, point: str, number: int) 
     else:
         wrong = ""
     return After(worker.process.returncode, await home.requests(), list((await home.rows()).values()), wrong)
-
-
-async def _until_dead(worker: Mortal) -> None:
-    async def is_dead() -> bool:
-        return worker.has_ended()
-
-    await until(is_dead, seconds=40, what="the worker's death")
 
 
 @pytest.mark.parametrize("death", DEATHS, ids=lambda death: f"{death[0]}-{death[1]}")
@@ -135,23 +116,11 @@ async def test_of_those_deaths_some_came_before_the_request_and_some_after(after
     assert ends["recorded", 6] == {None}
 
 
-@asynccontextmanager
-async def _home(sim: Sim, postgres: str, template: str, **settings: Any) -> AsyncIterator[Hamlet]:
-    async with hamlet(sim, await create_database(postgres, template), **settings) as home:
-        yield home
-
-
-@pytest.fixture
-async def home(sim: Sim, postgres: str, template: str) -> AsyncIterator[Hamlet]:
-    async with _home(sim, postgres, template) as home:
-        yield home
-
-
 @pytest.mark.parametrize("row", ["103", "001"], ids=["that the network has", "that the network has yet to read"])
 async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
     slow: Sim, postgres: str, template: str, tmp_path: Path, row: str
 ) -> None:
-    async with _home(slow, postgres, template, not_found_seconds=10) as home:
+    async with a_home(slow, postgres, template, not_found_seconds=10) as home:
         for channel, prefix in PREFIXES.items():
             await home.take(channel, "DISBURSEMENT", f"{prefix}400{row}")
             if row == "001":
@@ -173,24 +142,15 @@ async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
         await home.assert_each_was_sent_once()
 
 
-async def _waits(home: Hamlet, condition: str) -> bool:
-    async with home.database.read() as connection:
-        return bool(
-            await connection.fetchval(
-                f"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {condition}"
-            )
-        )
-
-
 async def test_a_worker_killed_while_its_answer_waits_for_a_lock_pays_once(home: Hamlet, tmp_path: Path) -> None:
     await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684410001")
 
     with a_mortal(home, tmp_path) as worker:
         async with home.database.begin() as tx:
             await tx.execute("SELECT * FROM wallets FOR UPDATE")
-            await until(lambda: _waits(home, "wait_event_type = 'Lock'"), pause=0.02, what="waiting for the wallet")
+            await until(lambda: waits_for(home, "wait_event_type = 'Lock'"), pause=0.02, what="waiting for the wallet")
             worker.process.kill()
-            await _until_dead(worker)
+            await until_dead(worker)
     async with a_worker(home):
         await home.until_all_ended()
 
@@ -203,107 +163,23 @@ async def test_a_worker_killed_inside_the_commit_of_an_answer_pays_once(home: Ha
 
     with a_mortal(home, tmp_path) as worker:
         await until(
-            lambda: _waits(home, "query = 'COMMIT;' AND wait_event = 'PgSleep'"), pause=0.02, what="a commit under way"
+            lambda: waits_for(home, "query = 'COMMIT;' AND wait_event = 'PgSleep'"),
+            pause=0.02,
+            what="a commit under way",
         )
         worker.process.kill()
-        await _until_dead(worker)
+        await until_dead(worker)
     async with a_worker(home):
         await home.until_all_ended()
 
     await home.assert_each_was_sent_once()
 
 
-@asynccontextmanager
-async def _asleep(home: Hamlet, folder: Path, point: str) -> AsyncIterator[Mortal]:
-    """A worker that has fallen asleep at this point, when everything has ended without it."""
-    with a_mortal(home, folder, point=point, signal="STOP") as worker:
-
-        async def is_stopped() -> bool:
-            return worker.is_stopped
-
-        await until(is_stopped, pause=0.02, what="sleep")
-        # What it has open, the server ends after ten seconds by itself. We have no time to lose.
-        async with home.database.read() as connection:
-            await connection.execute(
-                """
-                SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
-                """
-            )
-        async with a_worker(home):
-            await home.until_all_ended(seconds=60)
-        yield worker
-
-
-async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes(home: Hamlet, tmp_path: Path) -> None:
-    """Meanwhile others were told that the network has nothing: a collection was given up, and a payout sent again."""
-    await home.take("MPESA", "COLLECTION", "+255754430001")
-    await home.take("MPESA", "DISBURSEMENT", "+255754431001")
-
-    async with _asleep(home, tmp_path, "claimed") as worker:
-
-        async def has_noticed() -> bool:
-            return worker.log.read_text().count("worker.claim_too_old") == 2
-
-        worker.process.send_signal(signal.SIGCONT)
-        await until(has_noticed, seconds=10, what="its noticing that it slept")
-
-    ends = {row["type"]: row for row in (await home.rows()).values()}
-    assert (ends["COLLECTION"]["status"], ends["COLLECTION"]["failure_code"]) == ("FAILED", "not_received")
-    assert ends["DISBURSEMENT"]["status"] == "COMPLETED"
-    requests = await home.requests()
-    assert [requests[ends[type_]["network_key"]] for type_ in ("COLLECTION", "DISBURSEMENT")] == [0, 1]
-    await home.assert_books_agree()
-
-
-@pytest.mark.parametrize(("point", "act"), [("answered", "send"), ("told", "ask")])
-async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_when_it_wakes(
-    home: Hamlet, tmp_path: Path, point: str, act: str
-) -> None:
-    await home.take_four("44" if act == "send" else "45")
-
-    async def heard() -> int:
-        async with home.database.read() as connection:
-            return int(await connection.fetchval("SELECT count(*) FROM hearings WHERE act = $1", act))
-
-    async with _asleep(home, tmp_path, point) as worker:
-        before = await heard()
-
-        async def has_told() -> bool:
-            return await heard() > before
-
-        worker.process.send_signal(signal.SIGCONT)
-        await until(has_told, what="its telling what it had heard")
-
-    await home.assert_each_was_sent_once()
-
-
-async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_of(
-    home: Hamlet, tmp_path: Path
-) -> None:
-    """Between the last look at the clock and the wire nobody can help it. The customer is charged for what has failed."""
-    id_ = await home.take("MPESA", "COLLECTION", "+255754470001")
-
-    async with _asleep(home, tmp_path, "sending") as worker:
-        assert (await home.rows())[id_]["failure_code"] == "not_received"
-        worker.process.send_signal(signal.SIGCONT)
-        await until(home.have_moved, what="the customer's being charged")
-
-        async def is_found_out() -> bool:
-            async with home.database.read() as connection:
-                return bool(await connection.fetchval("SELECT count(*) FROM moves WHERE step = 'contradiction'"))
-
-        await until(is_found_out, seconds=10, what="its being found out")
-
-    assert (await home.rows())[id_]["status"] == "FAILED", "what the merchant saw stays"
-    await witness.assert_clean(home.database)
-
-
 async def test_a_refusal_of_a_second_sending_says_nothing_about_the_first(
     sim: Sim, postgres: str, template: str
 ) -> None:
     """The network has paid, keeps it from us for a while, and then refuses us for a reason of its own."""
-    async with _home(sim, postgres, template) as home:
+    async with a_home(sim, postgres, template) as home:
         id_ = await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684480105")
         await sim.control(channels={"AIRTEL_MONEY": {"notFoundSeconds": 3600}})
         try:
@@ -331,7 +207,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
     for number in range(3):
         await home.take("MPESA", "DISBURSEMENT", f"+25575449{number}001")
     with a_mortal(home, tmp_path, point="answered") as worker:
-        await _until_dead(worker)
+        await until_dead(worker)
     await until(lambda: _has_expired(home), what="the end of its lease")
 
     claim = Claim(
@@ -354,7 +230,7 @@ async def _has_expired(home: Hamlet) -> bool:
 
 
 async def test_what_one_worker_is_sending_no_other_asks_about(slow: Sim, postgres: str, template: str) -> None:
-    async with _home(slow, postgres, template) as home:
+    async with a_home(slow, postgres, template) as home:
         for channel, prefix in PREFIXES.items():
             await home.take(channel, "DISBURSEMENT", f"{prefix}499103")
         async with a_worker(home), a_worker(home):
@@ -371,7 +247,7 @@ async def test_what_one_worker_is_sending_no_other_asks_about(slow: Sim, postgre
 async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_new(
     slow: Sim, postgres: str, template: str, tmp_path: Path
 ) -> None:
-    async with _home(slow, postgres, template) as home:
+    async with a_home(slow, postgres, template) as home:
         for number in range(3):
             await home.take("AIRTEL_MONEY", "DISBURSEMENT", f"+25568449{number}103")
         with a_real_worker(home, tmp_path) as worker:
@@ -379,7 +255,7 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
             worker.process.terminate()
             await until(lambda: _has_left_the_bell(home), pause=0.02, what="its hearing that")
             late = await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684495001")
-            await _until_dead(worker)
+            await until_dead(worker)
 
         rows = await home.rows()
         assert worker.process.returncode == 0
@@ -388,4 +264,4 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
 
 
 async def _has_left_the_bell(home: Hamlet) -> bool:
-    return not await _waits(home, "application_name = 'malipo bell'")
+    return not await waits_for(home, "application_name = 'malipo bell'")
