@@ -13,7 +13,7 @@ from tests.journeys.town import a_worker, until
 from tests.journeys.worker.hamlets import home as home
 from tests.journeys.worker.hamlets import sim as sim
 
-pytestmark = pytest.mark.timeout(300)  # All deaths are died in the setup of the first test.
+pytestmark = pytest.mark.timeout(300)
 
 
 @asynccontextmanager
