@@ -9,6 +9,7 @@ from malipo.webhooks.post import Post, Unanswered
 from tests.networks.teller import After, Reply, Teller, http
 from tests.webhooks.names import NameServer
 from tests.webhooks.posting import HALF, HOOK, connections, posting, send, status
+from tests.webhooks.posting import anyio_backend as anyio_backend
 from tests.webhooks.posting import names as names
 from tests.webhooks.posting import post as post
 from tests.webhooks.posting import teller as teller

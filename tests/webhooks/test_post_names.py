@@ -9,6 +9,7 @@ from tests.conftest import free_port
 from tests.networks.teller import Teller, http
 from tests.webhooks.names import NameServer
 from tests.webhooks.posting import HOOK, posting, send
+from tests.webhooks.posting import anyio_backend as anyio_backend
 from tests.webhooks.posting import names as names
 from tests.webhooks.posting import teller as teller
 

@@ -8,6 +8,7 @@ from tests.networks.teller import After, Reply, Teller, http
 from tests.webhooks.names import NameServer, Trap
 from tests.webhooks.papers import authority
 from tests.webhooks.posting import BODY, HOOK, SENT, at_home, connections, posting, send
+from tests.webhooks.posting import anyio_backend as anyio_backend
 from tests.webhooks.posting import names as names
 
 NOWHERE = "0.0.0.0"  # noqa: S104 (Linux takes it for itself, which is the point)

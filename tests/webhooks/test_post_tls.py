@@ -16,6 +16,7 @@ from tests.networks.teller import Teller, http
 from tests.webhooks.names import NameServer
 from tests.webhooks.papers import authority
 from tests.webhooks.posting import HOOK, connections, posting, send
+from tests.webhooks.posting import anyio_backend as anyio_backend
 from tests.webhooks.posting import post as post
 
 

@@ -10,6 +10,7 @@ import pytest
 from malipo.networks.exchange import Exchanges, NotSent, target_of, written
 from malipo.networks.line import Broken
 from tests.networks.exchange.exchanges import OK, PAY, PLENTY, listening, pay
+from tests.networks.exchange.exchanges import anyio_backend as anyio_backend
 from tests.networks.exchange.exchanges import exchanges as exchanges
 from tests.networks.teller import After, Reply, Teller, http
 

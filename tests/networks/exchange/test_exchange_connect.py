@@ -12,6 +12,7 @@ from malipo.networks.line import Answer, Broken
 from malipo.networks.names import Names
 from tests.conftest import free_port
 from tests.networks.exchange.exchanges import NAME, PAY, listening, opened, pay
+from tests.networks.exchange.exchanges import anyio_backend as anyio_backend
 from tests.networks.exchange.exchanges import exchanges as exchanges
 from tests.networks.teller import Teller, http
 from tests.webhooks.papers import authority

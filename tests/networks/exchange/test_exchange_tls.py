@@ -11,6 +11,7 @@ import pytest
 from malipo.networks.exchange import Exchanges, NotSent
 from malipo.networks.line import Answer, Broken
 from tests.networks.exchange.exchanges import NAME, OK, PAY, listening, opened, pay
+from tests.networks.exchange.exchanges import anyio_backend as anyio_backend
 from tests.networks.exchange.exchanges import exchanges as exchanges
 from tests.networks.teller import Teller, http
 from tests.webhooks.papers import authority
