@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks import machine, pages
 from benchmarks.pages import LARGE, QUICK, SMALL, Plan, Report, Say
-from benchmarks.told import Told, changes
+from benchmarks.reports.told import Told, changes
 
 HELP = "pages of the dashboard for a merchant with a long history, beside one with a short one"
 ABOUT = """

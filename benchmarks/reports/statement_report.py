@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, statement
+from benchmarks.reports.told import Told, changes
 from benchmarks.statement import QUICK, Plan, Report, Say
-from benchmarks.told import Told, changes
 
 HELP = "a wallet's statement and its export, for merchants of different sizes"
 ABOUT = """

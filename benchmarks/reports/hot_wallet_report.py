@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from benchmarks import hot_wallet, rounds_report
+from benchmarks import hot_wallet
+from benchmarks.reports import rounds_report
+from benchmarks.reports.told import Told, changes
 from benchmarks.rounds import Plan, Say
-from benchmarks.told import Told, changes
 
 HELP = "payouts a second from one wallet, beside PostgreSQL alone"
 ABOUT = """

@@ -5,8 +5,8 @@ from typing import Any
 
 from benchmarks import limits, machine
 from benchmarks.limits import OFF, ON, QUICK, Plan, Report
+from benchmarks.reports.told import Told, changes, middle
 from benchmarks.rounds import Say
-from benchmarks.told import Told, changes, middle
 
 HELP = "what the rate limits cost a request"
 ABOUT = """

@@ -8,7 +8,7 @@ from benchmarks import journey, machine
 from benchmarks.journey import QUICK, Plan, Report
 from benchmarks.journey_crowd import Say
 from benchmarks.journey_parts import CUSTOMER_SECONDS
-from benchmarks.told import Told, changes, middle
+from benchmarks.reports.told import Told, changes, middle
 
 HELP = "whole payments a second: from the request, over the network and its callback, to the merchant's webhook"
 ABOUT = """

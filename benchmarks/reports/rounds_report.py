@@ -3,8 +3,8 @@
 from typing import Any
 
 from benchmarks import machine
+from benchmarks.reports.told import Told, middle
 from benchmarks.rounds import Report
-from benchmarks.told import Told, middle
 
 
 def told(name: str, report: Report) -> Told:

@@ -5,9 +5,9 @@ from typing import Any
 
 from benchmarks import machine, start
 from benchmarks.demo import PROCESSES, Memory
+from benchmarks.reports.told import Told, changes
 from benchmarks.rounds import Say
 from benchmarks.start import PER_SECOND, QUICK, WATCHED, Plan, Report
-from benchmarks.told import Told, changes
 
 HELP = "how soon everything is ready, its memory, and whether that grows"
 ABOUT = f"""

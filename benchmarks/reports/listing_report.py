@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks import listing, machine
 from benchmarks.listing import QUICK, Plan, Report, Say
-from benchmarks.told import Told, changes
+from benchmarks.reports.told import Told, changes
 
 HELP = "the list of transactions: totals, filters, search and deep pages, for merchants of different sizes"
 ABOUT = """

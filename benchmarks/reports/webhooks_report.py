@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks import machine, webhooks
-from benchmarks.told import Told, changes, middle
+from benchmarks.reports.told import Told, changes, middle
 from benchmarks.webhooks import MIXED, QUICK, Plan, Report, Say
 
 HELP = "deliveries a second to 1,000 endpoints, and what those who hang or fail cost the others"

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from benchmarks import create, rounds_report
+from benchmarks import create
+from benchmarks.reports import rounds_report
+from benchmarks.reports.told import Told, changes
 from benchmarks.rounds import Plan, Say
-from benchmarks.told import Told, changes
 
 HELP = "collections a second, beside PostgreSQL alone and a conventional service"
 ABOUT = """

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, where
-from benchmarks.told import Told, changes
+from benchmarks.reports.told import Told, changes
 from benchmarks.where import QUICK, Plan, Report, Say
 
 HELP = "where the time of one request goes, by a profile of the process"
