@@ -9,9 +9,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from benchmarks import (
+from benchmarks import gate
+from benchmarks.gate import Fall
+from benchmarks.load import CannotMeasure
+from benchmarks.reports import (
     create_report,
-    gate,
     hot_wallet_report,
     journey_report,
     limits_report,
@@ -22,11 +24,9 @@ from benchmarks import (
     webhooks_report,
     where_report,
 )
-from benchmarks.gate import Fall
-from benchmarks.load import CannotMeasure
+from benchmarks.reports.told import Told
 from benchmarks.rounds import Plan as RoundsPlan
 from benchmarks.start import Plan as StartPlan
-from benchmarks.told import Told
 from benchmarks.webhooks import Plan as WebhooksPlan
 from malipo import log
 from malipo.db.embedded import EmbeddedError

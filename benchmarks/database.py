@@ -42,7 +42,7 @@ async def create(server_url: str, name: str, *, merchants: int = MERCHANTS) -> s
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("SELECT set_config('bench.merchants', $1, false)", str(merchants))
-        await connection.execute(resources.files("benchmarks").joinpath("seed.sql").read_text())
+        await connection.execute(resources.files("benchmarks").joinpath("sql", "seed.sql").read_text())
         await connection.execute("VACUUM ANALYZE")
         await connection.execute("CHECKPOINT")
     finally:

@@ -7,7 +7,7 @@ when it is to less than half, twice in a row.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks.told import Told
+from benchmarks.reports.told import Told
 
 # As measured with --quick on a quiet machine with two cores. Whoever makes malipo faster may raise them.
 EXPECTED: Mapping[str, Mapping[str, float]] = {

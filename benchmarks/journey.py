@@ -102,7 +102,7 @@ async def _remember(url: str, merchant_id: str) -> None:
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("SELECT set_config('bench.merchant', $1, false)", merchant_id)
-        await connection.execute(resources.files("benchmarks").joinpath("journey.sql").read_text())
+        await connection.execute(resources.files("benchmarks").joinpath("sql", "journey.sql").read_text())
         await connection.execute("VACUUM ANALYZE")
     finally:
         await connection.close()

@@ -139,7 +139,7 @@ class Crowd:
         ports = [str(port) for port in self._running.ports]
         program = shutil.which("wrk")
         assert program is not None, "need_wrk comes first"
-        script = Path(__file__).with_name("journey.lua")
+        script = Path(__file__).with_name("lua") / "journey.lua"
         command = [
             *(program, "-t", str(len(ports)), "-c", str(connections), "-d", f"{seconds}s", "--timeout", "20s"),
             *("-s", str(script), f"http://127.0.0.1:{ports[0]}/v1/payments", "--", f"run{self._loads}"),

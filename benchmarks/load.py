@@ -50,7 +50,7 @@ def pgbench(
     threads = min(clients, os.cpu_count() or 1)
     said = _run(
         [
-            *(str(binary("pgbench")), "-n", "-M", "prepared", "-f", str(_HERE / script), "-D", f"n={first}"),
+            *(str(binary("pgbench")), "-n", "-M", "prepared", "-f", str(_HERE / "sql" / script), "-D", f"n={first}"),
             *("-D", f"merchants={MERCHANTS}", "-c", str(clients), "-j", str(threads), "-T", str(seconds), "-l"),
             url,
         ],
@@ -87,7 +87,7 @@ def wrk(
     said = _run(
         [
             *(program, "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--timeout", "20s"),
-            *("-s", str(_HERE / script), f"http://127.0.0.1:{port}{path}"),
+            *("-s", str(_HERE / "lua" / script), f"http://127.0.0.1:{port}{path}"),
             *("--", word, str(MERCHANTS), str(_MOST_REQUESTS), str(rest_ms), *more),
         ],
         seconds=seconds,

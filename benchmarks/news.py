@@ -28,7 +28,7 @@ class News:
     def __init__(self, connection: asyncpg.Connection, merchants: int) -> None:
         self._connection = connection
         self._merchants = merchants
-        self._insert = resources.files("benchmarks").joinpath("events.sql").read_text()
+        self._insert = resources.files("benchmarks").joinpath("sql", "events.sql").read_text()
         self.written = 0
 
     @classmethod

@@ -1,9 +1,10 @@
-"""What no honest client sends to the feed and the webhooks, each with the answer it is to get. Data, like hostile.py."""
+"""What no honest client sends to the feed and the webhooks, each with the answer it is to get. Data, like hostile/grid.py."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from tests.api.hostile import ENDPOINT, KEY, NAMES, TOKEN, Case, encoded, get, grid, quoted, short, spliced
+from tests.api.hostile.addresses import NAMES
+from tests.api.hostile.case import ENDPOINT, KEY, TOKEN, Case, encoded, get, grid, quoted, short, spliced
 from tests.api.wire import request
 
 

@@ -57,3 +57,12 @@ def loose(schema: Any, place: str) -> Iterator[str]:
         yield from loose(each, f"{place}.{name}")
     if "items" in schema:
         yield from loose(schema["items"], f"{place}[]")
+
+
+def responses() -> Iterator[tuple[str, str, Schema]]:
+    """Every response: where it stands, its status, what it is. The last ones belong to no route, but to any address."""
+    for label, operation in operations():
+        for status, response in operation["responses"].items():
+            yield f"{label} {status}", status, resolved(response)
+    for status, name in (("400", "NotHttp"), ("404", "NotFound"), ("405", "MethodNotAllowed")):
+        yield name, status, CONTRACT["components"]["responses"][name]

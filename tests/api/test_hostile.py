@@ -22,7 +22,8 @@ from malipo.outbox.event import Event
 from malipo.seal import Seal
 from malipo.webhooks import register
 from tests.api.conftest import created, total, wallet
-from tests.api.hostile import CREATE, DISBURSE, ENDPOINT, GRID, KEY, ODD_BUT_RIGHT, TOKEN, Case, encoded, spliced
+from tests.api.hostile.case import CREATE, DISBURSE, ENDPOINT, KEY, TOKEN, Case, encoded, spliced
+from tests.api.hostile.grid import GRID, ODD_BUT_RIGHT
 from tests.api.hostile_hooks import HOOK_GRID, ODD_HOOKS
 from tests.api.wire import RawAnswer, exchange, request
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Client, Merchant, Running, make_merchant

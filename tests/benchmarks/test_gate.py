@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import gate
 from benchmarks.__main__ import BENCHMARKS, main, measure, parse
-from benchmarks.told import Told
+from benchmarks.reports.told import Told
 
 GOOD = dict(gate.EXPECTED["create"])
 LOW = GOOD | {"vs_pgbench": GOOD["vs_pgbench"] * 0.49}

@@ -11,8 +11,8 @@ from benchmarks.journey import Plan, Report, Run
 from benchmarks.journey_book import Arrivals, Payment, differences
 from benchmarks.journey_crowd import Stream
 from benchmarks.journey_parts import CUSTOMER_SECONDS
-from benchmarks.journey_report import _text, _value
 from benchmarks.load import CannotMeasure
+from benchmarks.reports.journey_report import _text, _value
 
 SHOP, OTHER_SHOP = database.merchant(1), database.merchant(2)
 PAYMENTS = (

@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from benchmarks import rounds_report
 from benchmarks.demo import Memory
 from benchmarks.limits import OFF, ON, verify
 from benchmarks.limits import Plan as LimitsPlan
 from benchmarks.limits import Report as LimitsReport
 from benchmarks.limits import Run as LimitsRun
 from benchmarks.load import CannotMeasure, Measured
+from benchmarks.reports import rounds_report
 from benchmarks.rounds import Loads, Plan, Report, Round, Run
 from benchmarks.start import Soak
 

@@ -12,9 +12,9 @@ from benchmarks.arrivals import Arrivals, percentiles_ms
 from benchmarks.audience import ENDPOINTS, Audience, Kind
 from benchmarks.load import CannotMeasure
 from benchmarks.news import News
-from benchmarks.told import Told
+from benchmarks.reports.told import Told
+from benchmarks.reports.webhooks_report import _text, _value
 from benchmarks.webhooks import ALL_HEALTHY, MIXED, Pile, Plan, Report, Run, Stream
-from benchmarks.webhooks_report import _text, _value
 
 MIXED_COMPANY = Audience(ENDPOINTS, is_mixed=True)
 EVENTS = range(ENDPOINTS)  # one for each endpoint

@@ -1,61 +1,19 @@
 """/dashboard: who comes in, who stays out, and what every page says to the browser before anything else."""
 
-import itertools
 import secrets
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import pytest
 
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants import onboard
-from malipo.merchants.login import make_link
-from malipo.merchants.people import Person, Role
+from malipo.merchants.people import Role
 from malipo.merchants.store import merchants
 from tests.conftest import NOBODY, Running, make_merchant
+from tests.dashboard.house import House, numbers
+from tests.dashboard.house import house as house
+from tests.dashboard.house import nobody as nobody
 from tests.dashboard.surf import PASSWORD, Surfer, add_person, surfing
-
-_numbers = itertools.count(1)
-
-
-@dataclass
-class House:
-    """A merchant, the owner, and a browser in which nobody is logged in."""
-
-    database: Database
-    merchant_id: str
-    owner: Person
-    surfer: Surfer
-    address: str
-
-    async def sessions(self) -> list[str]:
-        """The addresses from which people are logged in now."""
-        rows = await self._fetch("SELECT address FROM sessions WHERE person_id = $1 AND ended_at IS NULL ORDER BY id")
-        return [row[0] for row in rows]
-
-    async def _fetch(self, query: str) -> list[tuple[str]]:
-        async with self.database.read() as connection:
-            return [tuple(row) for row in await connection.fetch(query, self.owner.id)]
-
-    async def is_in(self) -> bool:
-        return (await self.surfer.get("/dashboard")).status == 200
-
-
-@pytest.fixture
-async def nobody(running: Running) -> AsyncIterator[Surfer]:
-    async with surfing(running.url) as surfer:
-        yield surfer
-
-
-@pytest.fixture
-async def house(running: Running, database: Database) -> AsyncIterator[House]:
-    merchant = await make_merchant(database)
-    owner = await add_person(database, merchant.id, f"asha+{secrets.token_hex(6)}@example.com")
-    # Guesses are counted by address: each test has one, so that none locks another out.
-    address = f"10.20.0.{next(_numbers)}"
-    async with surfing(running.url, seen_from=address) as surfer:
-        yield House(database, merchant.id, owner, surfer, address)
 
 
 async def test_a_person_logs_in_and_out_and_the_cookie_is_dead_afterwards(house: House) -> None:
@@ -126,47 +84,6 @@ async def test_a_cookie_that_we_did_not_make_is_nobodys(house: House, bend: obje
     async with surfing(house.surfer.url) as thief:
         assert (await thief.get("/dashboard", headers={"Cookie": f"malipo_session={value}"})).status == 200
         assert (await thief.get("/dashboard", headers={"Cookie": f"malipo_session={bend(value)}"})).status == 303
-
-
-FORGED = {
-    "no token": ("", {}),
-    "a token of nobody's": ("0" * 64, {}),
-    "a token that is no token": ("ÿ\x00", {}),
-    "from another site": (None, {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}),
-    "from another port": (None, {"Origin": "http://127.0.0.1:1"}),
-    "from a frame without a name": (None, {"Origin": "null", "Sec-Fetch-Site": ""}),
-    "from another site that does not say which": (None, {"Origin": "", "Sec-Fetch-Site": "cross-site"}),
-}
-
-
-@pytest.mark.parametrize(("token", "headers"), FORGED.values(), ids=FORGED)
-async def test_a_forged_form_is_refused_and_changes_nothing(
-    house: House, token: str | None, headers: dict[str, str]
-) -> None:
-    await house.surfer.log_in(house.owner.email)
-    out = await house.surfer.post("/dashboard/logout", token=token, headers=headers)
-    assert out.status == 403
-    assert "malipo_session" not in out.cookies
-    language = await house.surfer.post("/dashboard/language", {"language": "sw"}, token=token, headers=headers)
-    assert language.status == 403
-    assert "malipo_language" not in language.cookies
-    assert await house.is_in()
-
-
-async def test_a_token_of_another_session_is_worth_nothing(house: House) -> None:
-    await house.surfer.log_in(house.owner.email)
-    async with surfing(house.surfer.url, seen_from=house.address) as other:
-        await other.log_in(house.owner.email)
-        assert other.token != house.surfer.token
-        assert (await house.surfer.post("/dashboard/logout", token=other.token)).status == 403
-    assert await house.is_in()
-
-
-@pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Origin": "null", "Sec-Fetch-Site": ""}])
-async def test_nobody_is_logged_in_by_another_site(house: House, headers: dict[str, str]) -> None:
-    fields = {"email": house.owner.email, "password": PASSWORD}
-    assert (await house.surfer.post("/dashboard/login", fields, headers=headers)).status == 403
-    assert await house.sessions() == []
 
 
 PAGES = {
@@ -255,7 +172,7 @@ async def test_after_five_guesses_even_the_right_password_waits(house: House) ->
     assert 0 < int(seen.headers["Retry-After"]) <= 900
     assert "Too many attempts." in seen.words
     assert await house.sessions() == []
-    async with surfing(house.surfer.url, seen_from=f"10.21.0.{next(_numbers)}") as elsewhere:
+    async with surfing(house.surfer.url, seen_from=f"10.21.0.{next(numbers)}") as elsewhere:
         assert (await elsewhere.log_in(house.owner.email)).status == 303, "a stranger's guesses lock nobody out"
 
 
@@ -299,7 +216,7 @@ async def test_names_are_words_and_never_markup(running: Running, database: Data
     merchant = await make_merchant(database, name="<script>alert('duka')</script>")
     email = f"asha+{secrets.token_hex(6)}@example.com"
     await add_person(database, merchant.id, email, Role.OWNER, name='"><img src=x onerror=alert(1)>')
-    async with surfing(running.url, seen_from=f"10.22.0.{next(_numbers)}") as surfer:
+    async with surfing(running.url, seen_from=f"10.22.0.{next(numbers)}") as surfer:
         await surfer.log_in(email)
         seen = await surfer.get("/dashboard")
         assert "<script>alert" not in seen.text
@@ -339,60 +256,6 @@ async def test_a_language_that_we_do_not_speak_is_not_chosen(nobody: Surfer) -> 
     assert "malipo_language" not in seen.cookies
     odd = await nobody.get("/dashboard/login", headers={"Cookie": "malipo_language=../sw"})
     assert '<html lang="en">' in odd.text
-
-
-async def _link(house: House) -> str:
-    async with house.database.begin() as tx:
-        return await make_link(tx, house.owner, now=clock.now())
-
-
-async def test_a_one_time_link_lets_a_person_choose_a_password_once(house: House) -> None:
-    await house.surfer.log_in(house.owner.email)
-    link, new = await _link(house), "nyumba ya mbali 9"
-    async with surfing(house.surfer.url, seen_from=house.address) as fresh:
-        for _ in range(2):  # Looking does not use it up.
-            page = await fresh.get(f"/dashboard/password?token={link}")
-            assert page.status == 200
-            assert house.owner.email in page.text
-        fields = {"link": link, "password": new, "again": new}
-        saved = await fresh.post("/dashboard/password", fields)
-        assert (saved.status, saved.to) == (303, "/dashboard/login")
-        assert "Your password is saved." in (await fresh.get("/dashboard/login")).words
-        again = await fresh.post("/dashboard/password", fields)
-        assert again.status == 400
-        assert "This link was used already, or is too old." in again.words
-        assert not await house.is_in(), "whoever was logged in with the old one is out"
-        assert (await fresh.log_in(house.owner.email)).status == 400
-        assert (await fresh.log_in(house.owner.email, new)).status == 303
-
-
-WEAK = [
-    ("short", "short", "At least 10 characters"),
-    ("aaaaaaaaaaaa", "aaaaaaaaaaaa", "not easy to guess"),
-    ("nyumba ya mbali 9", "nyumba ya mbali", "This is not the same password."),
-]
-
-
-@pytest.mark.parametrize(("password", "again", "sentence"), WEAK)
-async def test_a_password_that_will_not_do_leaves_the_link_as_it_was(
-    house: House, password: str, again: str, sentence: str
-) -> None:
-    link = await _link(house)
-    seen = await house.surfer.post("/dashboard/password", {"link": link, "password": password, "again": again})
-    assert seen.status == 400
-    assert sentence in seen.words
-    assert 'aria-invalid="true"' in seen.text
-    assert f'value="{password}"' not in seen.text
-    assert (await house.surfer.get(f"/dashboard/password?token={link}")).status == 200
-    assert (await house.surfer.log_in(house.owner.email)).status == 303, "the old one still works"
-
-
-@pytest.mark.parametrize("link", ["", "mpl_never", "%00", "%FF%FE", "x" * 4000])
-async def test_a_link_that_is_none_says_so_and_shows_no_form(nobody: Surfer, link: str) -> None:
-    seen = await nobody.get(f"/dashboard/password?token={link}")
-    assert seen.status == 400
-    assert "This link was used already, or is too old." in seen.words
-    assert 'type="password"' not in seen.text
 
 
 @pytest.mark.parametrize("body", [b"email=" + b"x" * 70_000, b"\xff\xfe", b"&".join([b"a=1"] * 300)])

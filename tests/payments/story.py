@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from malipo import clock, ids
@@ -19,6 +20,7 @@ from malipo.payments.store import corrections, dispatches
 from malipo.payments.submit import Claim, Taken
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
+from tests.conftest import Merchant
 from tests.journeys.crowd import order
 
 ROUTE = "mpesa"
@@ -178,3 +180,8 @@ class Story:
 
 def of(transactions: Sequence[Transaction]) -> list[str]:
     return [each.id for each in transactions]
+
+
+@pytest.fixture
+def story(service: Service, merchant: Merchant) -> Story:
+    return Story(service, merchant.id)

@@ -1,58 +1,26 @@
 """A network takes back its word: what the merchant saw stays, its float follows, debts are held, and the merchant is told."""
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from malipo import clock
-from malipo.db import Database
-from malipo.ledger import audit
-from malipo.ledger.audit import Finding
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.contract import Verdict
-from malipo.payments import audit as payments_audit
-from malipo.payments import resolve, shown
-from malipo.payments.pursuit import Act, Attention, Rules
+from malipo.payments import shown
+from malipo.payments.pursuit import Act, Attention
 from malipo.payments.resolve import Truth
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
-from malipo.settings import Settings
-from malipo.trail.store import Actor
-from tests.conftest import NO_LIMITS, Merchant
+from tests.conftest import Merchant
 from tests.journeys import witness
+from tests.payments.contradictions import RULES, TRUTHS, resolve_by_all
+from tests.payments.contradictions import story as story
 from tests.payments.story import Story, a_report
-
-ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
-EVIDENCE = "Receipt QK12AB on the network's statement"
-RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300)
-TRUTHS = {"paid": Truth.COMPLETED, "not-paid": Truth.FAILED}
-
-
-@pytest.fixture
-async def story(service: Service, merchant: Merchant) -> Story:
-    """With fees; and nothing is decided without operators."""
-    by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
-    story = Story(by_hand, merchant.id)
-    await story.charge_fees()
-    return story
-
-
-async def _propose(database: Database, id_: str, truth: Truth) -> resolve.Resolved:
-    async with database.begin() as tx:
-        return await resolve.propose(tx, id_, resolve.Finding(truth, EVIDENCE), actor=ASHA, now=clock.now())
-
-
-async def _resolve(database: Database, transaction: Transaction, truth: Truth) -> None:
-    """By as many operators as it takes."""
-    resolved = await _propose(database, transaction.id, truth)
-    if not resolved.is_done:
-        async with database.begin() as tx:
-            await resolve.approve(tx, transaction.id, actor=JUMA, now=clock.now())
 
 
 async def _lines(story: Story) -> list[Line]:
@@ -102,7 +70,7 @@ async def test_the_money_waits_in_suspense_until_it_is_decided_where_it_belongs(
     assert abs((await story.balances())["suspense"]) == 1000
     await witness.assert_clean(story.database)
 
-    await _resolve(story.database, contradicted, TRUTHS[truth])
+    await resolve_by_all(story.database, contradicted, TRUTHS[truth])
 
     assert await story.status(contradicted) == status, "even now"
     balances = {"wallet": 1_000_000, "bank": -1_000_000}
@@ -166,7 +134,7 @@ async def test_a_network_that_wavers_in_one_breath_leaves_what_it_said_last(
 
 async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_case(story: Story) -> None:
     contradicted = await story.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
-    await _resolve(story.database, contradicted, Truth.FAILED)
+    await resolve_by_all(story.database, contradicted, Truth.FAILED)
     resolved = await story.balances()
     await story.hear(contradicted, Verdict.REFUSED)
     assert await story.balances() == resolved, "what it repeats moves nothing"
@@ -176,7 +144,7 @@ async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_c
     assert (await story.balances())["suspense"] == -1000
     assert await _owed(story) == 1030, "the wallet got it back, and now it was paid after all"
     await witness.assert_clean(story.database)
-    await _resolve(story.database, contradicted, Truth.COMPLETED)
+    await resolve_by_all(story.database, contradicted, Truth.COMPLETED)
     assert await story.balances() == {
         "wallet": 998_970,
         "bank": -1_000_000,
@@ -285,176 +253,3 @@ async def test_a_contradiction_is_on_the_trail_with_what_both_sides_said(story: 
     assert (row["who"], row["origin"], row["merchant_id"]) == ("network mpesa", "ask", story.merchant_id)
     for word in (contradicted.id, "FAILED", "confirmed", "1000"):
         assert word in row["details"]
-
-
-@pytest.fixture
-async def names(story: Story) -> dict[str, str]:
-    """Contradicted payments of both types, open and cleared; a few others beside them."""
-    names = {"merchant": story.merchant_id}
-    for type_ in Type:
-        for status in (Status.FAILED, Status.COMPLETED):
-            name = f"{type_}_{status}".lower()
-            names[name] = (await story.contradicted(type_, status)).id
-            for truth in Truth:
-                cleared = await story.contradicted(type_, status)
-                await _resolve(story.database, cleared, truth)
-                names[f"{name}_{truth}"] = cleared.id
-        names[f"{type_}_open".lower()] = (await story.open(type_)).id
-    # What was only proposed, or was rejected, moves nothing.
-    await _propose(story.database, names["disbursement_failed"], Truth.COMPLETED)
-    await _propose(story.database, names["disbursement_completed"], Truth.FAILED)
-    async with story.database.begin() as tx:
-        await resolve.reject(tx, names["disbursement_completed"], actor=JUMA, now=clock.now())
-    partly = await story.contradicted(Type.DISBURSEMENT, Status.FAILED)
-    names["owing"] = partly.id
-    names["processing"] = (await story.processing(Type.DISBURSEMENT)).id
-    names["ended"] = (await story.ended(Type.COLLECTION, Status.COMPLETED)).id
-    await witness.assert_clean(story.database)
-    return names
-
-
-_MOVE = """
-    INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, at)
-    VALUES ('{merchant}', '{%s}', '%s', %d, %d, '%s', '%s', %s, 1000, now())
-"""
-_OF = "WHERE cause_id = '{%s}' AND step = '%s'"
-_CORRECTION = "UPDATE corrections SET %s WHERE transaction_id = '{%s}'"
-# What is done to the book behind malipo's back, and whom the findings must name.
-TAMPERED = {
-    "a contradiction of another amount": (
-        "UPDATE moves SET amount = 999 " + _OF % ("disbursement_failed", "contradiction"),
-        "disbursement_failed",
-    ),
-    "a contradiction the wrong way round": (
-        "UPDATE moves SET source = target, target = source " + _OF % ("collection_failed", "contradiction"),
-        "collection_failed",
-    ),
-    "a contradiction out of the bank": (
-        "UPDATE moves SET source = 'bank', channel = NULL " + _OF % ("collection_failed", "contradiction"),
-        "collection_failed",
-    ),
-    "a contradiction on another channel's float": (
-        "UPDATE moves SET channel = 'HALOPESA' " + _OF % ("collection_failed", "contradiction"),
-        "collection_failed",
-    ),
-    "a contradiction twice": (
-        _MOVE % ("disbursement_completed", "contradiction", 1, 2, "float", "suspense", "'MPESA'"),
-        "disbursement_completed",
-    ),
-    "a contradiction again": (
-        _MOVE % ("disbursement_completed", "contradiction", 2, 1, "float", "suspense", "'MPESA'"),
-        "disbursement_completed",
-    ),
-    "a contradiction of a payment that is open": (
-        _MOVE % ("processing", "contradiction", 1, 1, "suspense", "float", "'MPESA'"),
-        "processing",
-    ),
-    "a contradiction of a payment that does not exist": (
-        "UPDATE moves SET cause_id = 'txn_nowhere' " + _OF % ("collection_failed", "contradiction"),
-        "txn_nowhere",
-    ),
-    "a status that changed after the contradiction": (
-        """
-        UPDATE transactions SET status = 'COMPLETED', failure_code = NULL, failure_reason = NULL
-        WHERE id = '{collection_failed}'
-        """,
-        "collection_failed",
-    ),
-    "a resolution of something that was not contradicted": (
-        _MOVE % ("ended", "resolution", 1, 1, "suspense", "float", "'MPESA'"),
-        "ended",
-    ),
-    "a resolution whose contradiction is gone": (
-        "DELETE FROM moves " + _OF % ("disbursement_failed_failed", "contradiction"),
-        "disbursement_failed_failed",
-    ),
-    "a resolution of another amount": (
-        "UPDATE moves SET amount = 999 " + _OF % ("disbursement_failed_failed", "resolution") + " AND line = 1",
-        "disbursement_failed_failed",
-    ),
-    "a fee that was not given back": (
-        "DELETE FROM moves " + _OF % ("disbursement_completed_failed", "resolution") + " AND source = 'fees'",
-        "disbursement_completed_failed",
-    ),
-    "a loss that was booked to the bank": (
-        "UPDATE moves SET source = 'bank' " + _OF % ("disbursement_failed_failed", "resolution") + " AND line = 1",
-        "disbursement_failed_failed",
-    ),
-    "a resolution that nobody has said": (
-        "DELETE FROM resolutions WHERE transaction_id = '{disbursement_completed_failed}'",
-        "disbursement_completed_failed",
-    ),
-    "a resolution of more than was said": (
-        "UPDATE resolutions SET credited = credited + 1 WHERE transaction_id = '{collection_failed_completed}'",
-        "collection_failed_completed",
-    ),
-    "a resolution that is gone, though operators have said it": (
-        "DELETE FROM moves " + _OF % ("disbursement_completed_completed", "resolution"),
-        "disbursement_completed_completed",
-    ),
-    "a correction that is gone": (
-        "DELETE FROM corrections WHERE transaction_id = '{collection_failed}'",
-        "collection_failed",
-    ),
-    "a debt that was lowered": (_CORRECTION % ("owed = owed - 1", "owing"), "owing"),
-    "a debt that the wallet does not know": (
-        "UPDATE wallets SET owed = 0 WHERE merchant_id = '{merchant}'",
-        "merchant",
-    ),
-    "a case that was closed by hand": (_CORRECTION % ("is_open = false", "collection_failed"), "collection_failed"),
-    "a word that was turned round": (_CORRECTION % ("is_paid = NOT is_paid", "owing"), "owing"),
-    "a credit that was not moved": (_CORRECTION % ("credited = credited + 5", "owing"), "owing"),
-    "a loss that was not moved": (
-        _CORRECTION % ("borne = borne + 5", "disbursement_failed_failed"),
-        "disbursement_failed_failed",
-    ),
-    "a fee that was booked and is not said to be": (
-        _CORRECTION % ("is_fee_paid = NOT is_fee_paid", "disbursement_failed_failed"),
-        "disbursement_failed_failed",
-    ),
-    "a correction that was never told": (
-        "DELETE FROM events WHERE transaction_id = '{owing}' AND event LIKE '%.corrected'",
-        "owing",
-    ),
-    "a correction that was told and is not true": (
-        """
-        INSERT INTO events (merchant_id, id, transaction_id, event, body, created_at)
-        VALUES ('{merchant}', 'evt_false', '{ended}', 'payment.corrected', '{{}}', now())
-        """,
-        "ended",
-    ),
-    "a pending payment that nobody would send": (
-        "DELETE FROM dispatches WHERE transaction_id = '{collection_open}'",
-        "collection_open",
-    ),
-    "a payment on its way that nobody would ask about": (
-        "DELETE FROM dispatches WHERE transaction_id = '{processing}'",
-        "processing",
-    ),
-}
-
-
-class _TakenBack(Exception):  # noqa: N818
-    """Ends a transaction without a trace."""
-
-
-async def _findings_after(database: Database, tampering: str) -> str:
-    found: list[Finding] = []
-    with suppress(_TakenBack):
-        async with database.begin() as tx:
-            done = await tx.execute(tampering)
-            assert done.split()[-1] not in ("0",), f"nothing was tampered with: {tampering}"
-            found += [*await audit.check(tx), *await payments_audit.check(tx)]
-            raise _TakenBack
-    return "\n".join(f"{each.where}: {each.what}" for each in found)
-
-
-async def test_the_audit_finds_what_was_tampered_with_and_names_it(database: Database, names: dict[str, str]) -> None:
-    unseen = {}
-    for what, (tampering, whom) in TAMPERED.items():
-        found = await _findings_after(database, tampering.format(**names))
-        if names.get(whom, whom) not in found:
-            unseen[what] = found
-
-    assert unseen == {}
-    await witness.assert_clean(database)

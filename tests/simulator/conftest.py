@@ -123,3 +123,11 @@ async def listener(sim: Sim) -> AsyncIterator[Listener]:
     yield heard
     await sim("POST", "/api/reset")
     await runner.cleanup()
+
+
+PATIENT = "+255754123100"
+
+
+async def answer_prompt(sim: Sim, phone: str, action: str) -> None:
+    prompts = await sim("GET", f"/api/prompts?phone=%2B{phone[1:]}")
+    await sim("POST", f"/api/prompts/{prompts[0]['id']}", {"action": action})

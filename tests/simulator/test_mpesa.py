@@ -5,15 +5,13 @@ import re
 import secrets
 from typing import Any
 
-import aiohttp
 import pytest
 
-from tests.simulator.conftest import SPEED
+from tests.simulator.conftest import PATIENT, SPEED, answer_prompt
 from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Listener, Sim, until
 
 PHONE = "+255754123456"
-PATIENT = "+255754123100"
 
 
 async def test_a_session_is_opened_with_the_sealed_key(mpesa: Mpesa) -> None:
@@ -261,7 +259,7 @@ async def test_a_query_says_well_asked_whatever_became_of_it(mpesa: Mpesa, sim: 
     waiting = await mpesa.ask(reference)
     assert (waiting.code, waiting.body["output_ResponseTransactionStatus"]) == ("INS-0", "Pending")
     assert waiting.body["output_OriginalTransactionID"] == "N/A"
-    await _answer(sim, PATIENT, "decline")
+    await answer_prompt(sim, PATIENT, "decline")
     declined = await mpesa.ask(reference)
     assert (declined.code, declined.body["output_ResponseTransactionStatus"]) == ("INS-0", "Cancelled")
 
@@ -308,78 +306,3 @@ async def test_a_callback_of_a_failure_has_no_receipt(mpesa: Mpesa, listener: Li
     await mpesa.collect("+255754123101")
     await until(lambda: bool(listener.calls))
     assert listener.calls[0].body["input_TransactionID"] == "N/A"
-
-
-# In a synchronous application the reply is the last word.
-
-
-@pytest.fixture
-async def sync(mpesa: Mpesa, sim: Sim) -> Mpesa:
-    await sim.control(channels={"MPESA": {"mode": "sync"}})
-    assert (await sim("GET", "/api/credentials"))["MPESA"]["mode"] == "sync"
-    return mpesa
-
-
-@pytest.mark.parametrize(
-    ("kind", "digits", "status", "code"),
-    [
-        ("collect", "456", 201, "INS-0"),
-        ("collect", "101", 401, "INS-5"),
-        ("collect", "102", 422, "INS-2006"),
-        ("collect", "103", 408, "INS-9"),
-        ("collect", "110", 401, "INS-6"),
-        ("disburse", "456", 201, "INS-0"),
-        ("disburse", "100", 201, "INS-0"),
-        ("disburse", "101", 401, "INS-2002"),
-        ("disburse", "102", 422, "INS-2006"),
-        ("disburse", "110", 401, "INS-6"),
-    ],
-)
-async def test_a_synchronous_reply_is_final(
-    sync: Mpesa, listener: Listener, kind: str, digits: str, status: int, code: str
-) -> None:
-    answer = await getattr(sync, kind)("+255754123" + digits)
-    assert (answer.status, answer.code) == (status, code)
-    receipt = answer.body["output_TransactionID"]
-    assert re.fullmatch("[0-9A-Z]{12}", receipt) if code == "INS-0" else receipt == "N/A"
-    if digits in ("456", "101", "102"):
-        await asyncio.sleep(2 / SPEED)
-        assert listener.calls == []
-
-
-async def test_a_synchronous_call_that_is_stuck_is_let_go_at_last(sync: Mpesa, sim: Sim) -> None:
-    await sim.control(speed=1000)
-    for act in (sync.collect, sync.disburse):
-        answer = await act("+255754123109")
-        assert (answer.status, answer.code) == (408, "INS-9")
-
-
-@pytest.mark.usefixtures("unhurried")
-async def test_a_synchronous_call_is_held_until_the_customer_answers(sync: Mpesa, sim: Sim) -> None:
-    call = asyncio.create_task(sync.collect(PATIENT))
-    await asyncio.sleep(0.1)
-    assert not call.done()
-    await _answer(sim, PATIENT, "approve")
-    assert (await call).code == "INS-0"
-    assert await sim.charged(PATIENT) == [("charged", 1000)]
-
-
-@pytest.mark.usefixtures("unhurried")
-async def test_a_synchronous_caller_who_hangs_up_is_charged_all_the_same(sync: Mpesa, sim: Sim) -> None:
-    reference = secrets.token_hex(16)
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
-            await sync.collect(PATIENT, input_ThirdPartyConversationID=reference)
-    await _answer(sim, PATIENT, "approve")
-    assert await sync.status(reference) == "Completed"
-
-
-async def test_a_synchronous_reply_can_be_lost(sync: Mpesa, sim: Sim) -> None:
-    with pytest.raises(aiohttp.ServerDisconnectedError):
-        await sync.disburse("+255754123104")
-    assert await sim.charged("+255754123104") == [("paid", 1000)]
-
-
-async def _answer(sim: Sim, phone: str, action: str) -> None:
-    prompts = await sim("GET", f"/api/prompts?phone=%2B{phone[1:]}")
-    await sim("POST", f"/api/prompts/{prompts[0]['id']}", {"action": action})

@@ -1,0 +1,79 @@
+"""Every route with what it needs, and keys to call it with."""
+
+import ipaddress
+from typing import Any
+
+import aiohttp
+import pytest
+
+from malipo import clock
+from malipo.db import Database
+from malipo.limits.window import RateClass
+from malipo.merchants import issue, onboard
+from malipo.merchants.keys import Environment, NewKey, Permission
+from tests.api.conftest import FLEET_LIMITS
+from tests.conftest import COLLECTION, NOBODY, PAYOUT, Answer, Client, Merchant, Running
+
+# Every /v1 route with the one permission it needs, the class its requests count in, and its answer when all is well.
+NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
+    ("GET", "/v1/payments", Permission.PAYMENTS_READ, RateClass.LIST, 200),
+    ("GET", "/v1/payments/{id}", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
+    ("POST", "/v1/payments", Permission.PAYMENTS_CREATE, RateClass.CREATE, 201),
+    ("POST", "/v1/payments/disburse", Permission.PAYMENTS_CREATE, RateClass.OTHER, 201),
+    ("POST", "/v1/payments/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 200),
+    ("POST", "/v1/payments/quote", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/channels", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/wallet", Permission.WALLET_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/wallet/entries", Permission.WALLET_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/events", Permission.EVENTS_READ, RateClass.OTHER, 200),
+]
+EVERY_ROUTE = pytest.mark.parametrize(("method", "path"), [each[:2] for each in NEEDS])
+
+
+async def call(api: Client, method: str, path: str, id_: str = "MLP-NOBODY", **more: Any) -> Answer:
+    """Call a route as it is meant to be called."""
+    quote = {"type": "COLLECTION", "amount": 1000, "channel": "MPESA"}
+    bodies = {"/v1/payments": COLLECTION, "/v1/payments/disburse": PAYOUT, "/v1/payments/quote": quote}
+    body = bodies.get(path) if method == "POST" else None
+    return await api(method, path.format(id=id_), body, **more)
+
+
+async def make_key(database: Database, merchant: Merchant, **changes: Any) -> NewKey:
+    async with database.begin() as tx:
+        wanted: dict[str, Any] = {
+            "name": "a key",
+            "permissions": tuple(Permission),
+            "environment": Environment.LIVE,
+            "brand": "mlp",
+            "actor": NOBODY,
+            "now": clock.now(),
+        }
+        return await issue.create_key(tx, merchant.id, **(wanted | changes))
+
+
+async def deactivate(database: Database, merchant: Merchant) -> None:
+    async with database.begin() as tx:
+        await onboard.set_active(tx, merchant.id, is_active=False, actor=NOBODY, now=clock.now())
+
+
+async def revoke(database: Database, key: NewKey) -> None:
+    async with database.begin() as tx:
+        await tx.execute("UPDATE api_keys SET revoked_at = $2 WHERE id = $1", key.id, clock.now())
+
+
+def networks(*texts: str) -> tuple[Any, ...]:
+    return tuple(map(ipaddress.ip_network, texts))
+
+
+LIMITS = {
+    RateClass.CREATE: FLEET_LIMITS["rate_limit_create"],
+    RateClass.LIST: FLEET_LIMITS["rate_limit_list"],
+    RateClass.OTHER: FLEET_LIMITS["rate_limit_other"],
+}
+STANDING = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+
+
+@pytest.fixture
+def limited(http: aiohttp.ClientSession, fleet: list[Running], merchant: Merchant) -> Client:
+    """The service with small limits, called by the merchant."""
+    return Client(http, fleet[0].url, merchant.key)

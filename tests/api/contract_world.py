@@ -1,0 +1,204 @@
+"""A running service with everything in it that the contract speaks of."""
+
+import asyncio
+import ipaddress
+import itertools
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import requests
+from schemathesis import Case
+
+from malipo import clock
+from malipo.db import Database
+from malipo.merchants import onboard
+from malipo.merchants.passwords import Passwords
+from malipo.merchants.people import Role
+from malipo.merchants.store import people
+from malipo.outbox.event import Event
+from malipo.payments.transaction import Status
+from malipo.service import Service
+from malipo.settings import Settings
+from malipo.webhooks import register
+from malipo.webhooks.delivery import State
+from malipo.webhooks.store import history
+from tests.api.conftest import bring, created
+from tests.conftest import (
+    COLLECTION,
+    NO_LIMITS,
+    NOBODY,
+    PAYOUT,
+    Client,
+    Merchant,
+    create_database,
+    make_merchant,
+    starting,
+    until_ready,
+)
+from tests.journeys.receivers import a_receiver
+from tests.journeys.town import Elsewhere, a_worker, until
+from tests.networks.keys import MPESA_PUBLIC_KEY
+
+# A network that is connected, and that nobody calls.
+CONNECTED = {
+    "mpesa_base_url": "http://127.0.0.1:9/mpesa",
+    "mpesa_api_key": "key",
+    "mpesa_public_key": MPESA_PUBLIC_KEY,
+    "mpesa_service_provider_code": "000000",
+    "mpesa_callback_token": "a-token-of-the-contract",
+}
+PASSWORD = "maji ya kunde 7"
+
+# Wide enough for everything here; without limits there would be no headers that tell them.
+WIDE_LIMITS = dict.fromkeys(NO_LIMITS, 1_000_000)
+
+
+# What random requests do to an endpoint that there is. Without a worker a test would be waited for in vain.
+ABOUT_AN_ENDPOINT = (
+    "getWebhook",
+    "changeWebhook",
+    "rotateSecret",
+    "finishRotation",
+    "listDeliveries",
+    "getDelivery",
+    "redeliver",
+    "recover",
+)
+HOOKS: dict[str, Any] = {"webhook_allow_private": True, "secret_key": "a-secret-of-the-contract-that-nobody-knows"}
+
+
+@dataclass
+class World:
+    """A running service with a merchant who has money, people who are logged in, payments in every status, and a
+    webhook endpoint that was told of them."""
+
+    url: str
+    merchant: Merchant
+    reader: Merchant  # somebody who only reads the page, and has not paid before
+    token: str
+    payments: dict[Status, str]
+    people: list[str]
+    endpoints: list[str]
+    deliveries: list[str]
+    log: Path
+    database_url: str
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def make_real(self, operation: str, case: Case[Any]) -> None:
+        """Let a random request speak of things that there are."""
+        number = next(self.numbers)
+        # What has ended is answered at once, also to somebody who would wait.
+        ended = [self.payments[status] for status in Status if status.is_final]
+        names = {"retrieve": ended, "cancel": list(self.payments.values()), "changeRole": self.people}.get(operation)
+        if operation in ABOUT_AN_ENDPOINT:
+            names = self.endpoints
+        if names is not None:
+            case.path_parameters["id"] = [*names, "unknown"][number % (len(names) + 1)]
+        if "delivery" in case.path_parameters and number % 4:
+            case.path_parameters["delivery"] = self.deliveries[number % len(self.deliveries)]
+        if "Idempotency-Key" in case.headers and number % 3:
+            case.headers["Idempotency-Key"] = f"contract-{number}"
+
+    def headers_for(self, case: Case[Any]) -> dict[str, str]:
+        """The credential of the route, and an address of its own where attempts are counted for each address."""
+        headers = {"x-forwarded-for": self.address()} if case.path.startswith("/merchant/auth") else {}
+        match case.operation.definition.raw["security"]:
+            case [{"apiKey": _}]:
+                headers["x-api-key"] = self.merchant.key
+            case [{"bearer": _}]:
+                # Whoever logs out is somebody else, so that the owner stays in.
+                is_leaving = case.path == "/merchant/auth/logout"
+                headers["Authorization"] = f"Bearer {self.log_in('leaver@duka.example') if is_leaving else self.token}"
+        return headers
+
+    def a_worker(self) -> AbstractAsyncContextManager[Service]:
+        return a_worker(Elsewhere(self.database_url, Settings(**NO_LIMITS, **HOOKS)))
+
+    def address(self) -> str:
+        return str(ipaddress.IPv4Address("10.0.0.0") + next(self.numbers))
+
+    def log_in(self, email: str) -> str:
+        answer = requests.post(
+            f"{self.url}/merchant/auth/login",
+            json={"email": email, "password": PASSWORD},
+            headers={"x-forwarded-for": self.address()},
+            timeout=10,
+        )
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["token"])
+
+
+@pytest.fixture(scope="module")
+def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    database_url = asyncio.run(create_database(postgres, template))
+    with starting(tmp_path_factory.mktemp("contract")) as start:
+        # Attempts to log in are counted for each address; a proxy that we trust tells as many as we like.
+        proxied = {"trusted_proxies": "127.0.0.1/32"}
+        running = start("api", database_url=database_url, **proxied, **WIDE_LIMITS, **CONNECTED, **HOOKS)
+        yield asyncio.run(_furnish(running, database_url))
+
+
+async def _furnish(running: Any, database_url: str) -> World:
+    await until_ready(running)
+    async with Database.opened(database_url, size=4) as database:
+        merchant = await make_merchant(database, wallet=10**15)
+        password_hash = await Passwords().hash(PASSWORD)
+        ids = {}
+        async with database.begin() as tx:
+            for name, role in (("owner", Role.OWNER), ("leaver", Role.STAFF), ("juma", Role.VIEWER)):
+                person = await onboard.add_person(
+                    tx, merchant.id, email=f"{name}@duka.example", name=name, role=role, actor=NOBODY, now=clock.now()
+                )
+                await people.set_password(tx, person.id, password_hash)
+                ids[name] = person.id
+        service = Service.assemble(Settings(**NO_LIMITS, **HOOKS), database)
+        payments = await _payments(running.url, service, merchant)
+        endpoint, deliveries = await _tell(service, merchant, database_url)
+        await service.finish()
+        reader = await make_merchant(database, wallet=1_000_000)
+    present = [ids["leaver"], ids["juma"]]
+    world = World(
+        running.url, merchant, reader, "", payments, present, [endpoint], deliveries, running.log, database_url
+    )
+    world.token = world.log_in("owner@duka.example")
+    return world
+
+
+async def _tell(service: Service, merchant: Merchant, database_url: str) -> tuple[str, list[str]]:
+    """An endpoint that was told of all that became of the payments; and the deliveries."""
+    async with a_receiver() as shop:
+        async with service.database.begin() as tx:
+            endpoint, _ = await register.register(
+                tx,
+                merchant.id,
+                url=shop.url("/"),
+                events=list(Event),
+                seal=service.seal,
+                actor=NOBODY,
+                now=clock.now(),
+            )
+
+        async def find_all() -> list[str] | None:
+            async with service.database.read() as connection:
+                found = await history.page(connection, endpoint.id, state=State.DELIVERED, before=None, limit=100)
+                number = await connection.fetchval("SELECT count(*) FROM events WHERE merchant_id = $1", merchant.id)
+            return [each.event_id for each in found] if len(found) == number else None
+
+        async with a_worker(Elsewhere(database_url, service.settings)):
+            return endpoint.id, await until(find_all, pause=0.05)
+
+
+async def _payments(url: str, service: Service, merchant: Merchant) -> dict[Status, str]:
+    """One payment in every status, by its id; collections and payouts in turn."""
+    ids = {}
+    async with aiohttp.ClientSession() as http:
+        api = Client(http, url, merchant.key)
+        for status, body in zip(Status, itertools.cycle([COLLECTION, PAYOUT])):
+            ids[status] = (await created(api, body | {"metadata": {"orderId": "A-1"}}))["id"]
+            await bring(service, merchant, ids[status], status)
+    return ids

@@ -1,0 +1,129 @@
+"""Connections that end: because either side wants it, because the client hangs up, because the server stops."""
+
+import asyncio
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from malipo.api.protocol import Protocol
+from tests.api.http.applications import CHUNKED, POST, Gated, answer, get, part, start
+from tests.api.http.connections import LONG, serving, until
+from tests.conftest import free_port
+
+# When a line ends
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        get("/", b"connection: close"),
+        get("/", b"Connection: Close"),
+        b"GET / HTTP/1.0\r\n\r\n",
+        b"GET / HTTP/1.0\r\nconnection: keep-alive\r\n\r\n",
+        b"HEAD / HTTP/1.0\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("length", [5, None])
+async def test_the_line_is_closed_after_the_answer_if_the_client_wants_it(sent: bytes, length: int | None) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send(start(length))
+        await send(part(b"hello"))
+
+    async with serving(app) as place:
+        line = await place.call()
+        await line.say(sent)
+        is_head = sent.startswith(b"HEAD")
+        heard = await line.hear(is_head=is_head)
+        assert heard.headers["connection"] == "close"
+        assert heard.body == (b"" if is_head else b"hello")
+        assert await line.hear_the_rest() == b""
+
+
+async def test_a_server_that_stops_answers_what_is_under_way_and_closes_its_lines() -> None:
+    app = Gated("/quick")
+    port = free_port()
+    config = uvicorn.Config(app, port=port, http=Protocol, ws="none", lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    serving_ = asyncio.create_task(server.serve())
+    await until(lambda: server.started)
+    idle, busy = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+    idle[1].write(get("/quick"))
+    assert (await idle[0].readuntil(b"/quick")).startswith(b"HTTP/1.1 200 OK\r\ndate: ")
+    busy[1].write(get("/slow"))
+    await until(lambda: app.begun == ["/quick", "/slow"])
+
+    server.should_exit = True
+    async with asyncio.timeout(LONG):
+        assert await idle[0].read() == b""
+        app.let("/slow")
+        heard = await busy[0].read()
+        await serving_
+
+    assert heard.endswith(b"connection: close\r\n\r\n/slow")
+    for _, writer in (idle, busy):
+        writer.close()
+
+
+# Those who hang up
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET", get()[:-1]])
+async def test_whoever_hangs_up_before_the_head_is_there_has_asked_for_nothing(sent: bytes) -> None:
+    app = Gated()
+    async with serving(app) as place:
+        line = await place.call()
+        await line.say(sent)
+        await line.hang_up()
+        await asyncio.sleep(0)
+    assert app.begun == []
+
+
+@pytest.mark.parametrize("sent", [get(), POST[:-5], CHUNKED[:-5]])
+async def test_an_application_is_told_when_the_client_hangs_up(sent: bytes) -> None:
+    told: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        while (message := await receive())["type"] != "http.disconnect":
+            told.append(message["type"])
+        told.append("the end")
+        await answer(send, b"nobody hears this")
+
+    async with serving(app) as place:
+        line = await place.call()
+        await line.say(sent)
+        await until(lambda: told == ["http.request"])
+        await line.hang_up()
+        await until(lambda: told == ["http.request", "the end"])
+
+        assert line.other_end.written == []
+
+
+async def test_an_answer_to_one_who_has_hung_up_disturbs_nobody() -> None:
+    app = Gated("/2")
+    async with serving(app) as place:
+        line, other = await place.call(), await place.call()
+        line.throw(get("/1") + get("/2") + get("/3"))
+        await until(lambda: app.begun == ["/1"])
+        await line.hang_up()
+        app.let("/1")
+        await asyncio.sleep(0.01)
+        assert app.begun == ["/1"]
+
+        await other.say(get("/2"))
+        assert (await other.hear()).body == b"/2"
+
+
+async def _fail(scope: Scope, receive: Receive, send: Send) -> None:
+    raise KeyError
+
+
+@pytest.mark.parametrize("asked", [(), (b"connection: close",)], ids=["to stay", "to close"])
+async def test_an_answer_that_says_close_is_the_last(asked: tuple[bytes, ...]) -> None:
+    async with serving(_fail) as place:
+        line = await place.call()
+        await line.say(get("/", *asked))
+        heard = await line.hear()
+
+        assert (heard.status, heard.headers["connection"]) == (500, "close")
+        assert await line.hear_the_rest() == b""

@@ -1,0 +1,89 @@
+"""The contract as it is served to read: the page of the API."""
+
+import argparse
+import html
+import re
+import shlex
+from string import Template
+
+import pytest
+import requests
+from anyio.from_thread import start_blocking_portal
+
+from malipo.api import contract as contracts
+from malipo.outbox.event import TEST_EVENT
+from tests.api.contract_world import World
+from tests.api.contract_world import world as world
+from tests.api.published import CONTRACT, OPERATIONS, SENT, resolved
+
+
+def test_the_contract_tells_the_largest_amount_of_this_installation() -> None:
+    contract = contracts.load(max_amount=3_000_000)
+    assert contract["components"]["schemas"]["Amount"]["maximum"] == 3_000_000
+
+
+def test_the_page_shows_every_route_and_every_error_code(world: World) -> None:
+    page = requests.get(f"{world.url}/docs", timeout=10).text
+    ids = re.findall(r' id="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert {operation["operationId"] for operation in OPERATIONS.values()} <= set(ids)
+    codes = {f"code-{each['const']}" for each in CONTRACT["components"]["schemas"]["ErrorCode"]["oneOf"]}
+    assert codes <= set(ids)
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
+    assert f"BASE_URL=&#34;{world.url}&#34;" in page
+
+
+def test_the_page_shows_what_merchants_receive(world: World) -> None:
+    page = requests.get(f"{world.url}/docs", timeout=10).text
+    shown = html.unescape(re.sub("<[^>]*>", "", page.split('id="received"')[1].split("</section>")[0]))
+    assert [event for event in SENT if f'"event": "{event}"' not in shown] == []
+    assert [name for name in map(resolved, SENT[TEST_EVENT]["parameters"]) if name["name"] not in shown] == []
+
+
+def test_the_page_asks_no_other_host_for_anything_and_runs_no_script(world: World) -> None:
+    answer = requests.get(f"{world.url}/docs", timeout=10)
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'; img-src 'self';")
+    assert set(re.findall(r'(?:src|href)="([^#"][^"]*)"', answer.text)) == {
+        "/docs/docs.css",
+        "/openapi.json",
+    }
+    assert not re.search(r"<script|javascript:|\son\w+=|style=", answer.text)
+    assert "url(" not in requests.get(f"{world.url}/docs/docs.css", timeout=10).text
+
+
+def test_every_command_on_the_page_can_be_pasted(world: World) -> None:
+    page = requests.get(f"{world.url}/docs", timeout=10).text
+    set_up, *commands = re.findall(r'<figure class="code command">.*?<code>(.*?)</code>', page, re.DOTALL)
+    assert set(re.findall(r"export (\w+)=", set_up)) == {"BASE_URL", "API_KEY", "TOKEN"}
+    filled = {"BASE_URL": world.url, "API_KEY": world.reader.key, "TOKEN": world.log_in("leaver@duka.example")}
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(world.a_worker()):
+        for text in commands:
+            _paste(Template(html.unescape(text)).substitute(filled))
+
+
+def _paste(command: str) -> None:
+    words = shlex.split(command.replace("\\\n", " "))
+    options = argparse.ArgumentParser()
+    options.add_argument("url")
+    options.add_argument("-X", dest="method")
+    options.add_argument("-H", dest="headers", action="append", default=[])
+    options.add_argument("-d", dest="body")
+    asked = options.parse_args(words[1:])
+    headers = dict(line.split(": ", 1) for line in asked.headers)
+    method = asked.method or ("POST" if asked.body else "GET")
+    answer = requests.request(method, asked.url, headers=headers, data=asked.body, timeout=60)
+    # The ids, tokens and passwords of examples are nobody's; the leaver is no owner, and logs out on the way.
+    expected = {200, 201} if "/v1/" in command and "MLP-" not in command else {200, 201, 400, 401, 403, 404}
+    assert answer.status_code in expected, f"{command}\n{answer.text}"
+
+
+def test_the_page_speaks_of_the_address_that_the_reader_came_to(world: World) -> None:
+    proxied = {"host": "pay.duka.example", "x-forwarded-proto": "https"}
+    page = requests.get(f"{world.url}/docs", headers=proxied, timeout=10).text
+    assert "BASE_URL=&#34;https://pay.duka.example&#34;" in page
+
+
+@pytest.mark.parametrize("host", ['a"><script>', "a b", "é", "x" * 300, ""])
+def test_the_page_repeats_no_host_that_is_none(world: World, host: str) -> None:
+    answer = requests.get(f"{world.url}/docs", headers={"host": host.encode()}, timeout=10)
+    assert f"BASE_URL=&#34;{world.url}&#34;" in answer.text

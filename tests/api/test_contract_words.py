@@ -1,0 +1,106 @@
+"""The words and the examples of the contract: those of the code, described, and fitting its schemas."""
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malipo.ledger.statement import Kind
+from malipo.merchants.keys import Environment, Permission
+from malipo.merchants.people import Role
+from malipo.networks.contract import Channel
+from malipo.outbox.event import TEST_EVENT, Event
+from malipo.payments.transaction import FailureCode, Reason, Status, Type
+from malipo.webhooks.delivery import State
+from malipo.webhooks.endpoint import EVERY
+from tests.api.published import CONTRACT, Schema, examples_of, faults, loose, operations, resolved, responses
+
+ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("Channel", Channel),
+        ("Status", Status),
+        ("Type", Type),
+        ("EntryKind", Kind),
+        ("Permission", Permission),
+        ("Role", Role),
+        ("Event", Event),
+        ("DeliveryState", State),
+    ],
+)
+def test_its_words_are_the_codes_words(schema: str, words: type[StrEnum]) -> None:
+    assert CONTRACT["components"]["schemas"][schema]["enum"] == list(words)
+
+
+def test_the_words_inside_its_objects_are_the_codes_words() -> None:
+    schemas = CONTRACT["components"]["schemas"]
+    assert set(schemas["Transaction"]["properties"]["failureCode"]["enum"]) == set(FailureCode)
+    correction = schemas["Correction"]["properties"]
+    assert correction["reason"]["enum"] == list(Reason)
+    assert correction["outcome"]["enum"] == [Status.COMPLETED, Status.FAILED]
+    assert schemas["Subscription"]["items"]["anyOf"][1]["const"] == EVERY
+    assert schemas["NewApiKey"]["properties"]["environment"]["enum"] == [*Environment, None]
+    assert schemas["ToldEvent"]["enum"] == [*Event, TEST_EVENT]
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (Kind, CONTRACT["components"]["schemas"]["EntryKind"]),
+        (FailureCode, CONTRACT["components"]["schemas"]["Transaction"]["properties"]["failureCode"]),
+        (Reason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
+    ],
+)
+def test_every_word_is_described_where_it_is_listed(words: type[StrEnum], place: Schema) -> None:
+    assert re.findall(r"(?:^|[.] )\s*([A-Za-z_]+):", " ".join(place["description"].split())) == list(words)
+
+
+def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> None:
+    documented = set(re.findall(r"^\| (\d{3}) \| `([a-z_]+)` \|", ERRORS.read_text(), re.MULTILINE))
+    told = {
+        (status, code)
+        for _, status, response in responses()
+        for code in response["headers"].get("X-Error-Code", {}).get("schema", {}).get("enum", ())
+    }
+    assert told == documented
+    explained = [each["const"] for each in CONTRACT["components"]["schemas"]["ErrorCode"]["oneOf"]]
+    assert sorted(explained) == sorted(code for _, code in documented)
+
+
+def examples() -> Iterator[tuple[str, Any, Schema]]:
+    """Every example, with the schema that it must fit."""
+
+    for label, operation in operations():
+        for parameter in map(resolved, operation.get("parameters", [])):
+            yield from examples_of(f"{label} {parameter['name']}", parameter)
+        for media in operation.get("requestBody", {}).get("content", {}).values():
+            yield from examples_of(label, media)
+    for place, _, response in responses():
+        for type_, media in response["content"].items():
+            yield from examples_of(f"{place} {type_}", media)
+        for name, header in response["headers"].items():
+            if name != "X-Error-Code":
+                yield from examples_of(f"{place} {name}", resolved(header))
+    for name, schema in CONTRACT["components"]["schemas"].items():
+        for index, value in enumerate(schema.get("examples", ())):
+            yield f"{name} {index}", value, schema
+
+
+def test_every_example_fits_its_schema() -> None:
+    assert [f"{place}: {fault}" for place, value, schema in examples() for fault in faults(value, schema)] == []
+
+
+def test_no_answer_may_carry_a_field_that_the_contract_does_not_name() -> None:
+    found = [
+        each
+        for place, _, response in responses()
+        for media in response["content"].values()
+        for each in loose(media["schema"], place)
+    ]
+    assert found == ["GET /openapi.json 200"]

@@ -1,0 +1,266 @@
+"""An operator resolves payments at the terminal: proposed, approved, rejected, and what it did to the wallet."""
+
+import asyncio
+import re
+
+import pytest
+
+from malipo.networks.contract import Verdict
+from malipo.payments.pursuit import Act
+from malipo.payments.transaction import Status, Type
+from tests.cli.payments_desk import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
+from tests.cli.payments_desk import desk as desk
+from tests.journeys import witness
+
+
+async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk: Desk) -> None:
+    payout = await desk.story.processing(PAYOUT, 250_000)
+    say = ("resolve", payout.id, "--completed", "--evidence", EVIDENCE)
+
+    nobody, stranger = await asyncio.gather(desk.refused(*say), desk.refused(*say, by="neema"))
+    assert nobody == "This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add)."
+    assert stranger == "There is no operator 'neema' (MALIPO_OPERATOR). See: malipo operators add"
+    assert await desk.deeds() == []
+
+    proposed = await desk.told(*say, "--provider-reference", "QK12AB", by="asha")
+    assert proposed.startswith(f"Proposed: {payout.reference}, TZS 250,000, completed. Another operator must look")
+    assert f"(malipo payments show {payout.reference})" in proposed
+    assert proposed.endswith(f"malipo payments approve {payout.reference}\n")
+    own, again = await asyncio.gather(desk.refused("approve", payout.id, by="asha"), desk.refused(*say, by="juma"))
+    assert own == "Whoever proposed it cannot approve it: it takes two operators."
+    assert again == "It is already proposed as completed; approve that, or reject it."
+    assert await desk.story.status(payout) is Status.PROCESSING
+
+    done = await desk.told("approve", payout.reference, by="juma")
+
+    assert done == f"Resolved: {payout.reference}, TZS 250,000, is COMPLETED.\n"
+    assert await witness.wallet(desk.story.database, desk.story.merchant_id) == (749_970, 0)
+    resolved, proposal = await desk.audit()
+    assert [(deed["what"], deed["who"]) for deed in (proposal, resolved)] == [
+        ("payment.resolution_proposed", "operator asha"),
+        ("payment.resolved", "operator juma"),
+    ]
+    for deed in (resolved, proposal):
+        assert deed["merchant"] == desk.story.merchant_id
+        assert deed["details"] == {
+            "transaction": payout.id,
+            "amount": 250_000,
+            "outcome": "completed",
+            "evidence": EVIDENCE,
+            "proposed_by": "operator asha",
+        }
+    await witness.assert_clean(desk.story.database)
+
+
+async def test_a_proposal_is_rejected_and_a_program_is_told_in_json(desk: Desk) -> None:
+    payout = await desk.story.processing(PAYOUT)
+
+    say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
+    proposed = await desk.json(*say, by="asha")
+    rejected = await desk.told("reject", payout.id, by="juma")
+    twice = await desk.refused("reject", payout.id, by="juma")
+    await desk.json(*say, by="juma")
+    approved = await desk.json("approve", payout.id, by="asha")
+
+    open_ = {
+        "payment": payout.id,
+        "reference": payout.reference,
+        "status": "PROCESSING",
+        "outcome": "failed",
+        "isDone": False,
+        "credited": 0,
+        "borne": 0,
+        "owed": 0,
+        "endedAt": None,
+    }
+    assert proposed == open_
+    assert re.fullmatch(r"Rejected: MLP-\w+, TZS 1,000, is still PROCESSING\.\n", rejected)
+    assert twice == "Nobody has proposed what became of it."
+    assert approved | {"endedAt": None} == open_ | {"status": "FAILED", "isDone": True}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", approved["endedAt"])
+    assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"
+    await witness.assert_clean(desk.story.database)
+
+
+async def test_an_open_collection_takes_one_operator(desk: Desk) -> None:
+    waiting = await desk.story.processing(COLLECTION)
+
+    done = await desk.told("resolve", waiting.id, "--failed", "--evidence", EVIDENCE, by="asha")
+
+    assert done == f"Resolved: {waiting.reference}, TZS 1,000, is FAILED.\n"
+    assert await desk.deeds() == [("payment.resolved", "operator asha")]
+    await witness.assert_clean(desk.story.database)
+
+
+# What was told, what the network says now, how two operators resolve it, and what they are told.
+RESOLVED = [
+    (
+        PAYOUT,
+        Status.FAILED,
+        ("--completed",),
+        "Resolved as completed: {reference}, TZS 1,000. TZS 1,030 taken from the wallet. The merchant still sees FAILED.",
+        (-1030, 0, 0),
+    ),
+    (
+        PAYOUT,
+        Status.FAILED,
+        ("--completed", "--waive"),
+        "Resolved as completed: {reference}, TZS 1,000. The house bears TZS 1,030. The merchant still sees FAILED.",
+        (0, -1030, 0),
+    ),
+    (
+        PAYOUT,
+        Status.COMPLETED,
+        ("--failed",),
+        "Resolved as failed: {reference}, TZS 1,000. TZS 1,030 added to the wallet. The merchant still sees COMPLETED.",
+        (1030, 0, 0),
+    ),
+    (
+        PAYOUT,
+        Status.COMPLETED,
+        ("--completed",),
+        "Resolved as completed: {reference}, TZS 1,000. The house keeps TZS 1,030.",
+        (0, 1030, 0),
+    ),
+    (
+        COLLECTION,
+        Status.COMPLETED,
+        ("--failed",),
+        "Resolved as failed: {reference}, TZS 1,000. TZS 970 taken from the wallet. The merchant still sees COMPLETED.",
+        (-970, 0, 0),
+    ),
+    (
+        COLLECTION,
+        Status.COMPLETED,
+        ("--completed",),
+        "Resolved as completed: {reference}, TZS 1,000. The house bears TZS 970.",
+        (0, -970, 0),
+    ),
+]
+
+
+@pytest.mark.parametrize(("type_", "status", "say", "words", "effect"), RESOLVED)
+async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
+    desk: Desk, type_: Type, status: Status, say: tuple[str, ...], words: str, effect: tuple[int, int, int]
+) -> None:
+    contradicted = await desk.story.contradicted(type_, status)
+    before = (await witness.wallet(desk.story.database, desk.story.merchant_id))[0]
+    evidence = ("--evidence", EVIDENCE)
+
+    proposed = await desk.json("resolve", contradicted.id, *say, *evidence, by="asha")
+    assert proposed["isDone"] is False
+    text = await desk.told("approve", contradicted.reference, by="juma")
+    shown = await desk.json("show", contradicted.id)
+
+    assert text == words.format(reference=contradicted.reference) + "\n"
+    assert tuple(shown["correction"][name] for name in ("credited", "borne", "owed")) == effect
+    after = (await witness.wallet(desk.story.database, desk.story.merchant_id))[0]
+    assert after - before == effect[0]
+    assert await desk.story.status(contradicted) is status
+    await witness.assert_clean(desk.story.database)
+
+
+async def test_a_debt_is_taken_in_parts_and_the_rest_is_waived(desk: Desk) -> None:
+    story = desk.story
+    paid = await story.ended(PAYOUT, Status.FAILED, 998_970)
+    await story.ended(PAYOUT, Status.COMPLETED, 999_570)  # What came back is spent: 400 are left.
+    await story.hear(paid, Verdict.CONFIRMED)
+    evidence = ("--evidence", EVIDENCE)
+
+    await desk.json("resolve", paid.id, "--completed", *evidence, by="asha")
+    part = await desk.told("approve", paid.id, by="juma")
+    nothing = await resolve_by_both(desk, paid, "--completed")
+    show = await desk.told("show", paid.id)
+    await desk.json("resolve", paid.id, "--completed", "--waive", *evidence, by="asha")
+    waiving = await desk.told("show", paid.id)
+    rest = await desk.told("approve", paid.id, by="juma")
+
+    assert "TZS 400 taken from the wallet; TZS 998,600 is still owed." in part
+    assert nothing == "The wallet holds TZS 0, so nothing can be taken from it now. Try again when there is more."
+    assert re.search(r"^last said: +that it was paid, by the network$", show, re.MULTILINE)
+    assert re.search(r"^corrected: +TZS 400 taken from the wallet$", show, re.MULTILINE)
+    assert re.search(r"^owed: +TZS 998,600, held in the wallet until operators decide$", show, re.MULTILINE)
+    assert re.search(r"^waived: +what is still owed is not taken: the house bears it$", waiving, re.MULTILINE)
+    assert "The house bears TZS 998,600. " in rest
+    assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"
+    await witness.assert_clean(story.database)
+
+
+async def test_a_payout_that_its_network_has_is_failed_only_despite_waiting_and_the_second_is_shown_that(
+    desk: Desk,
+) -> None:
+    payout = await desk.story.processing(PAYOUT)
+    say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE)
+
+    refused = await desk.refused(*say, by="asha")
+    assert refused.startswith("Its network has it and has not decided, so it may still be paid.")
+    assert "--despite-waiting" in refused
+    await desk.json(*say, "--despite-waiting", by="asha")
+    text, shown = await asyncio.gather(desk.told("show", payout.id), desk.json("show", payout.id))
+    await desk.told("approve", payout.id, by="juma")
+
+    assert re.search(r"^careful: +failed, although the network has it and has not decided", text, re.MULTILINE)
+    assert shown["proposal"]["despite waiting"] is True
+    assert await desk.story.status(payout) is Status.FAILED
+    assert [deed["details"]["despite_waiting"] for deed in await desk.audit()] == [True, True]
+
+
+async def test_after_an_operators_word_the_network_is_asked_when_the_setting_says(desk: Desk) -> None:
+    payout = await desk.story.processing(PAYOUT)
+    say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
+    await desk.json(*say, by="asha")
+    desk.settings["follow_up_seconds"] = "7200,86400"
+
+    await desk.told("approve", payout.id, by="juma")
+
+    assert 7100 < await desk.story.due_in_seconds(payout) <= 7200
+
+
+async def test_whatever_cannot_be_resolved_is_one_sentence_that_says_why(desk: Desk) -> None:
+    story = desk.story
+    open_, ended = await story.processing(COLLECTION), await story.ended(PAYOUT, Status.COMPLETED)
+    sending, pending = await story.send(COLLECTION), await story.open(PAYOUT)
+    evidence = ("--evidence", EVIDENCE)
+
+    sentences = await asyncio.gather(
+        desk.refused("resolve", pending.id, "--failed", *evidence, by="asha"),
+        desk.refused("resolve", sending.id, "--failed", *evidence, by="asha"),
+        desk.refused("resolve", ended.reference, "--completed", *evidence, by="asha"),
+        desk.refused("resolve", "txn_nowhere", "--failed", *evidence, by="asha"),
+        desk.refused("resolve", open_.id, "--failed", "--evidence", "  paid    ", by="asha"),
+        desk.refused("resolve", open_.id, "--failed", by="asha"),
+    )
+
+    for sentence, words in zip(
+        sentences,
+        (
+            "It is PENDING: nothing was sent.",
+            "on its way to the network right now",
+            "It is COMPLETED, and nothing contradicts that.",
+            "There is no payment 'txn_nowhere'",
+            "in 10 to 1,000 characters",
+            "--evidence",
+        ),
+        strict=True,
+    ):
+        assert words in sentence
+    assert [await story.status(each) for each in (pending, sending, open_, ended)] == [
+        Status.PENDING,
+        Status.PROCESSING,
+        Status.PROCESSING,
+        Status.COMPLETED,
+    ]
+    assert await desk.deeds() == []
+
+
+async def test_a_network_that_was_faster_than_the_second_operator_is_not_overruled(desk: Desk) -> None:
+    payout = await desk.story.processing(PAYOUT)
+    say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
+    await desk.json(*say, by="asha")
+    await desk.story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
+
+    sentence = await desk.refused("approve", payout.reference, by="juma")
+
+    assert sentence == "It is COMPLETED, and nothing contradicts that."
+    assert await witness.wallet(desk.story.database, desk.story.merchant_id) == (998_970, 0)
+    await witness.assert_clean(desk.story.database)

@@ -1,0 +1,108 @@
+"""/operator/bookings: a second operator approves or rejects a large top-up or settlement."""
+
+import re
+
+import pytest
+
+from malipo import bookings, clock
+from malipo.ledger.book import Kind, Paper
+from malipo.ledger.store.proposals import Proposal
+from malipo.trail import store as trail
+from malipo.trail.store import operator_at
+from tests.dashboard.operator.office import Office, Operator
+from tests.dashboard.operator.office import office as office
+from tests.dashboard.surf import Seen
+
+PATH = "/operator/bookings"
+LARGE = 2_500_000
+
+
+async def _propose(
+    office: Office, proposer: Operator, reference: str, amount: int = LARGE, kind: Kind = Kind.TOP_UP
+) -> Proposal:
+    """At the command line. References are this merchant's own: the database is shared."""
+    paper = Paper(kind, office.merchant.id, amount, f"{office.merchant.id} {reference}")
+    async with office.service.database.begin() as tx:
+        actor = operator_at(proposer.name, "host")
+        requested = await bookings.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
+    assert requested.proposal is not None
+    return requested.proposal
+
+
+async def _decide(operator: Operator, act: str, booking: str) -> Seen:
+    return await operator.surfer.post(f"{PATH}/{act}", {"booking": booking})
+
+
+def _row(seen: Seen, proposal: Proposal) -> str:
+    [row] = [each for each in re.findall("<tr>.*?</tr>", seen.text, re.DOTALL) if proposal.reference in each]
+    return str(row)
+
+
+async def test_another_operator_sees_and_approves_it(office: Office) -> None:
+    asha, juma = await office.operator("asha"), await office.operator("juma")
+    proposal = await _propose(office, asha, "NMB-1")
+    seen = await juma.surfer.get(PATH)
+    row = _row(seen, proposal)
+    for shown in ("Top-up", "2,500,000", asha.name, "Duka &lt;b&gt;la", f"{PATH}/approve", f"{PATH}/reject"):
+        assert shown in row
+    assert "TZS 1,000,000" in seen.words, "above which it takes two"
+    assert (await _decide(juma, "approve", proposal.id)).to == PATH
+    after = await juma.surfer.get(PATH)
+    assert "It is approved and booked." in after.words
+    assert proposal.reference not in after.words
+    assert await office.available() == 10_000 + LARGE
+    async with office.service.database.read() as connection:
+        [deed, *_] = await trail.find(connection, merchant_id=office.merchant.id, limit=1)
+    assert (deed.what, deed.who, deed.origin) == ("wallet.top_up", f"operator {juma.name}", juma.address)
+
+
+async def test_whoever_proposed_it_can_only_take_it_back(office: Office) -> None:
+    asha = await office.operator("asha")
+    proposal = await _propose(office, asha, "NMB-1")
+    row = _row(await asha.surfer.get(PATH), proposal)
+    assert "Take it back" in row
+    assert f"{PATH}/approve" not in row
+    refused = await _decide(asha, "approve", proposal.id)
+    assert (refused.status, "it takes two operators" in refused.words) == (403, True)
+    assert await office.available() == 10_000
+    assert (await _decide(asha, "reject", proposal.id)).to == PATH
+    assert proposal.reference not in (await asha.surfer.get(PATH)).words
+    assert await office.available() == 10_000
+
+
+@pytest.mark.parametrize("act", ["approve", "reject"])
+async def test_a_form_decides_about_nothing_else_than_what_was_seen(office: Office, act: str) -> None:
+    asha, juma = await office.operator("asha"), await office.operator("juma")
+    seen = await _propose(office, asha, "NMB-1")
+    await _decide(asha, "reject", seen.id)
+    await _propose(office, asha, "NMB-1", LARGE * 10)
+    for booking in (seen.id, seen.reference, "", "bok_\0", "bok_none"):
+        refused = await _decide(juma, act, booking)
+        assert (refused.status, "It has changed since you looked." in refused.words) == (409, True), booking
+    assert f"{LARGE * 10:,}" in (await juma.surfer.get(PATH)).words
+    assert await office.available() == 10_000
+
+
+async def test_a_settlement_that_the_wallet_can_no_longer_bear_stays_on_the_list(office: Office) -> None:
+    asha, juma = await office.operator("asha"), await office.operator("juma")
+    first, second = [await _propose(office, asha, f"NMB-{n}", 8000, Kind.SETTLEMENT) for n in (1, 2)]
+    assert (await _decide(juma, "approve", first.id)).status == 303
+    refused = await _decide(juma, "approve", second.id)
+    assert (refused.status, "does not hold enough" in refused.words) == (400, True)
+    assert "Settlement" in _row(refused, second)
+    assert await office.available() == 2000
+
+
+async def test_forged_forms_are_refused(office: Office) -> None:
+    asha, juma = await office.operator("asha"), await office.operator("juma")
+    proposal = await _propose(office, asha, "NMB-1")
+    for act in ("approve", "reject"):
+        fields = {"booking": proposal.id}
+        forged = [
+            await juma.surfer.post(f"{PATH}/{act}", fields, token=""),
+            await juma.surfer.post(f"{PATH}/{act}", fields, token=asha.surfer.token),
+            await juma.surfer.post(f"{PATH}/{act}", fields, headers={"Origin": "https://evil.example"}),
+        ]
+        assert [each.status for each in forged] == [403, 403, 403]
+    assert proposal.reference in (await juma.surfer.get(PATH)).words
+    assert await office.available() == 10_000

@@ -1,0 +1,284 @@
+"""/operator: payments that turned out otherwise than was told, what each decision does, and what nobody can place."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+from msgspec.structs import replace
+
+from malipo.dashboard.operator.outcomes import WAIVED, Effect, effect_of
+from malipo.dashboard.operator.why import SENTENCES
+from malipo.db import Database
+from malipo.networks.contract import Verdict
+from malipo.payments.pursuit import Act, Attention
+from malipo.payments.store import cases
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.service import Service
+from tests.conftest import Running, make_merchant
+from tests.dashboard.operator.office import Office, Operator
+from tests.dashboard.surf import Seen
+from tests.journeys import witness
+from tests.payments.story import Story, a_report
+
+PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
+_CHOICE = re.compile(r'name="outcome" value="(\w+)"[^>]*><span>(.*?)<small>(.*?)</small>')
+
+
+class Room(Office):
+    """An office with the payments of a merchant who pays fees."""
+
+    @property
+    def story(self) -> Story:
+        return Story(self.service, self.merchant.id)
+
+    async def propose(self, operator: Operator, payment: Transaction, value: str, **fields: str) -> Seen:
+        """With what stands on the page, as a browser does."""
+        seen = await operator.look(payment)
+        hidden = {
+            name: found[1]
+            for name in ("status", "said")
+            if (found := re.search(rf'type="hidden" name="{name}" value="([^"]*)"', seen.text))
+        }
+        return await operator.propose(payment, value, **(hidden | fields))
+
+
+@pytest.fixture
+async def room(service: Service, running: Running, database: Database) -> AsyncIterator[Room]:
+    merchant = await make_merchant(database, wallet=10_000)
+    async with AsyncExitStack() as stack:
+        room = Room(service, running, merchant, stack)
+        await room.story.charge_fees()
+        yield room
+
+
+def choices_on(seen: Seen) -> dict[str, tuple[str, str]]:
+    return {value: (title, effect) for value, title, effect in _CHOICE.findall(seen.text)}
+
+
+# What the merchant was told, and each choice of an operator after the network has said the opposite, in words.
+CHOICES: list[tuple[Type, Status, dict[str, tuple[str, str]]]] = [
+    (
+        PAYOUT,
+        Status.FAILED,
+        {
+            "completed": ("M-Pesa is right: it was paid", "TZS 1,030 is taken from the wallet."),
+            "waived": ("M-Pesa is right, but what is owed need not be given back", "The house bears TZS 1,030."),
+        },
+    ),
+    (
+        PAYOUT,
+        Status.COMPLETED,
+        {
+            "failed": ("M-Pesa is right: it was not paid", "TZS 1,030 is added to the wallet."),
+            "completed": ("M-Pesa is right, but the merchant does not get it", "The house keeps TZS 1,030."),
+        },
+    ),
+    (
+        COLLECTION,
+        Status.COMPLETED,
+        {
+            "failed": ("M-Pesa is right: it was not paid", "TZS 970 is taken from the wallet."),
+            "waived": ("M-Pesa is right, but what is owed need not be given back", "The house bears TZS 970."),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("type_", "status", "expected"), CHOICES)
+async def test_the_choices_say_what_happens_to_the_wallet(
+    room: Room, type_: Type, status: Status, expected: dict[str, tuple[str, str]]
+) -> None:
+    asha = await room.operator("asha")
+    contradicted = await room.story.contradicted(type_, status)
+    seen = await asha.look(contradicted)
+    assert choices_on(seen) == expected
+    said = "paid" if status is not Status.COMPLETED else "not paid"
+    assert f"Last said It was {said}. By the network" in seen.words
+
+
+@pytest.mark.parametrize(
+    ("type_", "status", "value", "left"),
+    [
+        (PAYOUT, Status.FAILED, "completed", -1030),
+        (PAYOUT, Status.FAILED, "waived", 0),
+        (PAYOUT, Status.COMPLETED, "failed", 1030),
+        (PAYOUT, Status.COMPLETED, "completed", 0),
+        (COLLECTION, Status.COMPLETED, "failed", -970),
+        (COLLECTION, Status.COMPLETED, "waived", 0),
+    ],
+)
+async def test_two_operators_decide_and_the_wallet_does_what_was_shown(
+    room: Room, type_: Type, status: Status, value: str, left: int
+) -> None:
+    asha, juma = await room.operator("asha"), await room.operator("juma")
+    contradicted = await room.story.contradicted(type_, status)
+    before = await room.available()
+    title, effect = choices_on(await asha.look(contradicted))[value]
+
+    assert (await room.propose(asha, contradicted, value)).status == 303
+    shown = await juma.look(contradicted)
+    assert f"{title} {effect}" in shown.words
+    assert await room.available() == before, "nothing moves until another agrees"
+    assert (await juma.approve(contradicted)).status == 303
+
+    assert await room.available() - before == left
+    assert await room.status(contradicted) is status
+    assert contradicted.reference not in (await asha.surfer.get("/operator")).words
+    await witness.assert_clean(room.service.database)
+
+
+async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) -> None:
+    """Taken in a part, waived, taken back by the network: each time the page knows beforehand."""
+    asha, juma = await room.operator("asha"), await room.operator("juma")
+    story = room.story
+    paid = await story.ended(PAYOUT, Status.FAILED, 9000)
+    await story.ended(PAYOUT, Status.COMPLETED, 9500)  # 470 are left.
+    await story.hear(paid, Verdict.CONFIRMED)
+    seen = await asha.look(paid)
+    assert "TZS 9,030 is owed of it, and held in the wallet." in seen.words
+    assert choices_on(seen)["completed"][1] == (
+        "TZS 470 is taken from the wallet. The wallet holds no more, so TZS 8,560 stays owed."
+    )
+
+    for say, value in (
+        (None, "completed"),
+        (Verdict.REFUSED, "failed"),  # What was taken goes back.
+        (Verdict.CONFIRMED, WAIVED),
+        (None, "completed"),  # Though it was waived.
+        (None, "failed"),  # It goes back, and the house bears all of it.
+        (Verdict.REFUSED, "completed"),  # Nothing is due, but the statement says so.
+    ):
+        if say is not None:
+            await story.hear(paid, say)
+        before, available = await story.correction(paid), await room.available()
+        assert before is not None
+        assert value in choices_on(await asha.look(paid)), value
+        effect = await _effect(room, paid, value)
+        assert (await room.propose(asha, paid, value)).status == 303
+        assert (await juma.approve(paid)).status == 303
+        after = await story.correction(paid)
+        assert after is not None
+        happened = (await room.available() - available, after.borne - before.borne, after.owed)
+        assert (happened, after.credited - before.credited) == (effect, effect.credited), value
+    await witness.assert_clean(room.service.database)
+
+
+async def _effect(room: Room, payment: Transaction, value: str) -> Effect:
+    async with room.service.database.begin() as tx:
+        case = await cases.lock(tx, payment.reference)
+    assert case is not None
+    return effect_of(case, value, await room.available())
+
+
+async def test_a_debt_is_on_the_list_with_its_sum(room: Room) -> None:
+    asha = await room.operator("asha")
+    contradicted = await room.story.contradicted(PAYOUT, Status.FAILED, 5000)
+    listed = await asha.surfer.get("/operator")
+    assert "The network said that it was not paid, and now that it was." in listed.words
+    assert contradicted.reference in listed.words
+    assert "TZS 5,030 is owed" in listed.words
+    assert "Owed by merchants" in listed.words
+
+
+async def test_what_the_network_has_said_since_is_not_decided_by_an_older_page(room: Room) -> None:
+    asha = await room.operator("asha")
+    contradicted = await room.story.contradicted(PAYOUT, Status.FAILED)
+    await asha.look(contradicted)
+    await room.story.hear(contradicted, Verdict.REFUSED)
+    await room.story.hear(contradicted, Verdict.CONFIRMED)
+    refused = await asha.propose(contradicted, "completed", status="FAILED", said="1")
+    assert refused.status == 409
+    assert "It has changed since you looked." in refused.words
+    assert (await room.propose(asha, contradicted, "completed")).status == 303
+
+
+async def test_an_empty_wallet_is_said_and_nothing_changes(room: Room) -> None:
+    asha, juma = await room.operator("asha"), await room.operator("juma")
+    paid = await room.story.ended(PAYOUT, Status.FAILED, 9000)
+    await room.story.ended(PAYOUT, Status.COMPLETED, 9970)
+    await room.story.hear(paid, Verdict.CONFIRMED)
+    assert (await room.propose(asha, paid, "completed")).status == 303
+    refused = await juma.approve(paid)
+    assert refused.status == 400
+    assert "The wallet does not hold enough for this." in refused.words
+    assert await room.available() == 0
+
+
+async def test_failed_despite_waiting_is_asked_for_and_shown_to_the_second(room: Room) -> None:
+    asha, juma = await room.operator("asha"), await room.operator("juma")
+    payout = await room.story.processing(PAYOUT)
+    box = "I know that the network has it and has not decided"
+    assert box in (await asha.look(payout)).words
+
+    refused = await asha.propose(payout, "failed")
+    assert refused.status == 409
+    assert "so it may still be paid. Tick the box below" in refused.words
+    assert (await asha.propose(payout, "failed", despiteWaiting="yes")).status == 303
+    assert "This was said although the network has it and has not decided." in (await juma.look(payout)).words
+    assert (await juma.approve(payout)).status == 303
+    assert await room.status(payout) is Status.FAILED
+
+
+async def test_the_box_stands_only_where_the_network_has_it(room: Room) -> None:
+    asha = await room.operator("asha")
+    unheard = await room.story.send(PAYOUT)
+    await room.story.hear(unheard, Verdict.UNKNOWN, Act.SEND)
+    waiting = await room.story.processing(COLLECTION)
+    ended = await room.story.contradicted(PAYOUT, Status.FAILED)
+    for payment in (unheard, waiting, ended):
+        assert "despiteWaiting" not in (await asha.look(payment)).text
+    assert (await asha.propose(unheard, "failed")).status == 303
+
+
+async def test_a_collection_that_was_said_to_be_paid_takes_two_to_fail(room: Room) -> None:
+    asha = await room.operator("asha")
+    said = await room.story.processing(COLLECTION)
+    await room.story.hear(said, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    seen = await asha.look(said)
+    assert "another operator must approve it, because somebody said that it was paid" in seen.words
+    assert (await asha.propose(said, "failed")).status == 303
+    assert await room.status(said) is Status.PROCESSING
+
+
+async def test_a_closed_merchants_payout_is_cancelled_by_an_operator(room: Room) -> None:
+    asha = await room.operator("asha")
+    pending = await room.story.open(PAYOUT, 5000)
+    path = f"/operator/cases/{pending.reference}/cancel"
+    assert path not in (await asha.look(pending)).text
+    refused = await asha.surfer.post(path)
+    assert (refused.status, "Its merchant is active, and can cancel it." in refused.words) == (403, True)
+    async with room.service.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", room.merchant.id)
+
+    assert "Its merchant is closed, so nobody sends it." in (await asha.surfer.get("/operator")).words
+    seen = await asha.look(pending)
+    assert path in seen.text
+    assert "TZS 5,030 goes back to the wallet." in seen.words
+    assert (await asha.surfer.post(path)).status == 303
+
+    assert (await room.status(pending), await room.available()) == (Status.CANCELLED, 10_000)
+    again = await asha.surfer.post(path)
+    assert (again.status, "this one is CANCELLED" in again.words) == (409, True)
+    assert await room.deeds() == [("payment.cancelled", f"operator {asha.name}", asha.address)]
+
+
+async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room) -> None:
+    asha = await room.operator("asha")
+    payout = await room.story.processing(PAYOUT)
+    stranger = replace(payout, network_key="<i>KEY</i>")
+    said = {"amount": 7000, "provider_reference": "QK12AB", "phone": "+255754000009", "detail": "<b>Paid"}
+    report = a_report(stranger, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, **said)
+    assert await room.service.settle(report) is None
+
+    seen = await asha.surfer.get("/operator/callbacks")
+
+    for words in ("<i>KEY</i>", "TZS 7,000", "QK12AB", "+255 754 000 009", "<b>Paid", "Not signed"):
+        assert words in seen.words, words
+    assert "<i>KEY" not in seen.text
+    assert 'href="/operator/callbacks"' in (await asha.surfer.get("/operator")).text
+
+
+def test_every_reason_to_look_has_a_sentence() -> None:
+    others = {"now_unpaid", "now_paid", "closed_merchant", "doubted", "late", "none"}
+    assert set(SENTENCES) == {each.value for each in Attention} | others

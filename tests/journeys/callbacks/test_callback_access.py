@@ -1,0 +1,103 @@
+"""Who may post to /callbacks: whoever knows the address, and comes from the network's own addresses."""
+
+import ast
+import inspect
+
+import aiohttp
+import pytest
+
+from malipo.api import callbacks
+from tests.journeys.callbacks.square import CHANNELS, Square, assert_is_refusal, is_ready, mpesa, same_rows
+from tests.journeys.callbacks.square import square as square
+from tests.journeys.town import until
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/callbacks/mpesa/wrong",
+        "/callbacks/mpesa/{airtel_money}",
+        "/callbacks/airtel_money/{mpesa}",
+        "/callbacks/mpesa/{mpesa}x",
+        "/callbacks/mpesa/{mpesa}/",
+        "/callbacks/mpesa/{mpesa}%0A",
+        "/callbacks/mpesa/%C3%A9%F0%9F%92%A9",
+        "/callbacks/mpesa/%FF%00",
+        "/callbacks/MPESA/{mpesa}",
+        "/callbacks/nowhere/{mpesa}",
+        "/callbacks/halopesa/{mpesa}",
+        "/callbacks/mpesa",
+        "/callbacks/",
+    ],
+)
+async def test_who_does_not_know_the_address_finds_nothing_there(square: Square, path: str) -> None:
+    id_ = await square.stuck("MPESA", "COLLECTION")
+    before = await square.row(id_)
+    tokens = {route: square.path(route).rpartition("/")[2] for route in CHANNELS}
+
+    answer = await square.tell("mpesa", mpesa(before["network_key"]), path=path.format(**tokens))
+
+    assert_is_refusal(answer, 404, "not_found")
+    assert answer[1] == {"error": "There is nothing at this address."}, "and cannot tell a wrong token from no route"
+    assert same_rows(await square.row(id_), before)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
+async def test_callbacks_are_posted(square: Square, method: str) -> None:
+    answer = await square.tell("mpesa", b"", method=method)
+
+    assert_is_refusal(answer, 405, "method_not_allowed")
+
+
+def test_the_token_is_compared_in_constant_time() -> None:
+    """No clock would tell in a test. So the source has to: the token is compared by `compare_digest`, and by nothing else."""
+    tree = ast.parse(inspect.getsource(callbacks))
+    calls = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Call) and "compare_digest" in ast.unparse(node.func)
+    ]
+    compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare) and "token" in ast.unparse(node)]
+    assert len([call for call in calls if "token" in ast.unparse(call)]) == 1
+    assert compared == []
+
+
+@pytest.fixture(scope="module")
+async def guarded(square: Square) -> str:
+    """An API that takes M-Pesa's callbacks only from some addresses, and believes only one proxy."""
+    running = square.town.start(
+        "api", mpesa_callback_networks="127.0.0.3/32,10.0.0.0/8", trusted_proxies="127.0.0.2/32"
+    )
+    await until(lambda: is_ready(square.http, running.url), what="the guarded API")
+    return running.url
+
+
+@pytest.mark.parametrize(
+    ("source", "forwarded", "status"),
+    [
+        ("127.0.0.1", None, 403),
+        ("127.0.0.3", None, 200),
+        ("127.0.0.1", "10.1.2.3", 403),  # anybody can say that
+        ("127.0.0.3", "8.8.8.8", 200),
+        ("127.0.0.2", None, 403),  # the proxy itself is not the network
+        ("127.0.0.2", "10.1.2.3", 200),
+        ("127.0.0.2", "8.8.8.8", 403),
+        ("127.0.0.2", "10.1.2.3, 8.8.8.8", 403),  # what the proxy saw is the last
+        ("127.0.0.2", "8.8.8.8, 10.1.2.3", 200),
+        ("127.0.0.2", "nonsense", 403),
+    ],
+)
+async def test_only_the_networks_own_addresses_are_let_in(
+    square: Square, guarded: str, source: str, forwarded: str | None, status: int
+) -> None:
+    headers = {"X-Forwarded-For": forwarded} if forwarded else {}
+    connector = aiohttp.TCPConnector(local_addr=(source, 0))
+    async with aiohttp.ClientSession(connector=connector) as http:
+        async with http.post(guarded + square.path("mpesa"), data=mpesa("NOSUCHKEY"), headers=headers) as answer:
+            assert answer.status == status
+            if status == 403:
+                assert answer.headers["X-Error-Code"] == "address_not_allowed"
+                assert list(await answer.json()) == ["error"]
+        # Where no addresses are named, any may come; and who has no token learns nothing of addresses.
+        async with http.post(guarded + square.path("airtel_money"), data=square.airtel("NOSUCHKEY")) as answer:
+            assert answer.status == 200
+        async with http.post(guarded + "/callbacks/mpesa/wrong", data=b"{}") as answer:
+            assert answer.status == 404

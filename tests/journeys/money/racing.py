@@ -1,0 +1,50 @@
+"""Two processes on one database, commits that are held up, and news about a payment."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import aiohttp
+import asyncpg
+import pytest
+
+from malipo.payments.record import Change
+from malipo.payments.transaction import Cause
+from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
+
+
+@pytest.fixture
+async def apis(
+    start: Callable[..., Running], database_url: str, merchant: Merchant
+) -> AsyncIterator[tuple[Client, Client]]:
+    """Two processes of one fleet, called by the same merchant."""
+    first, second = (start("api", database_url=database_url, **NO_LIMITS) for _ in range(2))
+    await asyncio.gather(until_ready(first), until_ready(second))
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        yield Client(http, first.url, merchant.key), Client(http, second.url, merchant.key)
+
+
+@asynccontextmanager
+async def held_up(
+    database_url: str, statement: str, *values: object
+) -> AsyncIterator[Callable[[int], Awaitable[None]]]:
+    """Hold what this statement locks, so that whoever wants it queues; yields a wait for so many in the queue."""
+    connection = await asyncpg.connect(database_url)
+
+    async def until_waiting(number: int) -> None:
+        waiting = 0
+        while waiting < number:
+            await asyncio.sleep(0.01)
+            waiting = await connection.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+
+    try:
+        async with asyncio.timeout(20), connection.transaction():
+            await connection.execute(statement, *values)
+            yield until_waiting
+    finally:
+        await connection.close()
+
+
+def news_of(merchant: Merchant, transaction_id: str, cause: Cause) -> Change:
+    refusal = {"failure_code": "declined", "failure_reason": "No."} if cause is Cause.REFUSED else {}
+    return Change(merchant_id=merchant.id, transaction_id=transaction_id, cause=cause, **refusal)

@@ -1,0 +1,102 @@
+"""A worker falls asleep and wakes after its lease: it sends nothing twice, and nothing is lost sight of."""
+
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.journeys import witness
+from tests.journeys.hamlet import Hamlet, Mortal, a_mortal
+from tests.journeys.town import a_worker, until
+from tests.journeys.worker.hamlets import home as home
+from tests.journeys.worker.hamlets import sim as sim
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@asynccontextmanager
+async def _asleep(home: Hamlet, folder: Path, point: str) -> AsyncIterator[Mortal]:
+    """A worker that has fallen asleep at this point, when everything has ended without it."""
+    with a_mortal(home, folder, point=point, signal="STOP") as worker:
+
+        async def is_stopped() -> bool:
+            return worker.is_stopped
+
+        await until(is_stopped, pause=0.02, what="sleep")
+        # What it has open, the server ends after ten seconds by itself. We have no time to lose.
+        async with home.database.read() as connection:
+            await connection.execute(
+                """
+                SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
+                """
+            )
+        async with a_worker(home):
+            await home.until_all_ended(seconds=60)
+        yield worker
+
+
+async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes(home: Hamlet, tmp_path: Path) -> None:
+    """Meanwhile others were told that the network has nothing: a collection was given up, and a payout sent again."""
+    await home.take("MPESA", "COLLECTION", "+255754430001")
+    await home.take("MPESA", "DISBURSEMENT", "+255754431001")
+
+    async with _asleep(home, tmp_path, "claimed") as worker:
+
+        async def has_noticed() -> bool:
+            return worker.log.read_text().count("worker.claim_too_old") == 2
+
+        worker.process.send_signal(signal.SIGCONT)
+        await until(has_noticed, seconds=10, what="its noticing that it slept")
+
+    ends = {row["type"]: row for row in (await home.rows()).values()}
+    assert (ends["COLLECTION"]["status"], ends["COLLECTION"]["failure_code"]) == ("FAILED", "not_received")
+    assert ends["DISBURSEMENT"]["status"] == "COMPLETED"
+    requests = await home.requests()
+    assert [requests[ends[type_]["network_key"]] for type_ in ("COLLECTION", "DISBURSEMENT")] == [0, 1]
+    await home.assert_books_agree()
+
+
+@pytest.mark.parametrize(("point", "act"), [("answered", "send"), ("told", "ask")])
+async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_when_it_wakes(
+    home: Hamlet, tmp_path: Path, point: str, act: str
+) -> None:
+    await home.take_four("44" if act == "send" else "45")
+
+    async def heard() -> int:
+        async with home.database.read() as connection:
+            return int(await connection.fetchval("SELECT count(*) FROM hearings WHERE act = $1", act))
+
+    async with _asleep(home, tmp_path, point) as worker:
+        before = await heard()
+
+        async def has_told() -> bool:
+            return await heard() > before
+
+        worker.process.send_signal(signal.SIGCONT)
+        await until(has_told, what="its telling what it had heard")
+
+    await home.assert_each_was_sent_once()
+
+
+async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_of(
+    home: Hamlet, tmp_path: Path
+) -> None:
+    """Between the last look at the clock and the wire nobody can help it. The customer is charged for what has failed."""
+    id_ = await home.take("MPESA", "COLLECTION", "+255754470001")
+
+    async with _asleep(home, tmp_path, "sending") as worker:
+        assert (await home.rows())[id_]["failure_code"] == "not_received"
+        worker.process.send_signal(signal.SIGCONT)
+        await until(home.have_moved, what="the customer's being charged")
+
+        async def is_found_out() -> bool:
+            async with home.database.read() as connection:
+                return bool(await connection.fetchval("SELECT count(*) FROM moves WHERE step = 'contradiction'"))
+
+        await until(is_found_out, seconds=10, what="its being found out")
+
+    assert (await home.rows())[id_]["status"] == "FAILED", "what the merchant saw stays"
+    await witness.assert_clean(home.database)

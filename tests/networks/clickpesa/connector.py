@@ -1,0 +1,66 @@
+"""What a test of ClickPesa's connector starts from: how it is connected, what it is called with, its headers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from malipo.networks.clickpesa import Clickpesa
+from malipo.networks.contract import Answer, Order, Type
+from malipo.networks.wire import Wire
+from malipo.settings import Settings
+from tests.networks.clickpesa_sheet import (
+    ASK,
+    GET_TOKEN,
+    ORDERS,
+    PAY,
+    TOKEN_GIVEN,
+    settings,
+)
+from tests.networks.teller import Reply, Request, Teller
+
+Connect = Callable[..., Clickpesa]
+
+TYPES = pytest.mark.parametrize("type_", list(Type))
+
+
+@pytest.fixture
+def clickpesa(teller: Teller, wire: Wire) -> Connect:
+    def connect(**changes: Any) -> Clickpesa:
+        return Clickpesa(Settings(**settings(teller.port) | changes), wire)
+
+    return connect
+
+
+@pytest.fixture
+def offline() -> Connect:
+    """One that only reads: nobody is at the other end."""
+
+    def connect(**changes: Any) -> Clickpesa:
+        return Clickpesa(Settings(**settings(9) | changes), Wire())
+
+    return connect
+
+
+def order(base: Order, **changes: object) -> Order:
+    said = {name: getattr(base, name) for name in base.__struct_fields__}
+    return Order(**(said | changes))
+
+
+async def sent(teller: Teller, clickpesa: Connect, type_: Type, said: Reply, **changes: Any) -> Answer:
+    teller.always(GET_TOKEN, TOKEN_GIVEN)
+    teller.expect(PAY[type_], said)
+    return await clickpesa(**changes).send(ORDERS[type_])
+
+
+async def asked(teller: Teller, clickpesa: Connect, type_: Type, said: Reply) -> Answer:
+    teller.always(GET_TOKEN, TOKEN_GIVEN)
+    teller.expect(ASK[type_], said)
+    return await clickpesa().ask(ORDERS[type_])
+
+
+def assert_headers(request: Request, token: str) -> None:
+    assert request.header("Authorization") == f"Bearer {token}"
+    assert request.method == "GET" or request.header("Content-Type") == "application/json"
+    assert "api-key" not in request.header_names
+    assert len(request.header_names) == len(set(request.header_names))

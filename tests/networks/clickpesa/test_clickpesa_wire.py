@@ -1,0 +1,121 @@
+"""ClickPesa, byte for byte: an aggregator that reaches HaloPesa both ways, and signs what it is asked to."""
+
+import json
+
+import pytest
+
+from malipo.networks.contract import Type
+from tests.networks.clickpesa.connector import TYPES, Connect, asked, assert_headers, sent
+from tests.networks.clickpesa.connector import clickpesa as clickpesa
+from tests.networks.clickpesa.connector import offline as offline
+from tests.networks.clickpesa_sheet import (
+    API_KEY,
+    ASK,
+    CHECKSUM_KEY,
+    CLIENT_ID,
+    COLLECTION,
+    DISBURSEMENT,
+    DONE,
+    GET_TOKEN,
+    PAY,
+    PAY_OUT,
+    PUSH,
+    REPLIES,
+    STARTED,
+    TOKEN,
+    TOKEN_GIVEN,
+)
+from tests.networks.outcome import (
+    PENDING,
+    SUCCESS,
+)
+from tests.networks.teller import After, Reply, Teller, http
+
+# What is sent.
+
+
+async def test_a_token_is_asked_for_with_two_headers(teller: Teller, clickpesa: Connect) -> None:
+    await sent(teller, clickpesa, Type.COLLECTION, STARTED)
+    request = teller.heard[0]
+    assert (request.method, request.target) == ("POST", "/third-parties/generate-token")
+    assert (request.header("client-id"), request.header("api-key")) == (CLIENT_ID, API_KEY)
+    assert "authorization" not in request.header_names
+    assert request.body in (b"", b"{}")
+
+
+@TYPES
+async def test_a_payment_is_this_object(teller: Teller, clickpesa: Connect, type_: Type) -> None:
+    PENDING.check(await sent(teller, clickpesa, type_, REPLIES[type_]))
+    _, request = teller.heard
+    # A collection's amount is text, a payout's a number.
+    expected = {
+        Type.COLLECTION: '{"amount":"1500","currency":"TZS","orderReference":"0K3ABCDEFGHJ1234","phoneNumber":"255621000001"}',
+        Type.DISBURSEMENT: '{"amount":250000,"currency":"TZS","orderReference":"0K3ABCDEFGHJ5678","phoneNumber":"255692345678"}',
+    }
+    said = json.loads(request.body)
+    assert json.dumps(said, sort_keys=True, separators=(",", ":")) == expected[type_]
+    assert f"{request.method} {request.target}" == PAY[type_]
+    assert_headers(request, TOKEN)
+
+
+# printf %s '<the object above>' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
+# printf %s '1500TZS0K3ABCDEFGHJ1234255621000001' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
+# printf %s '250000TZS0K3ABCDEFGHJ5678255692345678' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
+@pytest.mark.parametrize(
+    ("type_", "form", "checksum"),
+    [
+        (Type.COLLECTION, "canonical", "6ac8408c42c5d90810b58d2fa92b74d115979be8e8dad7add62218029dbab376"),
+        (Type.DISBURSEMENT, "canonical", "85ec21ca2d18f44c4636451ae4258830ab51333cdd2a604831f179d3e823c076"),
+        (Type.COLLECTION, "concatenated", "bd3b36d4c81a1ed296046a65ec7a64eddef3ba563ae022ed8dfd4697be0b13cf"),
+        (Type.DISBURSEMENT, "concatenated", "59284fee22b33fbb7d8aa0a15ed1946adebd403198bbc58d92de8dee80aa140c"),
+    ],
+)
+async def test_a_payment_carries_a_checksum_where_one_is_agreed(
+    teller: Teller, clickpesa: Connect, type_: Type, form: str, checksum: str
+) -> None:
+    await sent(teller, clickpesa, type_, REPLIES[type_], clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
+    said = json.loads(teller.heard[1].body)
+    assert said.pop("checksum") == checksum
+    said.pop("checksumMethod", None)
+    assert set(said) == {"amount", "currency", "orderReference", "phoneNumber"}
+    assert CHECKSUM_KEY.encode() not in teller.heard[1].raw
+
+
+@TYPES
+async def test_a_question_names_our_reference_in_its_path(teller: Teller, clickpesa: Connect, type_: Type) -> None:
+    SUCCESS.check(await asked(teller, clickpesa, type_, DONE[type_]))
+    request = teller.heard[1]
+    assert (f"GET {request.target}", request.body) == (ASK[type_], b"")
+    assert_headers(request, TOKEN)
+
+
+# The rest of the contract.
+
+
+def test_it_says_what_it_is(offline: Connect) -> None:
+    connector = offline(clickpesa_concurrency=7, clickpesa_timeout_seconds=33)
+    assert (connector.name, connector.concurrency) == ("clickpesa", 7)
+    assert connector.timeout_seconds >= 33
+    assert all(connector.may_ask(type_) for type_ in Type)
+
+
+async def test_a_knock_moves_no_money(teller: Teller, clickpesa: Connect) -> None:
+    teller.always(GET_TOKEN, TOKEN_GIVEN)
+    assert not (await clickpesa().probe()).is_fault
+    assert set(teller.lines) == {GET_TOKEN}
+
+
+async def test_a_knock_that_hears_of_trouble_is_a_fault(teller: Teller, clickpesa: Connect) -> None:
+    for said in (http("500 Internal Server Error"), http("503 Service Unavailable"), Reply(after=After.RESET)):
+        teller.always(GET_TOKEN, said)
+        assert (await clickpesa().probe()).is_fault
+
+
+async def test_a_payout_and_a_collection_go_to_their_own_places(teller: Teller, clickpesa: Connect) -> None:
+    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    teller.expect(PUSH, STARTED)
+    teller.expect(PAY_OUT, REPLIES[Type.DISBURSEMENT])
+    connector = clickpesa()
+    await connector.send(COLLECTION)
+    await connector.send(DISBURSEMENT)
+    assert teller.lines == [GET_TOKEN, PUSH, PAY_OUT]

@@ -1,0 +1,60 @@
+"""What a test of HaloPesa's connector starts from: how it is connected, and what it sent."""
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from malipo.networks.contract import Order
+from malipo.networks.halopesa import Halopesa
+from malipo.networks.wire import Wire
+from malipo.settings import Settings
+from tests.networks.halopesa_sheet import (
+    COLLECTION,
+    NOW,
+    settings,
+)
+from tests.networks.teller import Request, Teller
+
+Connect = Callable[..., Halopesa]
+
+SOAP = "{http://schemas.xmlsoap.org/soap/envelope/}"
+OWN = "{http://ws.merchant.vmoney.viettel.com/}"
+
+
+@pytest.fixture
+def halopesa(teller: Teller, wire: Wire) -> Connect:
+    def connect(now: datetime.datetime = NOW, **changes: Any) -> Halopesa:
+        return Halopesa(Settings(**settings(teller.port) | changes), wire, clock=lambda: now)
+
+    return connect
+
+
+@pytest.fixture
+def offline() -> Connect:
+    """One that only reads: nobody is at the other end."""
+
+    def connect(**changes: Any) -> Halopesa:
+        return Halopesa(Settings(**settings(9) | changes), Wire(), clock=lambda: NOW)
+
+    return connect
+
+
+def order(**changes: object) -> Order:
+    said = {name: getattr(COLLECTION, name) for name in COLLECTION.__struct_fields__}
+    return Order(**(said | changes))
+
+
+def sent(request: Request) -> list[tuple[str, str]]:
+    """The elements of the request, in their order; the envelope around them must be SOAP 1.1 and nothing else."""
+    envelope = ElementTree.fromstring(request.body)  # noqa: S314 - our own words
+    assert envelope.tag == f"{SOAP}Envelope"
+    assert [each.tag for each in envelope if each.tag != f"{SOAP}Header"] == [f"{SOAP}Body"]
+    (call,) = envelope[-1]
+    assert call.tag == f"{OWN}HaloPesaServiceAPI"
+    (inside,) = call
+    assert inside.tag == "request"
+    assert all(len(each) == 0 for each in inside)
+    return [(each.tag, each.text or "") for each in inside]

@@ -1,0 +1,237 @@
+"""HaloPesa, byte for byte: a push in SOAP, and what its reply means."""
+
+import contextlib
+import datetime
+import hashlib
+import re
+
+import pytest
+
+from malipo.networks.contract import Answer, Type, Verdict
+from malipo.networks.halopesa import Halopesa
+from malipo.networks.wire import Wire
+from malipo.settings import Settings
+from tests.networks.halopesa.connector import Connect, order, sent
+from tests.networks.halopesa.connector import halopesa as halopesa
+from tests.networks.halopesa.connector import offline as offline
+from tests.networks.halopesa_sheet import (
+    ACCEPTED,
+    CODES,
+    COLLECTION,
+    DISBURSEMENT,
+    NOW,
+    PASSWORD,
+    RECEIPT,
+    SECRET_KEY,
+    SERVICE,
+    enveloped,
+    fields,
+    reply,
+    settings,
+)
+from tests.networks.outcome import PENDING, UNKNOWN, Outcome
+from tests.networks.teller import After, Reply, Teller, http
+
+# What is sent.
+
+
+async def test_a_push_is_these_bytes(teller: Teller, halopesa: Connect) -> None:
+    teller.expect(SERVICE, ACCEPTED)
+    PENDING.check(await halopesa().send(COLLECTION))
+    (request,) = teller.heard
+    assert (request.method, request.target) == ("POST", "/ServiceAPI")
+    # printf %s '0K3ABCDEFGHJ1234malipohP-9f2Kq7Wz202611151132071500255621000001800123450K3ABCDEFGHJ1234s3cr3t-Key/Ha1o' \
+    #   | openssl dgst -sha256
+    check_sum = "6de0a51ee82436f93282f6caf24486bab904a301cbd86ed66ba3ef78ec8c7ca4"
+    assert (
+        b"<request><requestid>0K3ABCDEFGHJ1234</requestid><username>malipo</username><password>hP-9f2Kq7Wz</password>"
+        b"<request_time>20261115113207</request_time><amount>1500</amount><sender_msisdn>255621000001</sender_msisdn>"
+        b"<beneficiary_accountid>80012345</beneficiary_accountid><referenceid>0K3ABCDEFGHJ1234</referenceid>"
+        b"<function_code>ASYNC_PAYMENT_USSD_PUSH</function_code><addition_data></addition_data>"
+        b"<check_sum>" + check_sum.encode() + b"</check_sum></request>"
+    ) in request.body.replace(b"<addition_data/>", b"<addition_data></addition_data>")
+    assert len(sent(request)) == 11
+    assert re.fullmatch(r"text/xml(; ?charset=utf-8)?", request.header("Content-Type"), re.IGNORECASE)
+
+
+async def test_a_business_number_and_another_function_are_settings(teller: Teller, halopesa: Connect) -> None:
+    teller.expect(SERVICE, ACCEPTED)
+    await halopesa(halopesa_business_number="401122", halopesa_function_code="PAY_BY_PUSH").send(COLLECTION)
+    assert [name for name, _ in sent(teller.heard[0])] == [
+        "requestid",
+        "username",
+        "password",
+        "request_time",
+        "amount",
+        "sender_msisdn",
+        "beneficiary_accountid",
+        "referenceid",
+        "business_no",
+        "function_code",
+        "addition_data",
+        "check_sum",
+    ]
+    said = dict(sent(teller.heard[0]))
+    assert (said["business_no"], said["function_code"]) == ("401122", "PAY_BY_PUSH")
+    # Neither is part of the sum.
+    assert said["check_sum"] == "6de0a51ee82436f93282f6caf24486bab904a301cbd86ed66ba3ef78ec8c7ca4"
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (datetime.datetime(2026, 1, 31, 21, 0, 0, tzinfo=datetime.UTC), "20260201000000"),
+        (datetime.datetime(2026, 12, 31, 23, 59, 59, 999_999, tzinfo=datetime.UTC), "20270101025959"),
+        (
+            datetime.datetime(2026, 7, 1, 9, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=-4))),
+            "20260701160506",
+        ),
+    ],
+)
+async def test_the_time_is_that_of_dar_es_salaam(
+    teller: Teller, halopesa: Connect, now: datetime.datetime, said: str
+) -> None:
+    teller.expect(SERVICE, ACCEPTED)
+    await halopesa(now=now).send(COLLECTION)
+    assert dict(sent(teller.heard[0]))["request_time"] == said
+
+
+async def test_the_sum_is_of_what_was_sent(teller: Teller, wire: Wire) -> None:
+    """Even if the clock moves between two looks at it, and whatever the credentials are made of."""
+    ticks = iter(NOW + datetime.timedelta(seconds=n) for n in range(1000))
+    changes = {"halopesa_password": "<&>\"'=+%", "halopesa_username": "m&m", "halopesa_account": "A.b-1 2"}
+    connector = Halopesa(Settings(**settings(teller.port) | changes), wire, clock=lambda: next(ticks))
+    teller.always(SERVICE, ACCEPTED)
+    for amount in (500, 9_999_999):
+        await connector.send(order(amount=amount))
+        said = dict(sent(teller.heard[-1]))
+        assert (said["password"], said["username"], said["amount"]) == ("<&>\"'=+%", "m&m", str(amount))
+        names = "requestid username password request_time amount sender_msisdn beneficiary_accountid referenceid"
+        whole = "".join(said[name] for name in names.split()) + SECRET_KEY
+        assert said["check_sum"] == hashlib.sha256(whole.encode()).hexdigest()
+    assert SECRET_KEY.encode() not in teller.heard[0].raw
+
+
+# What its reply means.
+
+
+async def pushed(teller: Teller, halopesa: Connect, said: Reply) -> Answer:
+    teller.expect(SERVICE, said)
+    return await halopesa().send(COLLECTION)
+
+
+@pytest.mark.parametrize(("code", "outcome", "_last"), CODES)
+async def test_a_reply_is_read_by_its_code(
+    teller: Teller, halopesa: Connect, code: str, outcome: Outcome, _last: Outcome
+) -> None:
+    outcome.check(await pushed(teller, halopesa, reply(code)))
+
+
+@pytest.mark.parametrize(("code", "outcome", "_last"), CODES)
+async def test_a_gateway_in_trouble_says_nothing_whatever_the_code(
+    teller: Teller, halopesa: Connect, code: str, outcome: Outcome, _last: Outcome
+) -> None:
+    answer = await pushed(teller, halopesa, reply(code, status="500 Internal Server Error"))
+    UNKNOWN.check(answer)
+    assert answer.is_fault
+
+
+async def test_an_accepted_push_is_not_yet_paid_even_if_it_says_that_it_is_the_last_word(
+    teller: Teller, halopesa: Connect
+) -> None:
+    answer = await pushed(teller, halopesa, reply("0", response_type="FIN", addition_data=RECEIPT))
+    PENDING.check(answer)
+
+
+@pytest.mark.parametrize(("soap", "own"), [("S", "ns2"), ("soap", "ns1"), ("SOAP-ENV", "a"), ("env", "tns")])
+async def test_a_reply_is_read_whatever_its_prefixes(teller: Teller, halopesa: Connect, soap: str, own: str) -> None:
+    for inside in (fields("0"), re.sub("<(/?)", rf"<\1{own}:", fields("0"))):
+        said = http("200 OK", enveloped(inside, soap=soap, own=own), media_type="text/xml")
+        PENDING.check(await pushed(teller, halopesa, said))
+
+
+async def test_a_reply_in_a_default_namespace_is_read(teller: Teller, halopesa: Connect) -> None:
+    body = (
+        '<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body><HaloPesaServiceAPIResponse '
+        f'xmlns="http://ws.merchant.vmoney.viettel.com/"><return xmlns="">{fields("0")}</return>'
+        "</HaloPesaServiceAPIResponse></Body></Envelope>"
+    )
+    PENDING.check(await pushed(teller, halopesa, http("200 OK", body, media_type="text/xml")))
+
+
+@pytest.mark.parametrize("code", ["0", "9009", "9003"])
+async def test_a_reply_that_names_another_payment_is_not_believed(teller: Teller, halopesa: Connect, code: str) -> None:
+    UNKNOWN.check(await pushed(teller, halopesa, reply(code, referenceid="0K3ABCDEFGHJ9999")))
+
+
+async def test_a_reply_that_names_no_payment_is_about_ours(teller: Teller, halopesa: Connect) -> None:
+    PENDING.check(await pushed(teller, halopesa, reply("0", referenceid="")))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        enveloped("<message>Accepted</message>"),
+        enveloped("<response_code>0</response_code><response_code>9009</response_code>"),
+        '<!DOCTYPE a [<!ENTITY z "0">]><a><response_code>&z;</response_code></a>',
+        "<soap:Envelope><soap:Body>",
+        '{"response_code":"0"}',
+        "<html><body>Accepted</body></html>",
+        '<S:Envelope xmlns:S="http://schemas.xmlsoap.org/soap/envelope/"><S:Body><S:Fault><faultcode>S:Server</faultcode>'
+        "<faultstring>trouble</faultstring></S:Fault></S:Body></S:Envelope>",
+    ],
+)
+async def test_a_reply_without_a_code_says_nothing(teller: Teller, halopesa: Connect, body: str) -> None:
+    for status in ("200 OK", "400 Bad Request", "500 Internal Server Error"):
+        UNKNOWN.check(await pushed(teller, halopesa, http(status, body, media_type="text/xml")))
+
+
+async def test_no_payout_is_ever_sent_as_a_push(teller: Teller, halopesa: Connect) -> None:
+    """It would take the money from the one who should get it."""
+    with contextlib.suppress(AssertionError):  # a programmer's mistake may be called one
+        answer = await halopesa().send(DISBURSEMENT)
+        if answer.verdict not in (Verdict.UNSENT, Verdict.REFUSED):
+            pytest.fail(repr(answer))
+    assert teller.heard == []
+
+
+async def test_there_is_nothing_to_ask(teller: Teller, halopesa: Connect) -> None:
+    connector = halopesa()
+    for type_ in Type:
+        assert not connector.may_ask(type_)
+    UNKNOWN.check(await connector.ask(COLLECTION))
+    assert teller.heard == []
+
+
+# The rest of the contract.
+
+
+def test_it_says_what_it_is(offline: Connect) -> None:
+    connector = offline(halopesa_concurrency=7, halopesa_timeout_seconds=33)
+    assert (connector.name, connector.concurrency) == ("halopesa", 7)
+    assert connector.timeout_seconds >= 33
+
+
+async def test_a_knock_pushes_nothing_at_anybody(teller: Teller, halopesa: Connect) -> None:
+    teller.always("GET /ServiceAPI", http("405 Method Not Allowed"))
+    teller.always("HEAD /ServiceAPI", http("405 Method Not Allowed"))
+    teller.always("OPTIONS /ServiceAPI", http("200 OK"))
+    teller.always("GET /ServiceAPI?wsdl", http("200 OK"))
+    teller.always(SERVICE, reply("9011"))
+    assert not (await halopesa().probe()).is_fault
+    for request in teller.heard:
+        assert b"ASYNC_PAYMENT_USSD_PUSH" not in request.body
+        assert b"<sender_msisdn>" not in request.body
+        assert PASSWORD not in request.target
+
+
+@pytest.mark.parametrize(
+    "said",
+    [http("502 Bad Gateway"), http("503 Service Unavailable"), http("504 Gateway Time-out"), Reply(after=After.RESET)],
+)
+async def test_a_knock_that_hears_of_trouble_is_a_fault(wire: Wire, said: Reply) -> None:
+    """A bare 500 may be how a SOAP server answers whoever brings no envelope; these are not."""
+    async with Teller.opened() as teller:
+        for method in ("GET", "HEAD", "OPTIONS", "POST"):
+            teller.always(f"{method} /ServiceAPI", said)
+        assert (await Halopesa(Settings(**settings(teller.port)), wire).probe()).is_fault

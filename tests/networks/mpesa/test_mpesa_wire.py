@@ -1,0 +1,201 @@
+"""M-Pesa, byte for byte: what the connector says to it, and what else a connector is."""
+
+import json
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from malipo.networks.contract import Resubmit, Type
+from tests.networks import keys
+from tests.networks.mpesa.connector import HARMLESS, TYPES, Connect, bearer, order
+from tests.networks.mpesa_sheet import (
+    ACCEPTED,
+    API_KEY,
+    COLLECT,
+    COLLECTION,
+    COMPLETED,
+    DISBURSE,
+    DISBURSEMENT,
+    ORDERS,
+    PAID,
+    PAID_OUT,
+    QUERY,
+    SESSION,
+    SESSION_GIVEN,
+    SESSION_ID,
+    told,
+)
+from tests.networks.outcome import PENDING, SUCCESS
+from tests.networks.teller import Teller, http
+
+# What is sent.
+
+
+async def test_a_session_is_asked_for_with_the_encrypted_api_key(teller: Teller, mpesa: Connect) -> None:
+    teller.expect(SESSION, SESSION_GIVEN)
+    teller.expect(COLLECT, PAID)
+    await mpesa().send(COLLECTION)
+    request = teller.heard[0]
+    assert (request.method, request.target) == ("GET", "/sandbox/ipg/v2/vodacomTZN/getSession/")
+    assert bearer(request) == API_KEY
+    assert request.header("Origin") == "pay.example.co.tz"
+    assert request.header("Content-Type") == "application/json"
+    assert request.header("Host") == f"127.0.0.1:{teller.port}"
+    assert request.body == b""
+    assert set(request.header_names) - HARMLESS == {"authorization", "origin", "content-type"}
+    assert len(request.header_names) == len(set(request.header_names))
+
+
+async def test_a_collection_is_these_bytes(teller: Teller, mpesa: Connect) -> None:
+    teller.expect(SESSION, SESSION_GIVEN)
+    teller.expect(COLLECT, PAID)
+    await mpesa().send(COLLECTION)
+    request = teller.heard[1]
+    assert (request.method, request.target) == ("POST", "/sandbox/ipg/v2/vodacomTZN/c2bPayment/singleStage/")
+    assert request.body == (
+        b'{"input_Amount":"1500","input_CustomerMSISDN":"255754000001","input_Country":"TZN","input_Currency":"TZS",'
+        b'"input_ServiceProviderCode":"000000","input_TransactionReference":"0K3ABCDEFGHJ1234",'
+        b'"input_ThirdPartyConversationID":"0K3ABCDEFGHJ1234","input_PurchasedItemsDesc":"Order 12 thanks"}'
+    )
+    assert bearer(request) == SESSION_ID
+    assert request.header("Origin") == "pay.example.co.tz"
+    assert request.header("Content-Type") == "application/json"
+    assert request.header("Content-Length") == str(len(request.body))
+    assert set(request.header_names) - HARMLESS == {"authorization", "origin", "content-type", "content-length"}
+    assert len(request.header_names) == len(set(request.header_names))
+
+
+async def test_a_disbursement_is_these_bytes(teller: Teller, mpesa: Connect) -> None:
+    teller.expect(SESSION, SESSION_GIVEN)
+    teller.expect(DISBURSE, PAID_OUT)
+    await mpesa(mpesa_service_provider_code="541234").send(DISBURSEMENT)
+    request = teller.heard[1]
+    assert (request.method, request.target) == ("POST", "/sandbox/ipg/v2/vodacomTZN/b2cPayment/")
+    assert request.body == (
+        b'{"input_Amount":"250000","input_CustomerMSISDN":"255765432109","input_Country":"TZN","input_Currency":"TZS",'
+        b'"input_ServiceProviderCode":"541234","input_TransactionReference":"0K3ABCDEFGHJ5678",'
+        b'"input_ThirdPartyConversationID":"0K3ABCDEFGHJ5678","input_PaymentItemsDesc":"Wages week 7 Juma"}'
+    )
+    assert bearer(request) == SESSION_ID
+
+
+@TYPES
+async def test_a_query_goes_in_the_address_and_has_an_id_of_its_own(
+    teller: Teller, mpesa: Connect, type_: Type
+) -> None:
+    teller.expect(SESSION, SESSION_GIVEN)
+    teller.expect(QUERY, COMPLETED, COMPLETED)
+    connector = mpesa()
+    own_ids = set()
+    for _ in range(2):
+        await connector.ask(ORDERS[type_])
+        request = teller.heard[-1]
+        asked = parse_qsl(urlsplit(request.target).query, keep_blank_values=True, strict_parsing=True)
+        own_id = dict(asked)["input_ThirdPartyConversationID"]
+        assert re.fullmatch("[0-9a-f]{32}", own_id)
+        own_ids.add(own_id)
+        assert sorted(asked) == [
+            ("input_Country", "TZN"),
+            ("input_QueryReference", ORDERS[type_].key),
+            ("input_ServiceProviderCode", "000000"),
+            ("input_ThirdPartyConversationID", own_id),
+        ]
+        assert bearer(request) == SESSION_ID
+        assert request.header("Origin") == "pay.example.co.tz"
+        assert request.header("Content-Type") == "application/json"
+        assert request.body == b""
+    assert len(own_ids) == 2
+
+
+async def test_what_differs_between_markets_is_a_setting(teller: Teller, mpesa: Connect) -> None:
+    path = "/openapi/ipg/v3/vodacomGHA/"
+    teller.expect(f"GET {path}session/", SESSION_GIVEN)
+    teller.expect(f"POST {path}c2b/", PAID)
+    teller.expect(f"POST {path}b2c/", PAID_OUT)
+    teller.expect(f"GET {path}query/", COMPLETED)
+    connector = mpesa(
+        mpesa_base_url=f"http://127.0.0.1:{teller.port}/openapi/ipg/v3/vodacomGHA",
+        mpesa_session_path="session/",
+        mpesa_collection_path="c2b/",
+        mpesa_disbursement_path="b2c/",
+        mpesa_query_path="query/",
+        mpesa_country="GHA",
+        mpesa_currency="GHS",
+        mpesa_origin="*",
+    )
+    await connector.send(COLLECTION)
+    await connector.send(DISBURSEMENT)
+    await connector.ask(COLLECTION)
+    assert [each.header("Origin") for each in teller.heard] == ["*"] * 4
+    sent = json.loads(teller.heard[1].body)
+    assert (sent["input_Country"], sent["input_Currency"]) == ("GHA", "GHS")
+    assert "input_Country=GHA" in teller.heard[3].target
+
+
+@pytest.mark.parametrize(
+    ("note", "description"),
+    [
+        ("Order 12, thanks!", "Order 12 thanks"),
+        ("  two  spaces\tand a tab\r\nand lines ", "two spaces and a tab and lines"),
+        ("a_b-c.d/e", "a b c d e"),
+        ('","input_Amount":"1', "input Amount 1"),
+        ("", "Payment"),
+        ("!?…—", "Payment"),
+        ("   ", "Payment"),
+        ("\x00\x1f", "Payment"),
+        ("x" * 256, "x" * 256),
+        ("x" * 257, "x" * 256),
+        ("x" * 255 + " y", "x" * 255),
+        ("!" * 300 + "z", "z"),
+        ("7", "7"),
+    ],
+)
+async def test_a_note_is_cleaned_as_m_pesa_wants_it(
+    teller: Teller, mpesa: Connect, note: str, description: str
+) -> None:
+    teller.expect(SESSION, SESSION_GIVEN)
+    teller.expect(COLLECT, PAID)
+    await mpesa().send(order(note=note))
+    assert json.loads(teller.heard[1].body)["input_PurchasedItemsDesc"] == description
+
+
+@given(note=st.text(max_size=300))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_whatever_the_note_the_description_is_legal(teller: Teller, mpesa: Connect, note: str) -> None:
+    teller.always(SESSION, SESSION_GIVEN)
+    teller.always(COLLECT, PAID)
+    await mpesa(mpesa_public_key=keys.AIRTEL_MONEY_PUBLIC_KEY).send(order(note=note))
+    sent = json.loads(teller.heard[-1].body)
+    assert re.fullmatch("[A-Za-z0-9]+( [A-Za-z0-9]+)*", sent["input_PurchasedItemsDesc"])
+    assert len(sent["input_PurchasedItemsDesc"]) <= 256
+
+
+# The rest of what a connector is.
+
+
+async def test_a_knock_sends_no_payment(teller: Teller, mpesa: Connect) -> None:
+    teller.always(SESSION, SESSION_GIVEN)
+    teller.always(QUERY, http("400 Bad Request", '{"output_ResponseCode":"INS-23","output_ResponseDesc":"Not found"}'))
+    answer = await mpesa().probe()
+    assert not answer.is_fault
+    assert teller.heard
+    assert all(each.method == "GET" for each in teller.heard)
+
+
+async def test_what_the_worker_must_know_of_it(mpesa: Connect) -> None:
+    connector = mpesa(mpesa_concurrency=7)
+    assert (connector.name, connector.concurrency) == ("mpesa", 7)
+    assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.DUPLICATES_REFUSED
+
+
+async def test_an_asynchronous_application_is_told_by_query(teller: Teller, mpesa: Connect) -> None:
+    teller.expect(SESSION, SESSION_GIVEN)
+    teller.expect(COLLECT, ACCEPTED)
+    teller.expect(QUERY, told("Pending"), COMPLETED)
+    connector = mpesa()
+    PENDING.check(await connector.send(COLLECTION))
+    assert not (await connector.ask(COLLECTION)).verdict.is_definite
+    SUCCESS.check(await connector.ask(COLLECTION))

@@ -1,0 +1,63 @@
+"""What a test of Tigo Pesa's connector starts from: how it is connected, what it is called with, its headers."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from malipo.networks.contract import Order
+from malipo.networks.tigo_pesa import TigoPesa
+from malipo.networks.wire import Wire
+from malipo.settings import Settings
+from tests.networks.teller import Reply, Request, Teller
+from tests.networks.tigo_pesa_sheet import (
+    PASSWORD,
+    USERNAME,
+    push_reply,
+    settings,
+)
+
+Connect = Callable[..., TigoPesa]
+
+
+@pytest.fixture
+def tigo(teller: Teller, wire: Wire) -> Connect:
+    def connect(**changes: Any) -> TigoPesa:
+        return TigoPesa(Settings(**settings(teller.port) | changes), wire)
+
+    return connect
+
+
+@pytest.fixture
+def offline() -> Connect:
+    """One that only reads: nobody is at the other end."""
+
+    def connect(**changes: Any) -> TigoPesa:
+        return TigoPesa(Settings(**settings(9) | changes), Wire())
+
+    return connect
+
+
+def order(base: Order, **changes: object) -> Order:
+    said = {name: getattr(base, name) for name in base.__struct_fields__}
+    return Order(**(said | changes))
+
+
+def echo(request: Request) -> Reply:
+    """Accepted, in the name of whoever asked."""
+    return push_reply("BILLER-18-0000-S", status=True, ReferenceID=json.loads(request.body)["ReferenceID"])
+
+
+def assert_push_headers(request: Request, token: str) -> None:
+    assert request.header("Authorization") == f"bearer {token}"
+    assert request.header("Username") == USERNAME
+    assert request.header("Password") == PASSWORD
+    assert request.header("Content-Type") == "application/json"
+    assert request.header("Cache-Control") == "no-cache"
+    assert len(request.header_names) == len(set(request.header_names))
+
+
+def is_nobodys(amount: int | None) -> bool:
+    """An amount that no payment is of: whatever was said, it was not what was asked for."""
+    return amount is not None and amount < 1

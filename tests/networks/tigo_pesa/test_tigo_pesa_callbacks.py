@@ -1,0 +1,212 @@
+"""Tigo Pesa's callbacks, which nobody signs: what they say, and how they are acknowledged."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from malipo.networks.contract import Callback as Heard
+from malipo.networks.contract import News, Verdict
+from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
+from tests.networks.outcome import (
+    DECLINED,
+    EXPIRED,
+    INSUFFICIENT,
+    REJECTED,
+    SUCCESS,
+    Outcome,
+    assert_fit_to_keep,
+)
+from tests.networks.tigo_pesa.connector import Connect, is_nobodys
+from tests.networks.tigo_pesa.connector import offline as offline
+from tests.networks.tigo_pesa_sheet import (
+    RECEIPT,
+)
+
+
+def heard(said: object) -> Heard:
+    return Heard({"content-type": "application/json"}, json.dumps(said).encode())
+
+
+PAID = {
+    "Status": True,
+    "Description": "Transaction successful",
+    "MFSTransactionID": RECEIPT,
+    "ReferenceID": "MLP0K3ABCDEFGHJ1234",
+    "Amount": "1500",
+}
+
+
+def told(tigo: Connect, **changes: object) -> News:
+    news = tigo().read(heard(PAID | changes))
+    assert news is not None
+    assert not news.is_signed
+    assert_fit_to_keep(news.answer)
+    return news
+
+
+@pytest.mark.parametrize("status", [True, "true", "True", "TRUE"])
+def test_a_success_is_heard(offline: Connect, status: object) -> None:
+    news = told(offline, Status=status)
+    SUCCESS.check(news.answer)
+    assert (news.key, news.answer.provider_reference, news.answer.amount) == ("0K3ABCDEFGHJ1234", RECEIPT, 1500)
+
+
+@pytest.mark.parametrize("status", [False, "false", "False", "FALSE"])
+@pytest.mark.parametrize(
+    ("description", "outcome"),
+    [
+        ("Insufficient balance", INSUFFICIENT),
+        ("Customer has insufficient funds", INSUFFICIENT),
+        ("Request expired", EXPIRED),
+        ("Transaction timeout", EXPIRED),
+        ("Customer declined the request", DECLINED),
+        ("Cancelled by user", DECLINED),
+        ("Something else", REJECTED),
+        ("", REJECTED),
+        (None, REJECTED),
+        (["declined"], REJECTED),
+    ],
+)
+def test_a_failure_is_heard_with_its_reason(
+    offline: Connect, status: object, description: object, outcome: Outcome
+) -> None:
+    news = told(offline, Status=status, Description=description, MFSTransactionID=None)
+    outcome.check(news.answer)
+    assert news.key == "0K3ABCDEFGHJ1234"
+
+
+@pytest.mark.parametrize("status", [None, "", 1, 0, "yes", "1", "truely", "not true", [], {}, [True], "success"])
+def test_a_status_that_is_neither_decides_nothing(offline: Connect, status: object) -> None:
+    news = offline().read(heard(PAID | {"Status": status}))
+    assert news is None or not news.answer.verdict.is_definite
+
+
+def test_a_callback_without_a_status_decides_nothing(offline: Connect) -> None:
+    news = offline().read(heard({name: value for name, value in PAID.items() if name != "Status"}))
+    assert news is None or not news.answer.verdict.is_definite
+
+
+@pytest.mark.parametrize(
+    ("said", "amount"), [("1500", 1500), (1500, 1500), ("1500.00", 1500), (1500.0, 1500), ("7", 7)]
+)
+def test_a_callback_tells_the_amount(offline: Connect, said: object, amount: int) -> None:
+    assert told(offline, Amount=said).answer.amount == amount
+
+
+@pytest.mark.parametrize("said", ["abc", "1500.50", "-1500", "1e9", "1 500", "0x5dc", "1500TZS", 0.5, "9" * 400])
+def test_an_amount_that_is_none_is_nobodys(offline: Connect, said: object) -> None:
+    assert is_nobodys(told(offline, Amount=said).answer.amount)
+
+
+@pytest.mark.parametrize("said", ["", "  ", None, True, [], {}, ["1500"], {"a": 1500}])
+def test_a_success_that_does_not_tell_the_amount_matches_none(offline: Connect, said: object) -> None:
+    """Nothing else vouches for it where there is no question to put."""
+    for status in (True, False):
+        answer = told(offline, Amount=said, Status=status).answer
+        assert (answer.amount, answer.lacks_amount) == (None, True)
+    assert not told(offline).answer.lacks_amount
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "0K3ABCDEFGHJ1234",
+        "XYZ0K3ABCDEFGHJ1234",
+        "MLP",
+        "",
+        None,
+        7,
+        True,
+        [],
+        {},
+        ["MLP0K3ABCDEFGHJ1234"],
+        "MLP0K3ABCDEFGHJ1234'--",
+        "MLP../../x",
+        "MLP" + "A" * 10_000,
+        "MLP\x00",
+        "MLP\u0660\u0661",
+    ],
+)
+def test_a_reference_that_is_not_ours_is_nobodys(offline: Connect, reference: object) -> None:
+    connector = offline()
+    callback = heard(PAID | {"ReferenceID": reference})
+    assert connector.read(callback) is None
+    assert connector.acknowledge(callback, None).status == 400
+
+
+def test_without_a_biller_code_the_reference_is_the_key(offline: Connect) -> None:
+    news = offline(tigo_pesa_biller_code="").read(heard(PAID | {"ReferenceID": "0K3ABCDEFGHJ1234"}))
+    assert news is not None
+    assert news.key == "0K3ABCDEFGHJ1234"
+
+
+@pytest.mark.parametrize("receipt", ["", None, [], {}, 0])
+def test_a_receipt_is_text_or_there_is_none(offline: Connect, receipt: object) -> None:
+    assert told(offline, MFSTransactionID=receipt).answer.provider_reference is None
+
+
+def test_a_strange_receipt_harms_nobody(offline: Connect) -> None:
+    for receipt in ("a\x00b", "x" * 100_000, "\u202e\u200b"):
+        told(offline, MFSTransactionID=receipt, Description=receipt)
+
+
+@pytest.mark.parametrize("code", ["BILLER-30-0000-S", "BILLER-18-0000-S"])
+def test_a_callback_is_acknowledged(offline: Connect, code: str) -> None:
+    connector = offline(tigo_pesa_acknowledgement=code)
+    for status in (True, False):
+        callback = heard(PAID | {"Status": status})
+        acknowledgement = connector.acknowledge(callback, connector.read(callback))
+        assert (acknowledgement.status, acknowledgement.media_type) == (200, "application/json")
+        assert json.loads(acknowledgement.body) == {
+            "ResponseCode": code,
+            "ResponseStatus": True,
+            "ResponseDescription": "Callback successful",
+            "ReferenceID": "MLP0K3ABCDEFGHJ1234",
+        }
+
+
+@pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
+def test_a_callback_that_cannot_be_understood_is_refused(offline: Connect, name: str) -> None:
+    connector = offline()
+    callback = Heard({}, (UNREADABLE | WRONG_SHAPES)[name])
+    assert connector.read(callback) is None
+    acknowledgement = connector.acknowledge(callback, None)
+    assert acknowledgement.status == 400
+    said = json.loads(acknowledgement.body)
+    assert (said["ResponseCode"], said["ResponseStatus"]) == ("BILLER-30-3030-E", False)
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=30)
+    | st.sampled_from(["true", "MLP0K3"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@hypothesis_settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    said=st.fixed_dictionaries({}, optional=dict.fromkeys(PAID, values)),
+    raw=st.binary(max_size=99),
+    is_ours=st.booleans(),
+)
+def test_no_callback_brings_it_down(offline: Connect, said: dict[str, object], raw: bytes, is_ours: bool) -> None:
+    connector = offline()
+    for body in (json.dumps(said | ({"ReferenceID": "MLP0K3ABCDEFGHJ1234"} if is_ours else {})).encode(), raw):
+        callback = Heard({}, body)
+        news = connector.read(callback)
+        acknowledgement = connector.acknowledge(callback, news)
+        json.loads(acknowledgement.body)
+        assert acknowledgement.status == (400 if news is None else 200)
+        if news is not None:
+            assert_fit_to_keep(news.answer)
+            assert not news.is_signed
+            is_true = said.get("Status") is True or str(said.get("Status")).strip().lower() == "true"
+            assert news.answer.verdict is not Verdict.CONFIRMED or is_true

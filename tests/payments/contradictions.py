@@ -1,0 +1,42 @@
+"""Payments whose networks take back their word, and operators who decide what is true."""
+
+import pytest
+
+from malipo import clock
+from malipo.db import Database
+from malipo.payments import resolve
+from malipo.payments.pursuit import Rules
+from malipo.payments.resolve import Truth
+from malipo.payments.transaction import Transaction
+from malipo.service import Service
+from malipo.settings import Settings
+from malipo.trail.store import Actor
+from tests.conftest import NO_LIMITS, Merchant
+from tests.payments.story import Story
+
+ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
+EVIDENCE = "Receipt QK12AB on the network's statement"
+RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300)
+TRUTHS = {"paid": Truth.COMPLETED, "not-paid": Truth.FAILED}
+
+
+@pytest.fixture
+async def story(service: Service, merchant: Merchant) -> Story:
+    """With fees; and nothing is decided without operators."""
+    by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
+    story = Story(by_hand, merchant.id)
+    await story.charge_fees()
+    return story
+
+
+async def propose(database: Database, id_: str, truth: Truth) -> resolve.Resolved:
+    async with database.begin() as tx:
+        return await resolve.propose(tx, id_, resolve.Finding(truth, EVIDENCE), actor=ASHA, now=clock.now())
+
+
+async def resolve_by_all(database: Database, transaction: Transaction, truth: Truth) -> None:
+    """By as many operators as it takes."""
+    resolved = await propose(database, transaction.id, truth)
+    if not resolved.is_done:
+        async with database.begin() as tx:
+            await resolve.approve(tx, transaction.id, actor=JUMA, now=clock.now())
