@@ -220,6 +220,7 @@ async def test_what_may_have_been_sent_is_settled_by_two_and_cannot_be_cancelled
     assert "/cancel" not in (await asha.look(payout)).text
     forced = await asha.surfer.post(f"/operator/cases/{payout.reference}/cancel")
     assert (forced.status, "restored from a backup" in forced.words) == (503, True)
+    assert payout.reference in forced.words, "one sees the case, and why not"
     assert (await asha.propose(payout, "completed", status="PENDING")).status == 303
     assert (await juma.approve(payout)).status == 303
     assert await office.status(payout) is Status.COMPLETED
