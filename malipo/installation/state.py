@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from malipo.errors import Unavailable
 
-# For so long after a restore a new payout whose key is derived is asked about before it is sent.
+# For so long after a restore a new payment whose key is derived is asked about before it is sent.
 WEEK_AFTER = timedelta(days=7)
 
 

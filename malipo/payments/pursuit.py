@@ -329,8 +329,8 @@ def _spoken_of(dispatch: Dispatch, heard: Heard) -> Decision:
 def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rules: Rules) -> Decision:
     """The database was restored: it may have been sent before. What the network has is sent; what it has not, may go.
 
-    A payout goes only where the network also refuses duplicates. Where nobody can be asked nothing goes, but for a
-    collection that was taken in since: its customer decides.
+    A payout goes only where the network also refuses duplicates, and nothing goes where nobody can be asked. But a
+    collection that was taken in since goes unless the network has it: its customer decides, who is waiting.
     """
     match heard.answer.verdict:
         case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
@@ -342,7 +342,8 @@ def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rul
             return _not_sent_before(transaction, dispatch, heard)
         case Verdict.NOT_INDEXED if _had_time(dispatch, rules.not_indexed_seconds):
             return _not_sent_before(transaction, dispatch, heard)
-    if not heard.may_ask and transaction.type is Type.COLLECTION and _is_taken_in_since(dispatch):
+    is_answered = heard.answer.verdict is not Verdict.UNSENT and not heard.answer.is_fault
+    if transaction.type is Type.COLLECTION and _is_taken_in_since(dispatch) and (is_answered or not heard.may_ask):
         return _not_sent_before(transaction, dispatch, heard)
     asks = dispatch.asks + 1
     if not heard.may_ask:

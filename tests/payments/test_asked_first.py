@@ -15,6 +15,8 @@ RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_sec
 # duplicates, where it does not, and where it cannot be asked; young and old as it is since the restore. Open at the
 # restore, or taken in since, when a merchant repeats what may have been sent before.
 #
+# A fault is an answer that was not heard.
+#
 #   sent     the network has it: it counts as sent, and is asked about
 #   goes     the network has nothing of it: it may be sent
 #   held     only an operator can let it go
@@ -33,13 +35,11 @@ GRID = """
     COLLECTION    since     confirmed    10       sent                sent    sent
     COLLECTION    since     refused      10       sent                sent    sent
     COLLECTION    since     waiting      10       sent                sent    sent
-    COLLECTION    since     unknown      10       later               later   goes
-    COLLECTION    since     unknown      9999     later               later   goes
+    COLLECTION    since     unknown      10       goes                goes    goes
+    COLLECTION    since     fault        9999     later               later   goes
     COLLECTION    since     unsent       9999     later               later   goes
-    COLLECTION    since     missing      299      later               later   goes
-    COLLECTION    since     missing      300      goes                goes    goes
-    COLLECTION    since     not_indexed  1799     later               later   goes
-    COLLECTION    since     not_indexed  1800     goes                goes    goes
+    COLLECTION    since     missing      10       goes                goes    goes
+    COLLECTION    since     not_indexed  10       goes                goes    goes
     DISBURSEMENT  before    confirmed    0        sent                sent    sent
     DISBURSEMENT  before    refused      0        sent                sent    sent
     DISBURSEMENT  before    waiting      0        sent                sent    sent
@@ -71,7 +71,7 @@ def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing
     type_: str, taken_in: str, verdict: str, seconds: str, refused: str, unsafe: str, cannot: str
 ) -> None:
     given = asked_first(float(seconds), taken_in=taken_in)
-    news = heard(Verdict(verdict))
+    news = heard(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else heard(Verdict(verdict))
     for expected, told in (
         (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
         (unsafe, replace(news, resubmit=Resubmit.UNSAFE)),
