@@ -44,5 +44,9 @@ def _hold(arguments: argparse.Namespace, settings: Settings) -> int:
     write(settings, act)
     scope = f"{arguments.channel} {arguments.only or 'payments'}" if pairs else "all payments"
     shown = {"scope": scope, "isHeld": not arguments.release}
-    sentence = f"Released: {scope}." if arguments.release else f"Held: {scope}. To let them go: malipo hold --release"
+    words = [f"--channel {arguments.channel}"] * bool(arguments.channel) + [f"--only {arguments.only}"] * bool(
+        arguments.only
+    )
+    release = " ".join(["malipo hold --release", *words])
+    sentence = f"Released: {scope}." if arguments.release else f"Held: {scope}. To let them go: {release}"
     return tell(arguments, shown, sentence)

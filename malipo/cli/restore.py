@@ -7,8 +7,10 @@ from typing import Any
 from malipo.cli.work import add_act, named_operator, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
+from malipo.installation import store as installation
 from malipo.networks.contract import Channel, Type
 from malipo.restore import release, status
+from malipo.restore.fence import fence
 from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
 from malipo.settings import Settings
@@ -21,6 +23,8 @@ def add_commands(commands: Any) -> None:
     restore = commands.add_parser("restore", help="after a backup was brought back: what is open, and sending again")
     acts = restore.add_subparsers(title="acts", metavar="ACT", required=True)
     add_act(acts, "status", _status, "whether it is fenced and why, what is open, and what is known of it")
+    act = add_act(acts, "fence", _fence, "you know that the database was restored, and malipo has not noticed it")
+    act.add_argument("--reason", required=True, help="which backup, to which moment")
     act = add_act(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
     act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
     _add_scope(act)
@@ -88,6 +92,19 @@ def _sentence(found: Status) -> str:
     if standing.held_at is not None:
         held.insert(0, f"Everything is held by {standing.held_by}: {standing.hold_reason}")
     return "\n".join([words, *held])
+
+
+def _fence(arguments: argparse.Namespace, settings: Settings) -> int:
+    reason = arguments.reason.strip()
+    if not 3 <= len(reason) <= 500 or not reason.isprintable():
+        raise Invalid("--reason says which backup was restored, in 3 to 500 characters.")
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> int:
+        epoch = (await installation.get(tx)).epoch
+        return await fence(tx, reason, actor=named_operator(actor), now=now, epoch=epoch)
+
+    epoch = write(settings, act)
+    return tell(arguments, {"epoch": epoch}, "Fenced: nothing is sent until it is released. See malipo restore status.")
 
 
 def _release(arguments: argparse.Namespace, settings: Settings) -> int:

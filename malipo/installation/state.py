@@ -48,6 +48,15 @@ class Restored(Closed):
         super().__init__("The service was restored from a backup and takes no payments until operators have looked.")
 
 
+class NotComparedYet(Closed):
+    """The database was restarted, and no worker has said yet whether it is the one that it was."""
+
+    retry_after_seconds = 5
+
+    def __init__(self) -> None:
+        super().__init__("The service has just begun and does not know yet what was sent. Nothing was done; try again.")
+
+
 class OnHold(Closed):
     code = "on_hold"
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from malipo.db import Conn, Tx
 from malipo.installation.comparison import Standing, Worker
 from malipo.installation.mark import Counted
-from malipo.installation.state import WEEK_AFTER, Installation
+from malipo.installation.state import WEEK_AFTER, Closed, Installation, NotComparedYet
 
 _COLUMNS = "id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held_at, held_by, hold_reason"
 
@@ -53,6 +53,23 @@ async def get(connection: Conn) -> Installation:
     row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM installation")
     assert row is not None, "the first migration makes it"
     return Installation(*row.values())
+
+
+async def why_not_cancel(connection: Conn) -> Closed | None:
+    """Why nothing can be taken back now: what this database calls unsent may have been sent.
+
+    Before a worker has looked at this server nobody knows, unless nothing was ever sent.
+    """
+    standing = await get(connection)
+    if standing.is_fenced:
+        return standing.refusal
+    is_compared = await connection.fetchval(
+        f"""
+        SELECT NOT EXISTS (SELECT FROM send_marks WHERE batches > 0)
+            OR EXISTS (SELECT FROM send_marks WHERE server = {_SERVER})
+        """
+    )
+    return None if is_compared else NotComparedYet()
 
 
 async def lock(tx: Tx) -> Installation:
@@ -105,7 +122,7 @@ async def add_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]], *, held_by
         await tx.execute(
             """
             INSERT INTO channel_holds (channel, type, held_at, held_by, reason) VALUES ($1, $2, now(), $3, $4)
-            ON CONFLICT DO NOTHING
+            ON CONFLICT (channel, type) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason
             """,
             channel,
             type_,
@@ -172,10 +189,11 @@ async def leave(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
         return
     await tx.execute(
         """
-        WITH gone AS (DELETE FROM send_marks WHERE worker_id = $1 RETURNING batches)
+        WITH gone AS (DELETE FROM send_marks WHERE worker_id = $1 RETURNING batches, server)
         INSERT INTO send_marks (worker_id, host, batches, seen_at, server)
-        SELECT 'wrk_ended', '', batches, '-infinity', '' FROM gone
-        ON CONFLICT (worker_id) DO UPDATE SET batches = send_marks.batches + excluded.batches
+        SELECT 'wrk_ended', '', batches, '-infinity', server FROM gone
+        ON CONFLICT (worker_id) DO UPDATE
+        SET batches = send_marks.batches + excluded.batches, server = excluded.server
         """,
         worker_id,
     )

@@ -44,9 +44,8 @@ class Cancel:
     async def __call__(
         self, tx: Tx, cancellations: Sequence[Cancellation], /, *, again: bool
     ) -> list[Outcome | Refusal | Closed]:
-        standing = await installation.get(tx)
-        if standing.is_fenced:
-            return [standing.refusal for _ in cancellations]
+        if (closed := await installation.why_not_cancel(tx)) is not None:
+            return [closed for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
         # Locked before it is asked whether they may be taken back: what a lock was waited for may have changed that.
@@ -78,7 +77,9 @@ class _AskedFirst(Conflict):
     code = "not_cancellable"
 
     def __init__(self) -> None:
-        super().__init__("It may have been sent before the service was restored. Its network is being asked.")
+        super().__init__(
+            "It may have been sent before the service was restored. Its network is asked, or operators are looking."
+        )
 
 
 def _answer(outcome: Outcome | Refusal | None) -> Outcome | Refusal:

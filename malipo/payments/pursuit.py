@@ -19,6 +19,8 @@ from malipo.payments.transaction import Cause, Status, Transaction
 _NOT_FOUNDS = 3
 _SENDS = 3
 _UNSENT_PAUSE_SECONDS = 5.0
+# After a restore: how often an answer that says nothing is heard before operators are shown the payment.
+_VAGUE_ANSWERS = 3
 # How long a payment rests whose network cannot be asked. Only a callback or an operator ends it.
 _NO_QUERY_SECONDS = 86_400
 
@@ -54,7 +56,7 @@ class Attention(StrEnum):
     DIFFERS = "differs"  # the network speaks of another amount or phone
     UNSENT = "unsent"  # the network spoke of it before we had sent it
     RESTORED = "restored"  # it may have been sent before the database was restored, and the network cannot say
-    UNHEARD = "unheard"  # a payout whose answer we did not hear, at a network that cannot be asked
+    UNHEARD = "unheard"  # nobody said what became of it, at a network that cannot be asked
     SAID_PAID = "said_paid"  # a callback said that it was paid, and no query confirms it
     DISPUTED = "disputed"  # a signed callback contradicts what was said before, and the query does not confirm it
 
@@ -170,9 +172,19 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, heard: Heard, rule
             return _not_indexed(transaction, dispatch, heard, rules)
         case Verdict.WAITING:
             return _ask_later(replace(dispatch, is_acknowledged=True, not_founds=0, not_indexed=0), heard, rules)
-    if not heard.may_ask and transaction.type is Type.DISBURSEMENT:
+    if not heard.may_ask and _must_be_shown(transaction, heard):
         return _ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)
     return _ask_later(dispatch, heard, rules)
+
+
+def _must_be_shown(transaction: Transaction, heard: Heard) -> bool:
+    """Whether an operator is shown at once that nobody can be asked.
+
+    A collection whose answer was only lost is left to its callback; one that its network answered with something that
+    is neither yes nor no ("duplicate", say) may never get one.
+    """
+    is_odd_answer = heard.act is Act.SEND and not heard.answer.is_fault
+    return transaction.type is Type.DISBURSEMENT or heard.act is Act.ASK or is_odd_answer
 
 
 def _with_success(dispatch: Dispatch) -> Dispatch:
@@ -354,7 +366,9 @@ def _asked_first(transaction: Transaction, dispatch: Dispatch, heard: Heard, rul
         _until_it_counts(dispatch, heard.answer.verdict, rules),
     )
     # Some networks never say for certain that they do not know a payment. Asking goes on, and operators are shown it.
-    attention = Attention.RESTORED if asks >= len(rules.poll_seconds) else dispatch.attention
+    is_vague = heard.answer.verdict is Verdict.UNKNOWN and not heard.answer.is_fault
+    is_shown = asks >= (_VAGUE_ANSWERS if is_vague else len(rules.poll_seconds))
+    attention = Attention.RESTORED if is_shown else dispatch.attention
     return Decision(dispatch=replace(dispatch, asks=asks, attention=attention), wait_seconds=seconds)
 
 

@@ -137,9 +137,8 @@ async def cancel(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
 
     After a restore nobody knows that nothing was sent before its network was asked.
     """
-    standing = await installation.get(tx)
-    if standing.is_fenced:
-        raise standing.refusal
+    if (closed := await installation.why_not_cancel(tx)) is not None:
+        raise closed
     case = await _found(tx, id_or_reference)
     transaction = case.transaction
     if case.is_merchant_active:
@@ -192,6 +191,9 @@ async def _case(tx: Tx, id_or_reference: str, truth: Truth | None = None) -> Cas
     if transaction.status is Status.PENDING and not _may_have_been_sent(case):
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
     is_doubtful = case.is_contradicted or _is_doubted(case) if truth is None else _changes(case, truth)
+    if transaction.status is Status.CANCELLED and truth is Truth.COMPLETED:
+        # It was never sent, unless the database has forgotten that.
+        is_doubtful |= (await installation.get(tx)).epoch > 1
     if transaction.status.is_final and not is_doubtful:
         raise Conflict(f"It is {transaction.status}, and nothing contradicts that.")
     return case

@@ -85,7 +85,8 @@ class Line:
     async def _send_due(self) -> bool:
         """Send what waits, as far as there are places. Whether more may be waiting."""
         if self._circuit.is_open:
-            await self._service.lapse(self._channels, route=self._connector.name)
+            if self._detector.may_send:
+                await self._service.lapse(self._channels, route=self._connector.name)
             return False
         free = self._connector.concurrency - len(self._sending)
         if free <= 0 or not self._detector.may_send:

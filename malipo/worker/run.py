@@ -82,15 +82,22 @@ async def work(
         for part in parts:
             part.hear(topic)
 
+    async def look() -> bool:
+        might_send = detector.may_send
+        is_more = await detector.look()
+        if detector.may_send and not might_send:
+            hear("")  # What has waited for this look need not wait for the next.
+        return is_more
+
     tasks = [asyncio.ensure_future(each.run()) for each in parts]
     tasks.append(asyncio.ensure_future(for_ever("count", service.count, seconds=step_seconds(service.settings))))
-    tasks.append(asyncio.ensure_future(for_ever("mark", detector.look, seconds=step_seconds(service.settings))))
+    tasks.append(asyncio.ensure_future(for_ever("mark", look, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(keep_house(service)))
     tasks.append(asyncio.ensure_future(service.clock_difference.watch()))
     tasks.append(asyncio.ensure_future(service.standing.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, hear)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
-        tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected)))
+        tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected, detector)))
     log.info("worker.started", routes=list(service.networks.connectors))
     for task in tasks:
         task.add_done_callback(_complain)
@@ -112,11 +119,12 @@ def _complain(task: asyncio.Future[None]) -> None:
         log.error("worker.part_ended", task.exception())
 
 
-async def _lapse_unconnected(service: Service, channels: Sequence[Channel]) -> None:
+async def _lapse_unconnected(service: Service, channels: Sequence[Channel], detector: RestoreDetector) -> None:
     """A collection on a channel that nobody carries ends like one on a channel that is down."""
     while True:
         try:
-            await service.lapse(channels, route=None)
+            if detector.may_send:
+                await service.lapse(channels, route=None)
         except Exception as error:
             log.warning("worker.lapse_failed", reason=str(error))
         await asyncio.sleep(_LAPSE_SECONDS)

@@ -114,6 +114,24 @@ async def test_an_operators_cancel_is_refused_in_words_while_it_is_fenced(
     assert (code, "takes no payments until operators have looked" in said, "Traceback" in said) == (1, True, False)
 
 
+async def test_an_operator_who_knows_of_a_restore_fences_by_hand(desk: Desk) -> None:
+    assert (await desk("restore", "fence", "--reason", "x", by="asha"))[0] == 2, "which backup?"
+    assert (await desk("restore", "fence", "--reason", REASON))[0] == 2, "it takes a name"
+    assert not (await desk.standing()).is_fenced
+    assert (await desk("restore", "fence", "--reason", REASON, by="asha"))[0] == 0
+    standing = await desk.standing()
+    assert (standing.is_fenced, standing.fence_reason, standing.epoch > 1) == (True, REASON, True)
+
+
+async def test_a_hold_says_how_it_is_ended(desk: Desk) -> None:
+    hold = ("hold", "--channel", "MPESA", "--only", "payouts")
+    _, said, _ = await desk(*hold, "--reason", "Counting the float", by="asha")
+    assert said == "Held: MPESA payouts. To let them go: malipo hold --release --channel MPESA --only payouts\n"
+    await desk(*hold, "--reason", "Their gateway is odd", by="juma")
+    assert "juma: Their gateway is odd" in (await desk("restore", "status"))[1], "the latest reason is shown"
+    assert (await desk("hold", "--release", "--channel", "MPESA", "--only", "payouts", by="asha"))[0] == 0
+
+
 async def test_the_status_is_for_programs_too(desk: Desk, service: Service) -> None:
     before: Any = json.loads((await desk("restore", "status", "--json"))[1])
     assert (before["isFenced"], before["epoch"], before["open"]) == (False, 1, [])

@@ -119,6 +119,28 @@ def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
     assert decision.dispatch.is_asked_first
 
 
+# After how many answers an operator is shown a payment that is asked about first.
+@pytest.mark.parametrize(
+    ("verdict", "is_fault", "asks", "is_shown"),
+    [
+        (Verdict.UNKNOWN, False, 1, False),
+        (Verdict.UNKNOWN, False, 2, True),
+        (Verdict.UNKNOWN, True, 2, False),
+        (Verdict.UNKNOWN, True, 4, True),
+        (Verdict.MISSING, False, 2, False),
+        (Verdict.NOT_INDEXED, False, 2, False),
+    ],
+)
+def test_a_network_whose_answers_say_nothing_is_shown_soon(
+    verdict: Verdict, is_fault: bool, asks: int, is_shown: bool
+) -> None:
+    rules = Rules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
+    given = asked_first(100, asks=asks)
+    decision = decide(a_transaction(Type.DISBURSEMENT), given, heard(verdict, is_fault=is_fault), rules)
+    assert decision.dispatch is not None
+    assert (decision.dispatch.attention is Attention.RESTORED) is is_shown
+
+
 @pytest.mark.parametrize("verdict", Verdict)
 def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_asked(verdict: Verdict) -> None:
     callback = heard(verdict, Act.CALLBACK, is_trusted=False)

@@ -176,7 +176,7 @@ NO_QUERY = """
     type          status      heard              confirmed      refused        waiting  unknown  missing  not_indexed  unsent
 
     COLLECTION    PENDING     callback-listed    suspect        suspect        suspect  suspect  suspect  suspect      suspect
-    COLLECTION    PROCESSING  send               completed      failed         rest     rest     rest     rest         again
+    COLLECTION    PROCESSING  send               completed      failed         rest     unheard  unheard  unheard      again
     COLLECTION    PROCESSING  callback-signed    completed      failed         rest     rest     rest     rest         rest
     COLLECTION    PROCESSING  callback-listed    completed      failed         rest     rest     rest     rest         rest
     COLLECTION    PROCESSING  callback-unsigned  said_paid      -              -        -        -        -            -

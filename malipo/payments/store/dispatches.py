@@ -416,7 +416,7 @@ async def find_open(connection: Conn) -> list[OpenPayments]:
     rows = await connection.fetch(
         """
         SELECT d.channel, d.type, t.status, d.is_asked_first, d.attention, count(*), sum(t.amount)::bigint,
-               count(*) FILTER (WHERE d.asks = 0)
+               count(*) FILTER (WHERE d.asks = 0 AND (d.is_asked_first OR d.route IS NOT NULL))
         FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE NOT d.is_follow_up GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
         """
