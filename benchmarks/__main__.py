@@ -19,15 +19,15 @@ from benchmarks.reports import (
     limits_report,
     listing_report,
     pages_report,
+    profile_report,
     start_report,
     statement_report,
     webhooks_report,
-    where_report,
 )
-from benchmarks.reports.told import Told
+from benchmarks.reports.result import Result
 from benchmarks.rounds import Plan as RoundsPlan
 from benchmarks.start import Plan as StartPlan
-from benchmarks.webhooks import Plan as WebhooksPlan
+from benchmarks.webhooks.measure import Plan as WebhooksPlan
 from malipo import log
 from malipo.db.embedded import EmbeddedError
 
@@ -38,7 +38,7 @@ class Benchmark(Protocol):
     HELP: str
     ABOUT: str
 
-    def run(self, options: Any, say: Callable[[str], None], /) -> Told: ...
+    def run(self, options: Any, say: Callable[[str], None], /) -> Result: ...
 
 
 BENCHMARKS: dict[str, Benchmark] = {
@@ -51,7 +51,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "pages": pages_report,
     "limits": limits_report,
     "start": start_report,
-    "where": where_report,
+    "where": profile_report,
 }
 
 _END = """
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def measure(parsed: argparse.Namespace, benchmarks: Mapping[str, Benchmark]) -> int:
     """Measure what was asked for, and tell of it; the exit code."""
-    told: list[Told] = []
+    told: list[Result] = []
     fallen: list[Fall] = []
     for name in dict.fromkeys(parsed.benchmarks):
         new, falls = _measure(name, benchmarks[name], parsed)
@@ -93,8 +93,8 @@ def measure(parsed: argparse.Namespace, benchmarks: Mapping[str, Benchmark]) -> 
     return 1 if fallen else 0
 
 
-def _measure(name: str, benchmark: Benchmark, parsed: argparse.Namespace) -> tuple[Told, list[Fall]]:
-    def once() -> Told:
+def _measure(name: str, benchmark: Benchmark, parsed: argparse.Namespace) -> tuple[Result, list[Fall]]:
+    def once() -> Result:
         return benchmark.run(parsed, _say)
 
     return gate.hold(name, once, _say) if parsed.gate else (once(), [])
@@ -187,7 +187,7 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _json(told: Sequence[Told]) -> str:
+def _json(told: Sequence[Result]) -> str:
     """One benchmark is an object, as it would be without the others."""
     values = [each.value for each in told]
     return msgspec.json.format(msgspec.json.encode(values[0] if len(values) == 1 else values)).decode()

@@ -83,7 +83,7 @@ class Demo:
             connection.close()
 
     def _processes(self) -> dict[str, list[psutil.Process]]:
-        """The demo itself is the API; the guardian of PostgreSQL counts with it."""
+        """The demo itself is the API; the supervisor of PostgreSQL counts with it."""
         children = {each: " ".join(each.cmdline()) for each in self._running.process.children()}
         postmaster = psutil.Process(int((self._folder / "postgres/data/postmaster.pid").read_text().split()[0]))
         return {

@@ -7,7 +7,7 @@ when it is to less than half, twice in a row.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks.reports.told import Told
+from benchmarks.reports.result import Result
 
 # As measured with --quick on a quiet machine with two cores. Whoever makes malipo faster may raise them.
 EXPECTED: Mapping[str, Mapping[str, float]] = {
@@ -46,7 +46,7 @@ def falls(benchmark: str, ratios: Mapping[str, float]) -> list[Fall]:
     ]
 
 
-def hold(benchmark: str, measure: Callable[[], Told], say: Say) -> tuple[Told, list[Fall]]:
+def hold(benchmark: str, measure: Callable[[], Result], say: Say) -> tuple[Result, list[Fall]]:
     """What was told last, and what was too low in two measurements. If the first one is good there is no second."""
     told = measure()
     first = falls(benchmark, told.value["ratios"])

@@ -10,7 +10,7 @@ from benchmarks import database, rounds, systems
 from benchmarks.rounds import Plan, Report, Round, Say, Work
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger.book import Kind, book
+from malipo.ledger.bookings import Kind, book
 
 QUICK = Plan(rounds=2, seconds=2, warm_up_seconds=1, clients=(4,), has_half=False)
 

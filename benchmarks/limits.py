@@ -19,7 +19,7 @@ from benchmarks import database, load, systems
 from benchmarks.load import CannotMeasure, Measured
 from benchmarks.rounds import Say
 from benchmarks.systems import Postmaster, Running
-from malipo.limits.window import SPAN_MS, Window
+from malipo.rate_limit.sliding_window import SPAN_MS, Window
 
 OFF, ON = "no limits", "limits"
 _STEP_MS = SPAN_MS // 100  # a window above 300 a minute has a pair for every hundredth of it

@@ -18,12 +18,13 @@ from urllib.parse import urlencode
 
 import asyncpg
 
-from benchmarks import archive, database, systems
+from benchmarks import database, systems
+from benchmarks.history import history_database
+from benchmarks.history.generate import RARE_NAME
 from benchmarks.load import CannotMeasure
-from benchmarks.made import RARE_NAME
 from malipo import clock
-from malipo.networks.contract import Channel
-from malipo.payments.store.filter import Filter, where_of
+from malipo.networks.connector import Channel
+from malipo.payments.listing.filter import Filter, where_of
 from malipo.payments.transaction import Status, Type
 
 _PER_PAGE = 20
@@ -114,7 +115,7 @@ class Report:
 def measure(plan: Plan, say: Say) -> Report:
     with (
         tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder,
-        archive.opened(plan.sizes, plan.data, say) as url,
+        history_database.opened(plan.sizes, plan.data, say) as url,
     ):
         merchants = {size: database.merchant(number) for number, size in enumerate(plan.sizes, start=1)}
         questions = {size: _questions(asyncio.run(_middle(url, merchants[size]))) for size in plan.sizes}
@@ -147,12 +148,12 @@ async def _middle(url: str, merchant_id: str) -> asyncpg.Record:
 def _ask(plan: Plan, port: int, questions: dict[int, dict[str, Question]]) -> dict[str, dict[int, list[float]]]:
     names = questions[plan.sizes[0]]
     times: dict[str, dict[int, list[float]]] = {name: {size: [] for size in plan.sizes} for name in names}
-    keys = {size: archive.key(number) for number, size in enumerate(plan.sizes, start=1)}
+    keys = {size: history_database.key(number) for number, size in enumerate(plan.sizes, start=1)}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     for round_ in range(plan.rounds + 1):
         for name in names:
             for size in plan.sizes:
-                took, _ = archive.answer(connection, questions[size][name].path, keys[size])
+                took, _ = history_database.answer(connection, questions[size][name].path, keys[size])
                 if round_:  # The first round warms up.
                     times[name][size].append(took)
     connection.close()
@@ -163,7 +164,7 @@ async def _plain(
     url: str, port: int, plan: Plan, questions: dict[str, Question]
 ) -> tuple[dict[str, int], dict[str, float]]:
     """What the conventional way takes; and the totals, which must be the same."""
-    merchant_id, key = database.merchant(len(plan.sizes)), archive.key(len(plan.sizes))
+    merchant_id, key = database.merchant(len(plan.sizes)), history_database.key(len(plan.sizes))
     totals: dict[str, int] = {}
     took: dict[str, float] = {}
     connection = await asyncpg.connect(url)
@@ -186,7 +187,7 @@ async def _plain(
                 )
                 rounds.append((time.perf_counter() - began) * 1000)
             totals[name], took[name] = total, median(rounds)
-            said = archive.answer(http_, question.path, key)[1]["pagination"]["total"]
+            said = history_database.answer(http_, question.path, key)[1]["pagination"]["total"]
             if said != total:
                 raise CannotMeasure(f"{name}: malipo counts {said}, and PostgreSQL {total}: this is a bug.")
     finally:

@@ -14,15 +14,16 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import urlencode
 
-from benchmarks import database, history, systems
+from benchmarks import database, systems
+from benchmarks.history import write
 from benchmarks.load import CannotMeasure
 from malipo import clock
+from malipo.access.passwords import Passwords
+from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants import onboard
-from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
-from malipo.trail.store import Actor
 
 SMALL, LARGE = "short history", "long history"
 _PASSWORD = "a password for benchmarks"  # noqa: S105
@@ -72,8 +73,8 @@ def measure(plan: Plan, say: Say) -> Report:
         url = asyncio.run(database.create(server_url, "bench", merchants=2))
         say(f"writing {plan.short + plan.long:,} payments ...")
         merchants = {SMALL: database.merchant(1), LARGE: database.merchant(2)}
-        asyncio.run(history.write(url, merchants[SMALL], plan.short, first=0))
-        asyncio.run(history.write(url, merchants[LARGE], plan.long, first=plan.short))
+        asyncio.run(write.write(url, merchants[SMALL], plan.short, first=0))
+        asyncio.run(write.write(url, merchants[LARGE], plan.long, first=plan.short))
         systems.check_ledger(url, Path(folder))
         with systems.malipo(url, Path(folder)) as running:
             visitors = {name: _log_in(running.port, url, merchant_id) for name, merchant_id in merchants.items()}

@@ -14,7 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import median
 
-from benchmarks import archive, database, systems
+from benchmarks import database, systems
+from benchmarks.history import history_database
 from benchmarks.load import CannotMeasure
 from malipo import clock
 
@@ -78,11 +79,11 @@ class Report:
 def measure(plan: Plan, say: Say) -> Report:
     with (
         tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder,
-        archive.opened(plan.sizes, plan.data, say) as url,
+        history_database.opened(plan.sizes, plan.data, say) as url,
         systems.malipo(url, Path(folder)) as running,
     ):
         busy = systems.busy_percent()
-        keys = {size: archive.key(number) for number, size in enumerate(plan.sizes, start=1)}
+        keys = {size: history_database.key(number) for number, size in enumerate(plan.sizes, start=1)}
         say(f"asking for {len(_pages())} pages of {len(plan.sizes)} merchants ...")
         times = _ask(plan, running.port, keys)
         exports = {}

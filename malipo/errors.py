@@ -47,7 +47,7 @@ class Conflict(Refusal):
 
 class Unauthorized(Refusal):
     code = "invalid_api_key"
-    scheme = "ApiKey"  # what would have opened the door
+    scheme = "ApiKey"  # what would have been accepted
 
 
 class Forbidden(Refusal):

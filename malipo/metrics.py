@@ -36,8 +36,8 @@ class Metrics:
             "malipo_group_waiting", "Requests that wait for the next commit", ["group"], registry=self._registry
         )
         self._pool = Gauge("malipo_database_connections", "Connections of the pool", ["state"], registry=self._registry)
-        self._clock_difference = Gauge(
-            "malipo_clock_difference_seconds",
+        self._clock_skew = Gauge(
+            "malipo_clock_skew_seconds",
             "How far this host's clock is ahead of the database's",
             registry=self._registry,
         )
@@ -93,8 +93,8 @@ class Metrics:
         """What a group calls after each commit."""
         sizes, seconds = self._batch_size.labels(group), self._commit_seconds.labels(group)
 
-        def observe(riders: int, took_seconds: float) -> None:
-            sizes.observe(riders)
+        def observe(size: int, took_seconds: float) -> None:
+            sizes.observe(size)
             seconds.observe(took_seconds)
 
         return observe
@@ -107,7 +107,7 @@ class Metrics:
         self._pool.labels("idle").set_function(idle)
 
     def watch_clock(self, ahead_seconds: Callable[[], float]) -> None:
-        self._clock_difference.set_function(ahead_seconds)
+        self._clock_skew.set_function(ahead_seconds)
 
     def watch_installation(
         self, *, fenced: Callable[[], float], held: Callable[[], float], epoch: Callable[[], float]

@@ -1,4 +1,4 @@
-"""The parts, assembled once: what every door hands its work to."""
+"""The parts, assembled once: what the API, the pages and the worker hand their work to."""
 
 from __future__ import annotations
 
@@ -15,56 +15,57 @@ from msgspec.structs import replace
 
 from malipo import clock as clocks
 from malipo import ids, log
+from malipo.access.passwords import Passwords
+from malipo.access.tokens import Cookies, Tokens
+from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Conn, ConnectionLost, Contention, Database, DataError, Tx
-from malipo.db.bell import Bell
-from malipo.db.clock_difference import ClockDifference
-from malipo.db.group import Act, Group
-from malipo.db.watch import Watch
+from malipo.db.clock_skew import ClockSkew
+from malipo.db.group_commit import Act, GroupCommit
+from malipo.db.long_poll import LongPoll
+from malipo.db.notify import Notifier
+from malipo.encryption import Encryption
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.installation import network_keys
 from malipo.installation import store as installation
+from malipo.installation.monitor import InstallationMonitor
 from malipo.installation.state import Closed
-from malipo.installation.watch import InstallationWatch
-from malipo.ledger import tallying as statement_tallying
-from malipo.limits.window import RateClass
-from malipo.merchants.admit import Admit, Admitted, Knock
+from malipo.ledger import statement_counts
+from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
 from malipo.merchants.login import Login
-from malipo.merchants.passwords import Passwords
-from malipo.merchants.tokens import Cookies, Tokens
 from malipo.metrics import Metrics
-from malipo.networks.connect import Networks, connect
-from malipo.networks.contract import Channel
-from malipo.networks.wire import Wire
+from malipo.networks.connector import Channel
+from malipo.networks.http.client import HttpClient
+from malipo.networks.routing import Networks, connect
+from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
-from malipo.payments import tallying
-from malipo.payments.ask import Terms
 from malipo.payments.cancel import Cancel, Cancellation
+from malipo.payments.counts import counter
 from malipo.payments.effects import event_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiate, Initiated, Order
-from malipo.payments.pursuit import Rules
+from malipo.payments.listing import transaction_list
+from malipo.payments.network_answer import Rules
+from malipo.payments.payment_request import Terms
 from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
-from malipo.payments.store import dispatches, listing, transactions
+from malipo.payments.store import dispatches, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
+from malipo.rate_limit.sliding_window import RateClass
 from malipo.restore.fence import fence
-from malipo.seal import Seal
 from malipo.settings import Settings
-from malipo.trail.login import OperatorLogin
-from malipo.trail.store import Actor
 from malipo.webhooks import resend
 from malipo.webhooks.deliver import Record
 from malipo.webhooks.delivery import Attempt, Delivery, State
-from malipo.webhooks.post import Post
-from malipo.webhooks.store import history
+from malipo.webhooks.http_client import WebhookClient
+from malipo.webhooks.store import delivery_history
 
-Granted = TypeVar("Granted", Admitted, Initiated, Outcome)
+Granted = TypeVar("Granted", Caller, Initiated, Outcome)
 Found = TypeVar("Found")
 
-# What the bell is rung for, beside a channel: something was told, or a delivery was asked for.
+# Topics of notifications, beside the channels: something was told, or a delivery was asked for.
 EVENTS_TOPIC = "events"
 WEBHOOKS_TOPIC = "webhooks"
 
@@ -81,30 +82,30 @@ _READING_PATIENCE_SECONDS = 3.0
 class Service:
     settings: Settings
     clock: Clock
-    clock_difference: ClockDifference
-    standing: InstallationWatch
+    clock_skew: ClockSkew
+    standing: InstallationMonitor
     metrics: Metrics
     database: Database
-    statuses: Watch[TransactionKey, Status]
-    feeds: Watch[str, int]
-    lists: Watch[str, str]
-    deliveries: Watch[tuple[str, str], tuple[str, int]]
+    statuses: LongPoll[TransactionKey, Status]
+    feeds: LongPoll[str, int]
+    lists: LongPoll[str, str]
+    deliveries: LongPoll[tuple[str, str], tuple[str, int]]
     login: Login
     operators: OperatorLogin
     cookies: Cookies
     terms: Terms
     networks: Networks
-    bell: Bell
-    seal: Seal
-    post: Post
-    _wire: Wire
+    notifier: Notifier
+    encryption: Encryption
+    webhook_client: WebhookClient
+    _http_client: HttpClient
     _key_secret: list[bytes]  # read once: it never changes
-    _admit: Group[Knock, Admitted | Refusal]
-    _initiate: Group[Order, Initiated | Refusal | Closed]
-    _cancel: Group[Cancellation, Outcome | Refusal | Closed]
-    _submit: Group[Claim, Taken]
-    _settle: Group[Report, Settled | None]
-    _record_attempt: Group[Attempt, Delivery | None]
+    _authenticate: GroupCommit[AccessRequest, Caller | Refusal]
+    _initiate: GroupCommit[Order, Initiated | Refusal | Closed]
+    _cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
+    _submit: GroupCommit[Claim, Taken]
+    _settle: GroupCommit[Report, Settled | None]
+    _record_attempt: GroupCommit[Attempt, Delivery | None]
 
     @classmethod
     def assemble(cls, settings: Settings, database: Database, *, clock: Clock = clocks.now) -> Service:
@@ -118,19 +119,23 @@ class Service:
             )
         metrics = Metrics()
         metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
-        clock_difference = ClockDifference(database, clock)
-        metrics.watch_clock(lambda: clock_difference.seconds)
-        standing = InstallationWatch(database)
+        clock_skew = ClockSkew(database, clock)
+        metrics.watch_clock(lambda: clock_skew.seconds)
+        standing = InstallationMonitor(database)
         metrics.watch_installation(
             fenced=lambda: standing.is_fenced, held=lambda: standing.is_held, epoch=lambda: standing.epoch
         )
 
-        def group(name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any) -> Group[Any, Any]:
-            made = Group(database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options)
+        def group(
+            name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any
+        ) -> GroupCommit[Any, Any]:
+            made = GroupCommit(
+                database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options
+            )
             metrics.watch_queue(name, lambda: made.depth)
             return made
 
-        wire = Wire()
+        http_client = HttpClient()
         passwords = Passwords()
         keys = [settings.secret_key or secrets.token_hex(32)]
         if settings.secret_key_previous is not None:
@@ -150,14 +155,14 @@ class Service:
         return cls(
             settings=settings,
             clock=clock,
-            clock_difference=clock_difference,
+            clock_skew=clock_skew,
             standing=standing,
             metrics=metrics,
             database=database,
-            statuses=Watch(database, transactions.find_statuses),
-            feeds=Watch(database, feed.find_latest),
-            lists=Watch(database, listing.find_versions),
-            deliveries=Watch(database, history.find_states),
+            statuses=LongPoll(database, transactions.find_statuses),
+            feeds=LongPoll(database, feed.find_latest),
+            lists=LongPoll(database, transaction_list.find_versions),
+            deliveries=LongPoll(database, delivery_history.find_states),
             login=Login(database, Tokens(*keys), passwords),
             operators=OperatorLogin(database, passwords),
             cookies=Cookies(*keys),
@@ -170,19 +175,19 @@ class Service:
                     Channel.HALOPESA: settings.max_amount_halopesa,
                 },
             ),
-            networks=connect(settings, wire),
-            bell=Bell(database),
-            seal=Seal(*keys),
-            post=Post(
+            networks=connect(settings, http_client),
+            notifier=Notifier(database),
+            encryption=Encryption(*keys),
+            webhook_client=WebhookClient(
                 allow_private=settings.webhook_allow_private,
                 ports=settings.webhook_ports,
                 timeout_seconds=settings.webhook_timeout_seconds,
             ),
-            _wire=wire,
+            _http_client=http_client,
             _key_secret=[],
-            _admit=group(
-                "admit",
-                Admit(limits=limits, clock=clock),
+            _authenticate=group(
+                "authenticate",
+                Authenticate(limits=limits, clock=clock),
                 min(patience, _READING_PATIENCE_SECONDS),
                 needs_transaction=False,
             ),
@@ -197,11 +202,11 @@ class Service:
             ),
         )
 
-    async def admit(self, knock: Knock) -> Admitted:
+    async def authenticate(self, request: AccessRequest) -> Caller:
         try:
-            return _granted(await self._admit(knock))
+            return _granted(await self._authenticate(request))
         except OutcomeUnknown:
-            # Whether a knock was counted is of no consequence: the request itself has not begun.
+            # Whether it was counted is of no consequence: the request itself has not begun.
             raise Unavailable from None
 
     async def initiate(self, order: Order) -> Initiated:
@@ -220,7 +225,7 @@ class Service:
             initiated = _granted(await self._initiate(replace(order, draft=draft)))
         if not initiated.is_replay:
             self._note(initiated.transaction)
-            self.bell.ring(initiated.transaction.channel)
+            self.notifier.notify(initiated.transaction.channel)
         return initiated
 
     async def _with_derived_key(self, order: Order) -> Order:
@@ -280,7 +285,7 @@ class Service:
     async def settle(self, report: Report) -> Settled | None:
         settled = await self._settle(report)
         if settled is not None and settled.is_told:
-            self.bell.ring(EVENTS_TOPIC)
+            self.notifier.notify(EVENTS_TOPIC)
         if settled is not None and settled.transaction.status is not settled.before:
             self._note(settled.transaction)
             log.info(
@@ -296,11 +301,11 @@ class Service:
         """A transaction has reached a status: that is counted, and whoever tells of it is woken."""
         self.metrics.count_transaction(transaction.type, transaction.channel, transaction.status)
         if event_of(transaction) is not None:
-            self.bell.ring(EVENTS_TOPIC)
+            self.notifier.notify(EVENTS_TOPIC)
 
     def wake_deliveries(self) -> None:
         """Somebody has asked for a delivery."""
-        self.bell.ring(WEBHOOKS_TOPIC)
+        self.notifier.notify(WEBHOOKS_TOPIC)
 
     async def test_endpoint(self, merchant_id: str, endpoint_id: str, *, actor: Actor) -> str:
         """Send a test, and wait for what the receiver says, as long as it may take; the delivery's id."""
@@ -355,12 +360,12 @@ class Service:
                     raise Unavailable from error
                 await asyncio.sleep(0.1)
 
-    async def count(self, *, least: int = tallying.LEAST) -> bool:
+    async def count(self, *, least: int = counter.LEAST) -> bool:
         """Count payments that have ended and lines of statements, for their readers. Whether more may be waiting."""
         async with self.database.begin() as tx:
-            is_more = await tallying.count(tx, least=least)
+            is_more = await counter.count(tx, least=least)
         async with self.database.begin() as tx:
-            return await statement_tallying.count(tx, least=least) or is_more
+            return await statement_counts.count(tx, least=least) or is_more
 
     def release_readers(self) -> None:
         """Let everybody who waits for news go with what there is."""
@@ -372,15 +377,15 @@ class Service:
     async def finish(self) -> None:
         """Answer everybody who has asked."""
         self.release_readers()
-        groups = (self._admit, self._initiate, self._cancel, self._submit, self._settle, self._record_attempt)
+        groups = (self._authenticate, self._initiate, self._cancel, self._submit, self._settle, self._record_attempt)
         await asyncio.gather(*(each.finish() for each in groups))
-        await self.bell.finish()
-        await self._wire.close()
-        await self.post.close()
+        await self.notifier.finish()
+        await self._http_client.close()
+        await self.webhook_client.close()
 
 
 def _granted(answer: Granted | Refusal | Closed) -> Granted:
-    """Inside a batch a refusal is an answer like any other; at the door it is raised."""
+    """Inside a batch a refusal is an answer like any other; in the API it is raised."""
     if isinstance(answer, Refusal | Closed):
         raise answer
     return answer

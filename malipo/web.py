@@ -11,11 +11,11 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from malipo import garbage, log
+from malipo import gc_tuning, log
 from malipo.api.app import App
-from malipo.api.protocol import Protocol
-from malipo.dashboard.app import Dashboard
-from malipo.dashboard.operator.app import Operator
+from malipo.api.http_protocol import Protocol
+from malipo.dashboard.merchant.app import Dashboard
+from malipo.dashboard.operator.app import OperatorDashboard
 from malipo.db import Database
 from malipo.errors import Impossible
 from malipo.service import Service
@@ -26,12 +26,12 @@ _STOP_SECONDS = 15
 _KEEP_ALIVE_SECONDS = 75
 
 
-class Site:
+class WebApplication:
     """Pages for merchants at /dashboard and for operators at /operator, the API everywhere else."""
 
     def __init__(self, service: Service) -> None:
         self._api = App(service)
-        self._pages: dict[str, ASGIApp] = {"dashboard": Dashboard(service), "operator": Operator(service)}
+        self._pages: dict[str, ASGIApp] = {"dashboard": Dashboard(service), "operator": OperatorDashboard(service)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
@@ -50,7 +50,7 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
     await database.open()
     service = Service.assemble(settings, database)
     config = uvicorn.Config(
-        Site(service),
+        WebApplication(service),
         http=Protocol,
         ws="none",
         loop="uvloop",
@@ -65,7 +65,7 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
     server = _Server(config, service, on_ready, f"http://{settings.host}:{settings.port}")
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
-    watches = [asyncio.ensure_future(each.watch()) for each in (service.clock_difference, service.standing)]
+    watches = [asyncio.ensure_future(each.watch()) for each in (service.clock_skew, service.standing)]
     try:
         await server.serve(sockets=[listener])
     finally:
@@ -107,6 +107,6 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
-        garbage.collect_rarely()
+        gc_tuning.collect_rarely()
         log.info("api.started", url=self._url)
         self._on_ready()

@@ -1,6 +1,6 @@
 import sys
 
-from malipo_simulator.command import main
+from malipo_simulator.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

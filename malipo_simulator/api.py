@@ -11,9 +11,9 @@ from starlette.responses import Response
 
 from malipo_simulator import phone as phones
 from malipo_simulator.control import BadSwitches
+from malipo_simulator.json_views import show_entry, show_movement, show_prompt, show_transaction
 from malipo_simulator.network import AlreadyAnswered
-from malipo_simulator.seen import MOST_ENTRIES
-from malipo_simulator.shown import show_entry, show_movement, show_prompt, show_transaction
+from malipo_simulator.request_log import MOST_ENTRIES
 from malipo_simulator.simulator import Simulator
 from malipo_simulator.transaction import GatewayName, Transaction
 

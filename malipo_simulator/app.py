@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from malipo_simulator.gateways.contract import HTML_500, Gateway, Reply, Request, lost
+from malipo_simulator.gateways.gateway import HTML_500, Gateway, Reply, Request, lost
 from malipo_simulator.network import Network
-from malipo_simulator.seen import Entry, Seen
+from malipo_simulator.request_log import Entry, RequestLog
 from malipo_simulator.transaction import GatewayName
 
 TRANSPORT = "malipo_simulator.transport"
@@ -28,7 +28,9 @@ class _HungUp(Exception):  # noqa: N818
 
 
 class App:
-    def __init__(self, network: Network, gateways: Mapping[GatewayName, Gateway], seen: Seen, others: ASGIApp) -> None:
+    def __init__(
+        self, network: Network, gateways: Mapping[GatewayName, Gateway], seen: RequestLog, others: ASGIApp
+    ) -> None:
         self._network = network
         self._seen = seen
         self._others = others

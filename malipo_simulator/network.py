@@ -1,7 +1,7 @@
 """The networks at work: they take payments, prompt phones, decide, and move money, by the table of behaviour.
 
 It knows when something is due and what then becomes of it. How a request came in and how a result is worded is the
-gateways' affair; who carries it there is the teller's.
+gateways' affair; who sends it is the callback sender's.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ import msgspec
 
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.control import Control
-from malipo_simulator.gateways.contract import Notice
+from malipo_simulator.gateways.gateway import Notice
 from malipo_simulator.journal import Journal
-from malipo_simulator.memory import Memory
+from malipo_simulator.state import State
 from malipo_simulator.transaction import (
     Decided,
     Event,
@@ -54,7 +54,7 @@ class Ask(msgspec.Struct, gc=False):
 class Network:
     def __init__(self, control: Control, journal: Journal | None, now: Callable[[], float]) -> None:
         self.control = control
-        self.memory = Memory()
+        self.memory = State()
         self.now = now
         self.tell: Callable[[Transaction], None] = lambda transaction: None
         self.tell_opening: Callable[[Transaction], None] = lambda transaction: None
@@ -83,7 +83,7 @@ class Network:
         self.let_go()
         if self._journal:
             self._journal.clear()
-        self.memory = Memory()
+        self.memory = State()
         self.control.reset()
 
     def let_go(self) -> None:

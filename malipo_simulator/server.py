@@ -16,7 +16,7 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from malipo_simulator.app import TRANSPORT, App
-from malipo_simulator.doors import Doors
+from malipo_simulator.router import WebRouter
 from malipo_simulator.simulator import Simulator
 
 # Longer than clients keep theirs, so that a request is never sent on a line that we are just closing.
@@ -51,7 +51,7 @@ async def serve(
     # What goes wrong in a request is printed where it happens; the rest is uvicorn's talk about strangers.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
-        App(simulator.network, simulator.gateways, simulator.seen, Doors(simulator)),
+        App(simulator.network, simulator.gateways, simulator.seen, WebRouter(simulator)),
         http=_Protocol,
         ws="none",
         lifespan="off",

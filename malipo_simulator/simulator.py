@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from malipo_simulator import credentials
+from malipo_simulator.callback_sender import CallbackSender
 from malipo_simulator.control import Control
 from malipo_simulator.gateways import airtel, clickpesa, halopesa, mpesa, tigo
-from malipo_simulator.gateways.contract import Gateway
+from malipo_simulator.gateways.gateway import Gateway
 from malipo_simulator.journal import Journal
 from malipo_simulator.network import Network
-from malipo_simulator.seen import Seen
-from malipo_simulator.teller import Teller
+from malipo_simulator.request_log import RequestLog
 from malipo_simulator.transaction import GatewayName
 
 _GATEWAYS: dict[GatewayName, tuple[Callable[[], credentials.Keys], Callable[[Network, credentials.Keys], Gateway]]] = {
@@ -27,8 +27,8 @@ _GATEWAYS: dict[GatewayName, tuple[Callable[[], credentials.Keys], Callable[[Net
 class Simulator:
     network: Network
     gateways: dict[GatewayName, Gateway]
-    seen: Seen
-    teller: Teller
+    seen: RequestLog
+    callback_sender: CallbackSender
     journal: Journal | None
 
     @classmethod
@@ -37,18 +37,22 @@ class Simulator:
         keys = credentials.load(state, {name: mint for name, (mint, _) in _GATEWAYS.items()})
         network = Network(Control(speed), journal, now)
         gateways = {name: kind(network, keys[name]) for name, (_, kind) in _GATEWAYS.items()}
-        seen = Seen()
-        teller = Teller(network, gateways, seen)
-        network.tell, network.tell_opening, network.tell_aside = teller.tell, teller.tell_opening, teller.tell_aside
-        return cls(network, gateways, seen, teller, journal)
+        seen = RequestLog()
+        callback_sender = CallbackSender(network, gateways, seen)
+        network.tell, network.tell_opening, network.tell_aside = (
+            callback_sender.tell,
+            callback_sender.tell_opening,
+            callback_sender.tell_aside,
+        )
+        return cls(network, gateways, seen, callback_sender, journal)
 
     def forget(self) -> None:
         """Everything but the credentials."""
-        self.teller.forget()
+        self.callback_sender.forget()
         self.network.reset()
         self.seen.clear()
 
     async def close(self) -> None:
-        await self.teller.close()
+        await self.callback_sender.close()
         if self.journal:
             self.journal.close()

@@ -8,7 +8,7 @@ from malipo_simulator.behaviour import Kind, Outcome
 
 
 class GatewayName(StrEnum):
-    """The doors by which a merchant's programs come in: the networks' own, and one aggregator's."""
+    """The gateways that a merchant's programs speak to: the networks' own, and one aggregator's."""
 
     MPESA = "MPESA"
     AIRTEL_MONEY = "AIRTEL_MONEY"

@@ -18,16 +18,16 @@ import asyncpg
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
-from malipo.ledger.book import Kind, book
-from malipo.merchants import issue, onboard
-from malipo.merchants.keys import Environment, Permission
+from malipo.ledger.bookings import Kind, book
+from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants.api_keys import Environment, Permission
 from malipo.service import Service
 from malipo.settings import Settings
-from malipo.trail.store import Actor
-from tests import nursery
+from tests import fork_server
 
 SECRET_KEY = "a-secret-that-is-long-enough-for-tests"
 # What most tests want: no limits, and no mark, because their workers come and go as no host's would.
@@ -139,7 +139,7 @@ async def make_merchant(
         merchant_id = await onboard.create_merchant(tx, name, actor=NOBODY, now=now)
         if wallet:
             await book(tx, Kind.TOP_UP, merchant_id, wallet, reference=secrets.token_hex(8), now=now)
-        key = await issue.create_key(
+        key = await issue_api_keys.create_key(
             tx,
             merchant_id,
             name="test",
@@ -168,7 +168,7 @@ def free_port() -> int:
 class Running:
     """A malipo process of our own."""
 
-    process: subprocess.Popen[bytes] | nursery.Child
+    process: subprocess.Popen[bytes] | fork_server.Child
     url: str
     log: Path
 
@@ -205,12 +205,12 @@ def starting(tmp_path: Path) -> Iterator[Callable[..., Running]]:
             **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
         }
         with log.open("ab") as output:
-            process: subprocess.Popen[bytes] | nursery.Child
+            process: subprocess.Popen[bytes] | fork_server.Child
             if command[0] in _STARTED_WHOLE:
                 whole = [sys.executable, "-m", "malipo", *command]
                 process = subprocess.Popen(whole, env=environment, stdout=output, stderr=output, cwd=tmp_path)
             else:
-                process = nursery.run_module(
+                process = fork_server.run_module(
                     "malipo", *command, env=environment, stdout=output, stderr=output, cwd=tmp_path
                 )
         started.append(Running(process, f"http://127.0.0.1:{port}", log))

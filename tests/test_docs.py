@@ -13,20 +13,20 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.api import contract
+from malipo.api import openapi
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
 from malipo.ledger.statement import Kind
 from malipo.merchants.people import RIGHTS, Role
-from malipo.networks.contract import FailureCode
+from malipo.networks.connector import FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction
-from malipo.payments.pursuit import Act
-from malipo.payments.shown import in_event
+from malipo.payments.network_answer import Act
 from malipo.payments.transaction import Reason, Status, Told, Type
+from malipo.payments.views import in_event
 from malipo.settings import Settings, read, variable
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP
-from malipo.webhooks.schedule import GIVE_UP_AFTER
+from malipo.webhooks.retry_schedule import GIVE_UP_AFTER
 from malipo.webhooks.signature import headers_of, new_secret
 from tests.payments.test_transaction import a_transaction
 
@@ -64,7 +64,10 @@ def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
     used = set()
     for file in (ROOT / "malipo").rglob("*.py"):
         # Not what an operator reads, nor the networks' own codes.
-        if not {"cli", "networks", "worker", "dashboard"} & set(file.parts) and file.name not in ("book.py", "fees.py"):
+        if not {"cli", "networks", "worker", "dashboard"} & set(file.parts) and file.name not in (
+            "bookings.py",
+            "fees.py",
+        ):
             used |= set(CODE.findall(file.read_text()))
     # Meanings that are always narrowed before anybody sees them, or that only operators see, and codes that are made of
     # a field's name.
@@ -148,7 +151,7 @@ def test_the_times_of_retries_are_those_of_the_settings() -> None:
     assert [delay for _, delay in documented[:-1]] == delays
     assert documented[-1][1].startswith("none")
     assert [number for number, _ in documented] == [str(n) for n in range(1, len(delays) + 2)]
-    told = " ".join(contract.load()["info"]["description"].split())
+    told = " ".join(openapi.load()["info"]["description"].split())
     assert f"comes again after {', '.join(delays[:-1])} and {delays[-1]}" in told
 
 

@@ -41,7 +41,7 @@ async def test_a_payment_shows_in_every_metric(running: Running, merchant: Merch
         'malipo_requests_total{method="other",route="unknown",status="404"} 1.0',
         'malipo_request_seconds_count{route="/v1/payments"} 1.0',
         'malipo_batch_size_sum{group="initiate"} 1.0',
-        'malipo_commit_seconds_count{group="admit"} 2.0',
+        'malipo_commit_seconds_count{group="authenticate"} 2.0',
         'malipo_group_waiting{group="initiate"} 0.0',
         'malipo_transactions_total{channel="MPESA",status="PENDING",type="COLLECTION"} 1.0',
         'malipo_transactions_total{channel="MPESA",status="CANCELLED",type="COLLECTION"} 1.0',

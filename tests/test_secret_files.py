@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from malipo.networks.connect import connect
-from malipo.networks.contract import Channel, Type
-from malipo.networks.wire import Wire
+from malipo.networks.connector import Channel, Type
+from malipo.networks.http.client import HttpClient
+from malipo.networks.routing import connect
 from malipo.settings import BadSettings, Settings, is_secret, read, variable
-from tests.networks.keys import AIRTEL_MONEY_PUBLIC_KEY, MPESA_PUBLIC_KEY
+from tests.networks.rsa_keys import AIRTEL_MONEY_PUBLIC_KEY, MPESA_PUBLIC_KEY
 from tests.test_docs import table
 
 # Every secret, with the value that the docs give as an example.
@@ -132,14 +132,14 @@ def settings_of(given: dict[str, str]) -> Settings:
 
 def missing(given: dict[str, str]) -> list[str]:
     with pytest.raises(BadSettings) as caught:
-        connect(settings_of(given), Wire())
+        connect(settings_of(given), HttpClient())
     return caught.value.sentences
 
 
 def test_nothing_is_connected_unless_its_address_is_set() -> None:
-    assert connect(Settings(), Wire()).connectors == {}
+    assert connect(Settings(), HttpClient()).connectors == {}
     rest = {name: value for name, value in (MPESA | AIRTEL).items() if not name.endswith("base_url")}
-    assert connect(settings_of(rest), Wire()).connectors == {}
+    assert connect(settings_of(rest), HttpClient()).connectors == {}
 
 
 def test_everything_that_is_missing_for_every_network_is_said_at_once() -> None:
@@ -152,7 +152,7 @@ def test_everything_that_is_missing_for_every_network_is_said_at_once() -> None:
 
 
 def test_one_network_does_not_ask_for_what_another_needs() -> None:
-    networks = connect(settings_of(MPESA), Wire())
+    networks = connect(settings_of(MPESA), HttpClient())
     assert list(networks.connectors) == ["mpesa"]
     assert networks.routes == {(Channel.MPESA, type_): "mpesa" for type_ in Type}
     without_pin = {name: value for name, value in AIRTEL.items() if name != "airtel_money_pin"}
@@ -160,10 +160,10 @@ def test_one_network_does_not_ask_for_what_another_needs() -> None:
 
 
 def test_callbacks_come_in_only_where_a_token_is_set() -> None:
-    assert connect(settings_of(MPESA), Wire()).gates == {}
+    assert connect(settings_of(MPESA), HttpClient()).gates == {}
     token = SECRETS["mpesa_callback_token"]
     given = MPESA | {"mpesa_callback_token": token, "mpesa_callback_networks": "196.201.214.0/24"}
-    [(name, gate)] = connect(settings_of(given), Wire()).gates.items()
+    [(name, gate)] = connect(settings_of(given), HttpClient()).gates.items()
     assert (name, gate.token, [str(each) for each in gate.allowed]) == ("mpesa", token, ["196.201.214.0/24"])
 
 
@@ -178,7 +178,7 @@ def test_a_network_that_cannot_be_asked_must_know_where_its_callbacks_come_from(
         "MALIPO_HALOPESA_CALLBACK_NETWORKS is needed and not set (see docs/settings.md).",
     ]
     listed = {"halopesa_callback_token": "q7Jw2mT9xLpZ4kVb8RsN", "halopesa_callback_networks": "41.59.0.0/24"}
-    assert list(connect(settings_of(bare | listed), Wire()).connectors) == ["halopesa"]
+    assert list(connect(settings_of(bare | listed), HttpClient()).connectors) == ["halopesa"]
 
 
 # Not RSA but an elliptic curve, secp384r1.

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks import create
 from benchmarks.reports import rounds_report
-from benchmarks.reports.told import Told, changes
+from benchmarks.reports.result import Result, changes
 from benchmarks.rounds import Plan, Say
 
 HELP = "collections a second, beside PostgreSQL alone and a conventional service"
@@ -22,6 +22,6 @@ the services are also measured at half of their rate.
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = replace(create.QUICK if options.quick else Plan(), **changes(options, "rounds", "seconds", "connections"))
     return rounds_report.told("create", create.measure(plan, say))

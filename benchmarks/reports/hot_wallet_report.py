@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks import hot_wallet
 from benchmarks.reports import rounds_report
-from benchmarks.reports.told import Told, changes
+from benchmarks.reports.result import Result, changes
 from benchmarks.rounds import Plan, Say
 
 HELP = "payouts a second from one wallet, beside PostgreSQL alone"
@@ -22,7 +22,7 @@ check` must find nothing wrong in what either of them wrote.
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = replace(
         hot_wallet.QUICK if options.quick else Plan(), **changes(options, "rounds", "seconds", "connections")
     )

@@ -4,11 +4,12 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from benchmarks import journey, machine
-from benchmarks.journey import QUICK, Plan, Report
-from benchmarks.journey_crowd import Say
-from benchmarks.journey_parts import CUSTOMER_SECONDS
-from benchmarks.reports.told import Told, changes, middle
+from benchmarks import machine
+from benchmarks.journey import measure
+from benchmarks.journey.load import Say
+from benchmarks.journey.measure import QUICK, Plan, Report
+from benchmarks.journey.processes import CUSTOMER_SECONDS
+from benchmarks.reports.result import Result, changes, middle
 
 HELP = "whole payments a second: from the request, over the network and its callback, to the merchant's webhook"
 ABOUT = """
@@ -23,10 +24,10 @@ with two APIs and two workers on one PostgreSQL, which shows what the second of 
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = QUICK if options.quick else Plan()
-    report = journey.measure(replace(plan, **changes(options, "rounds", "seconds")), say)
-    return Told(_value(report), _text(report))
+    report = measure.measure(replace(plan, **changes(options, "rounds", "seconds")), say)
+    return Result(_value(report), _text(report))
 
 
 def _value(report: Report) -> dict[str, Any]:

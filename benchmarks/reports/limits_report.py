@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks import limits, machine
 from benchmarks.limits import OFF, ON, QUICK, Plan, Report
-from benchmarks.reports.told import Told, changes, middle
+from benchmarks.reports.result import Result, changes, middle
 from benchmarks.rounds import Say
 
 HELP = "what the rate limits cost a request"
@@ -17,10 +17,10 @@ process spends on a request, of the rate, and of PostgreSQL's CPU. Every answer 
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = replace(QUICK if options.quick else Plan(), **changes(options, "rounds", "seconds", "connections"))
     report = limits.measure(plan, say)
-    return Told(_value(report), _text(report))
+    return Result(_value(report), _text(report))
 
 
 def _value(report: Report) -> dict[str, Any]:

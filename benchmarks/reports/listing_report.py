@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks import listing, machine
 from benchmarks.listing import QUICK, Plan, Report, Say
-from benchmarks.reports.told import Told, changes
+from benchmarks.reports.result import Result, changes
 
 HELP = "the list of transactions: totals, filters, search and deep pages, for merchants of different sizes"
 ABOUT = """
@@ -18,12 +18,12 @@ payments takes a while: with --data FOLDER they stay there for the next run.
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = replace(QUICK if options.quick else Plan(), **changes(options, "rounds"))
     if options.data:
         plan = replace(plan, data=Path(options.data))
     report = listing.measure(plan, say)
-    return Told(_value(report), _text(report))
+    return Result(_value(report), _text(report))
 
 
 def _value(report: Report) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks import machine, pages
 from benchmarks.pages import LARGE, QUICK, SMALL, Plan, Report, Say
-from benchmarks.reports.told import Told, changes
+from benchmarks.reports.result import Result, changes
 
 HELP = "pages of the dashboard for a merchant with a long history, beside one with a short one"
 ABOUT = """
@@ -15,10 +15,10 @@ The time to the first byte of every main page of the dashboard, for a merchant w
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = replace(QUICK if options.quick else Plan(), **changes(options, "rounds"))
     report = pages.measure(plan, say)
-    return Told(_value(report), _text(report))
+    return Result(_value(report), _text(report))
 
 
 def _value(report: Report) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.reports.told import Told, middle
+from benchmarks.reports.result import Result, middle
 from benchmarks.rounds import Report
 
 
-def told(name: str, report: Report) -> Told:
-    return Told(_value(name, report), _text(name, report))
+def told(name: str, report: Report) -> Result:
+    return Result(_value(name, report), _text(name, report))
 
 
 def _value(name: str, report: Report) -> dict[str, Any]:

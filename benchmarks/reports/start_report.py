@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks import machine, start
 from benchmarks.demo import PROCESSES, Memory
-from benchmarks.reports.told import Told, changes
+from benchmarks.reports.result import Result, changes
 from benchmarks.rounds import Say
 from benchmarks.start import PER_SECOND, QUICK, WATCHED, Plan, Report
 
@@ -20,12 +20,12 @@ Every payment must be completed in the end.
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = replace(QUICK if options.quick else Plan(), **changes(options, "rounds"))
     if options.soak is not None:
         plan = replace(plan, soak_minutes=options.soak)
     report = start.measure(plan, say)
-    return Told(_value(report), _text(report))
+    return Result(_value(report), _text(report))
 
 
 def _value(report: Report) -> dict[str, Any]:

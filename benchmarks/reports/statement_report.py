@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine, statement
-from benchmarks.reports.told import Told, changes
+from benchmarks.reports.result import Result, changes
 from benchmarks.statement import QUICK, Plan, Report, Say
 
 HELP = "a wallet's statement and its export, for merchants of different sizes"
@@ -17,12 +17,12 @@ second, and what the process takes before and at most. With --data FOLDER the pa
 """
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = replace(QUICK if options.quick else Plan(), **changes(options, "rounds"))
     if options.data:
         plan = replace(plan, data=Path(options.data))
     report = statement.measure(plan, say)
-    return Told(_value(report), _text(report))
+    return Result(_value(report), _text(report))
 
 
 def _value(report: Report) -> dict[str, Any]:

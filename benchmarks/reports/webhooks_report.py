@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from benchmarks import machine, webhooks
-from benchmarks.reports.told import Told, changes, middle
-from benchmarks.webhooks import MIXED, QUICK, Plan, Report, Say
+from benchmarks import machine
+from benchmarks.reports.result import Result, changes, middle
+from benchmarks.webhooks import measure
+from benchmarks.webhooks.measure import MIXED, QUICK, Plan, Report, Say
 
 HELP = "deliveries a second to 1,000 endpoints, and what those who hang or fail cost the others"
 ABOUT = """
@@ -18,11 +19,11 @@ worker and the receiver (nginx) share the machine. Every delivery must be in the
 _LABELS = {MIXED: "5 % hang, 5 % fail"}
 
 
-def run(options: Any, say: Say) -> Told:
+def run(options: Any, say: Say) -> Result:
     plan = QUICK if options.quick else Plan()
     asked = changes(options, "rounds", "seconds", "events", "merchants", "servers")
-    report = webhooks.measure(replace(plan, **asked), say)
-    return Told(_value(report), _text(report))
+    report = measure.measure(replace(plan, **asked), say)
+    return Result(_value(report), _text(report))
 
 
 def _value(report: Report) -> dict[str, Any]:

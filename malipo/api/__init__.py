@@ -1,1 +1,1 @@
-"""The HTTP door: routes, fields, statuses. The work is done behind it."""
+"""The HTTP API: routes, fields, statuses. The work is done behind it."""

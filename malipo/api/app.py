@@ -14,13 +14,13 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from malipo import ids, log
-from malipo.api import caller
+from malipo.api import auth
 from malipo.api.errors import answer_to
 from malipo.api.routes import ROUTES, AnyRoute, ByToken, Open
 from malipo.errors import Unavailable
-from malipo.limits.window import Standing
-from malipo.merchants.admit import RateLimited
+from malipo.merchants.authenticate import RateLimited
 from malipo.metrics import Metrics
+from malipo.rate_limit.sliding_window import RateLimitStatus
 from malipo.service import Service
 
 _EXCHANGE = "malipo.exchange"
@@ -78,19 +78,19 @@ class App:
         if isinstance(route, Open):
             return await route.handler(self._service, request)
         if isinstance(route, ByToken):
-            session = await caller.session_of(self._service, request)
+            session = await auth.session_of(self._service, request)
             exchange.caller = {"merchant": session.person.merchant_id, "person": session.person.id}
-            caller.require_right(session, route.right)
+            auth.require_right(session, route.right)
             return await route.handler(self._service, session, request)
         try:
-            admitted = await caller.admit(self._service, request, route.rate_class)
+            caller = await auth.authenticate(self._service, request, route.rate_class)
         except RateLimited as refusal:
-            exchange.standing = refusal.standing
+            exchange.rate_limit_status = refusal.rate_limit_status
             raise
-        exchange.standing = admitted.standing
-        exchange.caller = {"merchant": admitted.merchant_id, "key": admitted.key_id}
-        caller.require(admitted, route.permission)
-        return await route.handler(self._service, admitted, request)
+        exchange.rate_limit_status = caller.rate_limit_status
+        exchange.caller = {"merchant": caller.merchant_id, "key": caller.key_id}
+        auth.require(caller, route.permission)
+        return await route.handler(self._service, caller, request)
 
 
 class _Exchange:
@@ -99,7 +99,7 @@ class _Exchange:
     def __init__(self, scope: Scope, send: Send, id_: str) -> None:
         self.id = id_
         self.route: str | None = None
-        self.standing: Standing | None = None
+        self.rate_limit_status: RateLimitStatus | None = None
         self.caller: dict[str, str] = {}
         self._scope = scope
         self._send = send
@@ -114,11 +114,11 @@ class _Exchange:
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         headers = [(b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
-        if self.standing is not None:
+        if self.rate_limit_status is not None:
             headers += [
-                (b"ratelimit-limit", b"%d" % self.standing.limit),
-                (b"ratelimit-remaining", b"%d" % self.standing.remaining),
-                (b"ratelimit-reset", b"%d" % self.standing.reset_seconds),
+                (b"ratelimit-limit", b"%d" % self.rate_limit_status.limit),
+                (b"ratelimit-remaining", b"%d" % self.rate_limit_status.remaining),
+                (b"ratelimit-reset", b"%d" % self.rate_limit_status.reset_seconds),
             ]
         return headers
 

@@ -1,63 +1,52 @@
-"""/merchant/auth: in, out, and a new password."""
+"""Authentication of requests: API keys and sessions, and what each may do."""
 
 from starlette.requests import Request
-from starlette.responses import Response
 
-from malipo.api.shapes import object_of, success
-from malipo.fields import Fields
-from malipo.merchants.login import Granted
+from malipo.audit_log.actor import Actor
+from malipo.client_address import address_of
+from malipo.errors import Forbidden, Unauthorized
+from malipo.merchants.api_keys import Permission, hash_of
+from malipo.merchants.authenticate import AccessRequest, Caller
+from malipo.merchants.login import SessionOver
+from malipo.merchants.people import Right
 from malipo.merchants.store.sessions import Session
-from malipo.origin import address_of
+from malipo.rate_limit.sliding_window import RateClass
 from malipo.service import Service
 
 
-async def log_in(service: Service, request: Request) -> Response:
-    fields = Fields(await object_of(request))
-    email, password = fields.secret("email"), fields.secret("password")
-    fields.check()
-    granted = await service.login.log_in(
-        email,
-        password,
-        address=_address(service, request),
-        user_agent=request.headers.get("user-agent", ""),
-        now=service.clock(),
-    )
-    return _granted(granted)
+async def authenticate(service: Service, request: Request, rate_class: RateClass) -> Caller:
+    """The caller, or why not: key, merchant, address, rate limit, in this order."""
+    key = header_of(request, "x-api-key")
+    if not key:
+        raise Unauthorized("The API key is missing or not valid.")
+    address = address_of(request, service.settings.trusted_proxies)
+    return await service.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
 
 
-async def refresh(service: Service, request: Request) -> Response:
-    fields = Fields(await object_of(request))
-    token = fields.secret("refreshToken")
-    fields.check()
-    return _granted(await service.login.refresh(token, now=service.clock()))
+def header_of(request: Request, name: str) -> str | None:
+    """A header's value. Blanks around it are not part of it; the parser leaves those behind it."""
+    value = request.headers.get(name)
+    return None if value is None else value.strip(" \t")
 
 
-async def log_out(service: Service, session: Session, request: Request) -> Response:
-    await service.login.log_out(session, now=service.clock())
-    return success({"message": "You are logged out."})
+def require(caller: Caller, permission: Permission) -> None:
+    if permission not in caller.permissions:
+        raise Forbidden(f"This API key lacks the permission {permission}.", code="permission_missing")
 
 
-async def change_password(service: Service, session: Session, request: Request) -> Response:
-    fields = Fields(await object_of(request))
-    current, new = fields.secret("currentPassword"), fields.secret("newPassword")
-    fields.check()
-    await service.login.change_password(
-        session.person, current, new, address=_address(service, request), now=service.clock()
-    )
-    return success({"message": "The password is changed. Every session has ended: log in again."})
+async def session_of(service: Service, request: Request) -> Session:
+    """The session of somebody who is logged in. An API key opens nothing here."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        raise SessionOver
+    return await service.login.session_of(token.strip(), now=service.clock())
 
 
-async def reset(service: Service, request: Request) -> Response:
-    fields = Fields(await object_of(request))
-    link, password = fields.secret("token"), fields.secret("password")
-    fields.check()
-    await service.login.use_link(link, password, address=_address(service, request), now=service.clock())
-    return success({"message": "The password is set. You can log in now."})
+def require_right(session: Session, right: Right) -> None:
+    if not session.person.may(right):
+        raise Forbidden(f"Your role ({session.person.role}) does not allow this.", code="role_insufficient")
 
 
-def _granted(granted: Granted) -> Response:
-    return success({"token": granted.token, "refreshToken": granted.refresh_token, "expiresIn": granted.expires_in})
-
-
-def _address(service: Service, request: Request) -> str:
-    return str(address_of(request, service.settings.trusted_proxies))
+def actor_of(service: Service, session: Session, request: Request) -> Actor:
+    """Who acts, for the audit log."""
+    return Actor(session.person.email, str(address_of(request, service.settings.trusted_proxies)))

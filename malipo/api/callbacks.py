@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import ids, log
-from malipo.api.shapes import body_of
+from malipo.api.json_bodies import body_of
+from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
-from malipo.networks.connect import Gate
-from malipo.networks.contract import Callback, News, cannot_ask
-from malipo.origin import address_of
-from malipo.payments.pursuit import Act, Heard
+from malipo.networks.connector import Callback, News, cannot_ask
+from malipo.networks.routing import Gate
+from malipo.payments.network_answer import Act, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.service import Service
 
@@ -51,7 +51,7 @@ async def _take_in(service: Service, route: str, news: News) -> None:
         id=ids.mint("hrg_", service.clock()),
         channels=service.networks.reach[route],
         key=news.key,
-        heard=Heard(
+        heard=ReceivedAnswer(
             route=route,
             act=Act.CALLBACK,
             answer=news.answer,
@@ -65,4 +65,4 @@ async def _take_in(service: Service, route: str, news: News) -> None:
         answer = news.answer
         log.warning("callback.unknown_payment", route=route, verdict=answer.verdict, key=news.key, amount=answer.amount)
     elif not (news.is_signed and settled.transaction.status.is_final):
-        service.bell.ring(route)  # It may have made a question due.
+        service.notifier.notify(route)  # It may have made a question due.

@@ -3,17 +3,17 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.shapes import success
-from malipo.merchants.admit import Admitted
-from malipo.networks import store
-from malipo.networks.catalog import PROFILES
-from malipo.networks.contract import Channel, Type
+from malipo.api.json_bodies import success
+from malipo.merchants.authenticate import Caller
+from malipo.networks import circuit_store
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel, Type
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.service import Service
 
 
-async def list_(service: Service, caller: Admitted, request: Request) -> Response:
-    down = await service.read(store.find_down)
+async def list_(service: Service, caller: Caller, request: Request) -> Response:
+    down = await service.read(circuit_store.find_down)
 
     def is_up(channel: Channel) -> bool:
         """Whether payments of both types leave at once: there is a way for each, and none is known to be down."""

@@ -6,17 +6,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.caller import actor_of
-from malipo.api.shapes import object_of, success
+from malipo.api.auth import actor_of
+from malipo.api.json_bodies import object_of, success
 from malipo.api.webhooks import get, id_in
-from malipo.fields import Fields
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
+from malipo.validation import Fields
 from malipo.webhooks import resend
 from malipo.webhooks.delivery import State
 from malipo.webhooks.resend import NoSuchDelivery
-from malipo.webhooks.store import history
-from malipo.webhooks.store.history import Told, Try
+from malipo.webhooks.store import delivery_history
+from malipo.webhooks.store.delivery_history import Told, Try
 
 
 async def list_(service: Service, session: Session, request: Request) -> Response:
@@ -27,7 +27,7 @@ async def list_(service: Service, session: Session, request: Request) -> Respons
     fields.check()
     endpoint = await get(service, session, request)
     found = await service.read_snapshot(
-        lambda connection: history.page(connection, endpoint.id, state=state, before=before, limit=limit + 1)
+        lambda connection: delivery_history.page(connection, endpoint.id, state=state, before=before, limit=limit + 1)
     )
     shown: dict[str, Any] = {"deliveries": [_shown(each) for each in found[:limit]]}
     if len(found) > limit:
@@ -72,7 +72,7 @@ async def recover(service: Service, session: Session, request: Request) -> Respo
 
 
 async def _get(service: Service, endpoint_id: str, event_id: str) -> Told:
-    found = await service.read_snapshot(lambda connection: history.get(connection, endpoint_id, event_id))
+    found = await service.read_snapshot(lambda connection: delivery_history.get(connection, endpoint_id, event_id))
     if found is None:
         raise NoSuchDelivery
     return found

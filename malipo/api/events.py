@@ -6,15 +6,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.shapes import success
+from malipo.api.json_bodies import success
 from malipo.db import Conn
-from malipo.fields import Fields
-from malipo.installation import cursors
-from malipo.installation.cursors import cursor_of
-from malipo.merchants.admit import Admitted
+from malipo.installation import feed_cursors
+from malipo.installation.feed_cursors import cursor_of
+from malipo.merchants.authenticate import Caller
 from malipo.outbox import feed
 from malipo.outbox.feed import CursorUnknown, Page
 from malipo.service import Service
+from malipo.validation import Fields
 
 _MOST_WAIT_SECONDS = 30
 _LATEST = "latest"
@@ -22,7 +22,7 @@ _LATEST = "latest"
 _CURSOR = re.compile(r"(?:([0-9]{1,12})-)?([0-9]{1,18})")
 
 
-async def list_(service: Service, caller: Admitted, request: Request) -> Response:
+async def list_(service: Service, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     limit = fields.limit()
     wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
@@ -47,14 +47,14 @@ async def _place(service: Service, merchant_id: str, after: str | None) -> tuple
     """The epoch that it is, and the number to read on after."""
 
     async def find(connection: Conn) -> tuple[int, int | None]:
-        epoch = await cursors.find_epoch(connection)
+        epoch = await feed_cursors.find_epoch(connection)
         if after == _LATEST:
             return epoch, await feed.latest(connection, merchant_id)
         match = _CURSOR.fullmatch(after or "")
         if match is None:
             return epoch, None
         of_epoch, number = int(match[1] or 1), int(match[2])
-        await cursors.require_kept(connection, merchant_id, epoch=epoch, of_epoch=of_epoch, number=number)
+        await feed_cursors.require_kept(connection, merchant_id, epoch=epoch, of_epoch=of_epoch, number=number)
         return epoch, number
 
     return await service.read(find)

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.errors import response
-from malipo.api.shapes import success
+from malipo.api.json_bodies import success
 from malipo.db import ConnectionLost
 from malipo.db.migrate import pending
 from malipo.errors import Unavailable
@@ -26,7 +26,7 @@ async def readyz(service: Service, request: Request) -> Response:
     """It can take payments. A clock that differs is no reason to send it none: then perhaps nobody would be left."""
     reason = await _what_is_missing(service)
     if reason is None:
-        warning = service.clock_difference.warning
+        warning = service.clock_skew.warning
         return success({"status": "ready"} if warning is None else {"status": "ready", "warnings": [warning]})
     return response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", reason, headers={"Retry-After": "5"})
 

@@ -5,8 +5,8 @@ import hmac
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.client_address import address_of
 from malipo.errors import Forbidden
-from malipo.origin import address_of
 from malipo.service import Service
 
 

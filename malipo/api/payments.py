@@ -5,32 +5,33 @@ import re
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.caller import header_of
-from malipo.api.shapes import object_of, pagination, success
-from malipo.fields import Fields
-from malipo.merchants.admit import Admitted
-from malipo.networks.contract import Channel
-from malipo.payments import idempotency, shown
-from malipo.payments.ask import order_of
+from malipo.api.auth import header_of
+from malipo.api.json_bodies import object_of, pagination, success
+from malipo.merchants.authenticate import Caller
+from malipo.networks.connector import Channel
+from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation, NoSuchTransaction
-from malipo.payments.store import listing, transactions
-from malipo.payments.store.filter import Filter
+from malipo.payments.listing import transaction_list
+from malipo.payments.listing.filter import Filter
+from malipo.payments.payment_request import order_of
+from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
+from malipo.validation import Fields
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_WAIT_SECONDS = 30
 
 
-async def collect(service: Service, caller: Admitted, request: Request) -> Response:
+async def collect(service: Service, caller: Caller, request: Request) -> Response:
     return await _initiate(service, caller, request, Type.COLLECTION)
 
 
-async def disburse(service: Service, caller: Admitted, request: Request) -> Response:
+async def disburse(service: Service, caller: Caller, request: Request) -> Response:
     return await _initiate(service, caller, request, Type.DISBURSEMENT)
 
 
-async def _initiate(service: Service, caller: Admitted, request: Request, type_: Type) -> Response:
+async def _initiate(service: Service, caller: Caller, request: Request, type_: Type) -> Response:
     order = order_of(
         Fields(await object_of(request)),
         type_,
@@ -41,10 +42,10 @@ async def _initiate(service: Service, caller: Admitted, request: Request, type_:
     )
     initiated = await service.initiate(order)
     headers = {"Idempotency-Replayed": "true"} if initiated.is_replay else None
-    return success({"transaction": shown.created(initiated.transaction)}, status=201, headers=headers)
+    return success({"transaction": views.created(initiated.transaction)}, status=201, headers=headers)
 
 
-async def list_(service: Service, caller: Admitted, request: Request) -> Response:
+async def list_(service: Service, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     wanted = Filter(
         status=fields.choice("status", Status),
@@ -58,13 +59,13 @@ async def list_(service: Service, caller: Admitted, request: Request) -> Respons
     fields.check_range(wanted.first, wanted.last)
     fields.check()
     total, found = await service.read_snapshot(
-        lambda connection: listing.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
+        lambda connection: transaction_list.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
     )
-    lines = [shown.listed(each) for each in found]
+    lines = [views.listed(each) for each in found]
     return success({"transactions": lines, "pagination": pagination(total, page=page, limit=limit)})
 
 
-async def retrieve(service: Service, caller: Admitted, request: Request) -> Response:
+async def retrieve(service: Service, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
     fields.check()
@@ -73,10 +74,10 @@ async def retrieve(service: Service, caller: Admitted, request: Request) -> Resp
         key = (transaction.merchant_id, transaction.id)
         await service.statuses.until_changed(key, transaction.status, seconds=wait_seconds)
         transaction = await _get(service, caller, request)
-    return success({"transaction": shown.retrieved(transaction)})
+    return success({"transaction": views.retrieved(transaction)})
 
 
-async def _get(service: Service, caller: Admitted, request: Request) -> Transaction:
+async def _get(service: Service, caller: Caller, request: Request) -> Transaction:
     name = _name_in(request)
     transaction = await service.read(lambda connection: transactions.get(connection, caller.merchant_id, name))
     if transaction is None:
@@ -92,6 +93,6 @@ def _name_in(request: Request) -> str:
     return name
 
 
-async def cancel(service: Service, caller: Admitted, request: Request) -> Response:
+async def cancel(service: Service, caller: Caller, request: Request) -> Response:
     transaction = await service.cancel(Cancellation(caller.merchant_id, _name_in(request)))
-    return success({"transaction": shown.retrieved(transaction)})
+    return success({"transaction": views.retrieved(transaction)})

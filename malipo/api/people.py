@@ -6,17 +6,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.caller import actor_of
-from malipo.api.shapes import object_of, success
+from malipo.api.auth import actor_of
+from malipo.api.json_bodies import object_of, success
 from malipo.db import Tx
 from malipo.errors import Missing
-from malipo.fields import Fields
 from malipo.merchants import onboard
 from malipo.merchants.login import make_link
 from malipo.merchants.people import Person, Role
 from malipo.merchants.store import people
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
+from malipo.validation import Fields
 
 
 class NoSuchPerson(Missing):

@@ -3,17 +3,17 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.shapes import object_of, success
-from malipo.fields import Fields
-from malipo.merchants.admit import Admitted
-from malipo.networks.contract import Channel
+from malipo.api.json_bodies import object_of, success
+from malipo.merchants.authenticate import Caller
+from malipo.networks.connector import Channel
 from malipo.payments.fees import MIN_AMOUNT, fee_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
 from malipo.service import Service
+from malipo.validation import Fields
 
 
-async def preview(service: Service, caller: Admitted, request: Request) -> Response:
+async def preview(service: Service, caller: Caller, request: Request) -> Response:
     fields = Fields(await object_of(request))
     type_ = fields.choice("type", Type, is_required=True)
     channel = fields.choice("channel", Channel, is_required=True)

@@ -1,4 +1,4 @@
-"""Every route, with what a caller needs for it: the one table that the door, the contract and the tests share."""
+"""Every route, with what a caller needs for it: the one table that the app, the contract and the tests share."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -7,31 +7,31 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api import (
-    auth,
+    api_keys,
     callbacks,
     channels,
-    contract,
     deliveries,
     events,
     health,
-    keys,
+    login,
     metrics,
+    openapi,
     payments,
     people,
     quote,
     wallet,
     webhooks,
 )
-from malipo.limits.window import RateClass
-from malipo.merchants.admit import Admitted
-from malipo.merchants.keys import Permission
+from malipo.merchants.api_keys import Permission
+from malipo.merchants.authenticate import Caller
 from malipo.merchants.people import Right
 from malipo.merchants.store.sessions import Session
+from malipo.rate_limit.sliding_window import RateClass
 from malipo.service import Service
 
 OpenHandler = Callable[[Service, Request], Awaitable[Response]]
 TokenHandler = Callable[[Service, Session, Request], Awaitable[Response]]
-KeyHandler = Callable[[Service, Admitted, Request], Awaitable[Response]]
+KeyHandler = Callable[[Service, Caller, Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ AnyRoute = Open | ByKey | ByToken
 ROUTES: list[AnyRoute] = [
     Open("GET", "/healthz", health.healthz),
     Open("GET", "/readyz", health.readyz),
-    Open("GET", "/openapi.json", contract.for_programs),
-    Open("GET", "/docs", contract.for_people),
-    Open("GET", "/docs/docs.css", contract.style),
+    Open("GET", "/openapi.json", openapi.for_programs),
+    Open("GET", "/docs", openapi.for_people),
+    Open("GET", "/docs/docs.css", openapi.style),
     Open("GET", "/metrics", metrics.expose),
     ByKey("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
     ByKey("GET", "/v1/payments", payments.list_, Permission.PAYMENTS_READ, RateClass.LIST),
@@ -84,14 +84,14 @@ ROUTES: list[AnyRoute] = [
     ByKey("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
     ByKey("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
     Open("POST", "/callbacks/{route}/{token}", callbacks.receive),
-    Open("POST", "/merchant/auth/login", auth.log_in),
-    Open("POST", "/merchant/auth/refresh", auth.refresh),
-    Open("POST", "/merchant/auth/reset", auth.reset),
-    ByToken("POST", "/merchant/auth/logout", auth.log_out, Right.LOOK),
-    ByToken("POST", "/merchant/auth/password", auth.change_password, Right.LOOK),
-    ByToken("GET", "/merchant/api-keys", keys.list_, Right.LOOK),
-    ByToken("POST", "/merchant/api-keys", keys.create, Right.RULE),
-    ByToken("DELETE", "/merchant/api-keys/{id}", keys.revoke, Right.RULE),
+    Open("POST", "/merchant/auth/login", login.log_in),
+    Open("POST", "/merchant/auth/refresh", login.refresh),
+    Open("POST", "/merchant/auth/reset", login.reset),
+    ByToken("POST", "/merchant/auth/logout", login.log_out, Right.LOOK),
+    ByToken("POST", "/merchant/auth/password", login.change_password, Right.LOOK),
+    ByToken("GET", "/merchant/api-keys", api_keys.list_, Right.LOOK),
+    ByToken("POST", "/merchant/api-keys", api_keys.create, Right.RULE),
+    ByToken("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.RULE),
     ByToken("GET", "/merchant/webhooks", webhooks.list_, Right.LOOK),
     ByToken("POST", "/merchant/webhooks", webhooks.create, Right.WORK),
     ByToken("GET", "/merchant/webhooks/{id}", webhooks.retrieve, Right.LOOK),

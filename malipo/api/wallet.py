@@ -4,15 +4,15 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
-from malipo.api.shapes import Form, pagination, success
-from malipo.fields import Fields
+from malipo.api.json_bodies import Form, pagination, success
 from malipo.ledger.statement import COLUMNS, Filter, Kind, csv_of, row_of
 from malipo.ledger.store import statement, wallets
-from malipo.merchants.admit import Admitted
+from malipo.merchants.authenticate import Caller
 from malipo.service import Service
+from malipo.validation import Fields
 
 
-async def retrieve(service: Service, caller: Admitted, request: Request) -> Response:
+async def retrieve(service: Service, caller: Caller, request: Request) -> Response:
     wallet, updated_at = await service.read(lambda connection: wallets.get(connection, caller.merchant_id))
     shown = {
         "currency": money.CURRENCY,
@@ -24,7 +24,7 @@ async def retrieve(service: Service, caller: Admitted, request: Request) -> Resp
     return success({"wallet": shown})
 
 
-async def list_entries(service: Service, caller: Admitted, request: Request) -> Response:
+async def list_entries(service: Service, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     wanted = Filter(
         first=fields.moment("from"), last=fields.moment("to", is_end=True), kind=fields.choice("kind", Kind)

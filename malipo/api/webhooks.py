@@ -6,14 +6,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.caller import actor_of
-from malipo.api.shapes import object_of, success
-from malipo.fields import Fields
+from malipo.api.auth import actor_of
+from malipo.api.json_bodies import object_of, success
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.webhooks import register
+from malipo.validation import Fields
+from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint, events_in
-from malipo.webhooks.register import NoSuchEndpoint
+from malipo.webhooks.manage_endpoints import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
 
 
@@ -33,8 +33,8 @@ async def create(service: Service, session: Session, request: Request) -> Respon
     fields.check()
     actor, now = actor_of(service, session, request), service.clock()
     endpoint, secret = await service.write(
-        lambda tx: register.register(
-            tx, session.person.merchant_id, url=url, events=events, seal=service.seal, actor=actor, now=now
+        lambda tx: manage_endpoints.register(
+            tx, session.person.merchant_id, url=url, events=events, encryption=service.encryption, actor=actor, now=now
         )
     )
     message = "Keep the secret safe: it is shown only this once."
@@ -49,7 +49,7 @@ async def change(service: Service, session: Session, request: Request) -> Respon
     fields.check()
     actor, now = actor_of(service, session, request), service.clock()
     endpoint = await service.write(
-        lambda tx: register.change(
+        lambda tx: manage_endpoints.change(
             tx,
             session.person.merchant_id,
             id_in(request),
@@ -67,7 +67,7 @@ async def change(service: Service, session: Session, request: Request) -> Respon
 async def delete(service: Service, session: Session, request: Request) -> Response:
     actor, now = actor_of(service, session, request), service.clock()
     await service.write(
-        lambda tx: register.delete(tx, session.person.merchant_id, id_in(request), actor=actor, now=now)
+        lambda tx: manage_endpoints.delete(tx, session.person.merchant_id, id_in(request), actor=actor, now=now)
     )
     return success({"message": "The endpoint is deleted."})
 
@@ -75,8 +75,8 @@ async def delete(service: Service, session: Session, request: Request) -> Respon
 async def rotate_secret(service: Service, session: Session, request: Request) -> Response:
     actor, now = actor_of(service, session, request), service.clock()
     endpoint, secret = await service.write(
-        lambda tx: register.rotate(
-            tx, session.person.merchant_id, id_in(request), seal=service.seal, actor=actor, now=now
+        lambda tx: manage_endpoints.rotate(
+            tx, session.person.merchant_id, id_in(request), encryption=service.encryption, actor=actor, now=now
         )
     )
     message = (
@@ -89,7 +89,9 @@ async def rotate_secret(service: Service, session: Session, request: Request) ->
 async def finish_rotation(service: Service, session: Session, request: Request) -> Response:
     actor, now = actor_of(service, session, request), service.clock()
     endpoint = await service.write(
-        lambda tx: register.finish_rotation(tx, session.person.merchant_id, id_in(request), actor=actor, now=now)
+        lambda tx: manage_endpoints.finish_rotation(
+            tx, session.person.merchant_id, id_in(request), actor=actor, now=now
+        )
     )
     return success({"endpoint": _shown(endpoint, service), "message": "Only the new secret signs from now on."})
 
@@ -112,7 +114,7 @@ def id_in(request: Request) -> str:
 
 async def _url(service: Service, fields: Fields) -> str:
     url = fields.text("url", most=2000)
-    if url and (problem := await service.post.problem_with(url)):
+    if url and (problem := await service.webhook_client.problem_with(url)):
         fields.wrong("url", "url_invalid", problem)
     elif fields.raw("url") == "":
         fields.wrong("url", "field_required", "url must not be empty.")

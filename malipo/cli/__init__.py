@@ -16,15 +16,15 @@ from malipo.errors import Impossible, Refusal, Unavailable
 
 Command = Callable[[argparse.Namespace, settings_.Settings], int]
 
-# Which room each command is in. Only that one is entered: most commands need neither HTTP nor a network.
-_ROOMS = {
+# Which module each command is in. Only that one is imported: most commands need neither HTTP nor a network.
+_MODULES = {
     "demo": "demo",
-    "serve": "serving",
-    "api": "serving",
-    "worker": "working",
-    "migrate": "migrating",
+    "serve": "serve",
+    "api": "serve",
+    "worker": "worker",
+    "migrate": "migrate",
     "merchant": "merchants",
-    "key": "keys",
+    "key": "api_keys",
     "tariff": "tariffs",
     "wallet": "wallet",
     "payments": "payments",
@@ -51,7 +51,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     """All commands, or as many as this one needs."""
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    rooms = [_ROOMS[command]] if command in _ROOMS else dict.fromkeys(_ROOMS.values())
+    rooms = [_MODULES[command]] if command in _MODULES else dict.fromkeys(_MODULES.values())
     for room in rooms:
         import_module(f"malipo.cli.{room}").add_commands(commands)
     return top

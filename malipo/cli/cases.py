@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
-from malipo.payments import why
+from malipo.payments import case_reason
 from malipo.payments.resolve import Resolved
 from malipo.payments.store.cases import Case, Proposal
-from malipo.payments.store.hearings import Hearing
+from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Status, Transaction, Type
 
@@ -30,7 +30,7 @@ WHY = {
 
 def row_of(case: Case, *, unsettled_seconds: float, now: datetime) -> dict[str, Any]:
     transaction = case.transaction
-    word = why.reason(case, unsettled_seconds=unsettled_seconds, now=now)
+    word = case_reason.case_reason(case, unsettled_seconds=unsettled_seconds, now=now)
     return {
         "payment": transaction.id,
         "reference": transaction.reference,
@@ -79,7 +79,7 @@ def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
     }
 
 
-def heard_of(heard: Hearing) -> dict[str, Any]:
+def heard_of(heard: StoredAnswer) -> dict[str, Any]:
     return {
         "at": heard.at,
         "network": heard.route,

@@ -15,20 +15,20 @@ import msgspec
 import uvloop
 
 from malipo import clock, log, money
-from malipo.cli import simulated
-from malipo.cli.children import Children
-from malipo.cli.serving import DEMO_MERCHANT, migrate_at
-from malipo.cli.work import database_url
+from malipo.access.passwords import Passwords
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.cli import simulator_setup
+from malipo.cli.child_processes import Children
+from malipo.cli.command import database_url
+from malipo.cli.serve import DEMO_MERCHANT, migrate_at
 from malipo.db import Database, Tx
-from malipo.ledger.book import Kind, book
-from malipo.merchants import issue, onboard
-from malipo.merchants.keys import Environment, Permission, hash_of
-from malipo.merchants.passwords import Passwords
+from malipo.ledger.bookings import Kind, book
+from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants.api_keys import Environment, Permission, hash_of
 from malipo.merchants.people import Role
-from malipo.merchants.store import keys, merchants, people
+from malipo.merchants.store import api_keys, merchants, people
 from malipo.settings import BadSettings, Settings, read, variable
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 from malipo.web import CannotListen
 from malipo.web import serve as serve_web
 
@@ -85,7 +85,7 @@ class _Demo:
             settings = read(variables)
             async with Database.opened(self._url, size=4) as database, database.begin() as tx:
                 access = await _access(tx, settings, _remembered(self._file), clock.now())
-            await simulated.register_callbacks(self._phones_url, self._base_url, settings)
+            await simulator_setup.register_callbacks(self._phones_url, self._base_url, settings)
             await children.start("malipo", ["worker"], variables)
             await serve_web(settings, self._url, on_ready=lambda: self._welcome(access))
 
@@ -99,8 +99,8 @@ class _Demo:
 
     async def _variables(self) -> dict[str, str]:
         """The environment, completed with what makes a demo: the networks' credentials, and a secret of our own."""
-        portal = await simulated.credentials(self._phones_url)
-        made = simulated.environment(self._phones_url, portal) | {
+        portal = await simulator_setup.credentials(self._phones_url)
+        made = simulator_setup.environment(self._phones_url, portal) | {
             variable("secret_key"): _kept_secret(self._settings.data_dir / "secret.key"),
             variable("webhook_allow_private"): "true",
             variable("worker_stop_seconds"): "1",
@@ -146,7 +146,9 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
     # No operator asks for this money, and it is worth nothing: it is booked at once, and waits for nobody.
     if await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
-        await trail.note(tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO")
+        await audit_log.append(
+            tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO"
+        )
     return _Access(
         await _key(tx, settings, merchant_id, remembered.get("apiKey", ""), now),
         _EMAIL,
@@ -155,10 +157,10 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
 
 
 async def _key(tx: Tx, settings: Settings, merchant_id: str, remembered: str, now: datetime) -> str:
-    found = await keys.find_by_hashes(tx, [(hash_of(remembered.encode()), None)])
+    found = await api_keys.find_by_hashes(tx, [(hash_of(remembered.encode()), None)])
     if any(each.key.merchant_id == merchant_id and each.key.is_good(now) for each in found.values()):
         return remembered
-    key = await issue.create_key(
+    key = await issue_api_keys.create_key(
         tx,
         merchant_id,
         name="Demo",

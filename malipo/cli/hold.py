@@ -4,13 +4,13 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from malipo.cli.work import named_operator, tell, write
+from malipo.audit_log.actor import Actor
+from malipo.cli.command import named_operator, tell, write
 from malipo.db import Tx
 from malipo.errors import Invalid
-from malipo.networks.contract import Channel, Type
+from malipo.networks.connector import Channel, Type
 from malipo.restore import hold
 from malipo.settings import Settings
-from malipo.trail.store import Actor
 
 _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 

@@ -5,31 +5,31 @@ import sys
 from typing import Any
 
 from malipo import money
-from malipo.cli.work import add_act, tell, with_database
+from malipo.cli.command import add_subcommand, tell, with_database
 from malipo.db import Database
-from malipo.ledger import audit
-from malipo.ledger.audit import Finding
-from malipo.payments import audit as payments_audit
+from malipo.ledger import check as ledger_check
+from malipo.ledger.check import Finding
+from malipo.payments.check import transactions as transactions_check
 from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
     ledger = commands.add_parser("ledger", help="the book")
     acts = ledger.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "check", _check, "recompute every balance from the moves; exit code 1 if anything differs")
+    add_subcommand(acts, "check", _check, "recompute every balance from the moves; exit code 1 if anything differs")
 
 
 def _check(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[dict[str, int], list[Finding]]:
         # One moment for all of it, so that a busy service does not look like a wrong book.
         async with database.snapshot() as connection:
-            await audit.prepare(connection)
+            await ledger_check.prepare(connection)
             _progress("adding up every account ...")
-            balances = await audit.balances(connection)
+            balances = await ledger_check.balances(connection)
             _progress("recomputing every wallet and statement ...")
-            findings = await audit.check(connection)
+            findings = await ledger_check.check(connection)
             _progress("holding every transaction against its moves and events ...")
-            return balances, findings + await payments_audit.check(connection)
+            return balances, findings + await transactions_check.check(connection)
 
     balances, findings = with_database(settings, act)
     if arguments.json:

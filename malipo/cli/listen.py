@@ -11,16 +11,16 @@ from typing import Any
 import aiohttp
 
 from malipo import log
-from malipo.cli.listening.access import access, add_arguments, address
-from malipo.cli.listening.bookmark import Bookmark, Place, Unreadable
-from malipo.cli.listening.feed import LATEST, Feed
-from malipo.cli.listening.forward import Forward, secret_of
-from malipo.cli.listening.listener import Listener
-from malipo.cli.listening.screen import Introduction, Screen
+from malipo.cli.developer.credentials import access, add_arguments, address
+from malipo.cli.developer.cursor_file import CursorFile, Place, Unreadable
+from malipo.cli.developer.feed_client import LATEST, Feed
+from malipo.cli.developer.forward import Forward, secret_of
+from malipo.cli.developer.listener import Listener
+from malipo.cli.developer.output import Introduction, Output
 from malipo.errors import Invalid
 from malipo.outbox.event import Event
 from malipo.settings import Settings
-from malipo.webhooks.post import Post
+from malipo.webhooks.http_client import WebhookClient
 
 _HELP = "forward a merchant's events to a receiver on your own machine, as webhooks"
 
@@ -42,8 +42,8 @@ def _listen(arguments: argparse.Namespace, settings: Settings) -> int:
     forward_to, secret = address(arguments.forward_to, "--forward-to"), secret_of(found.api_key)
     log.configure(level="warning", stream=sys.stderr)
 
-    async def work(bookmark: Bookmark, place: Place, screen: Screen) -> None:
-        post = Post(allow_private=True, ports=(), timeout_seconds=settings.webhook_timeout_seconds)
+    async def work(bookmark: CursorFile, place: Place, screen: Output) -> None:
+        post = WebhookClient(allow_private=True, ports=(), timeout_seconds=settings.webhook_timeout_seconds)
         forward = Forward(post, forward_to, secret, word=settings.header_word)
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as http:
             feed = Feed(http, found)
@@ -54,9 +54,9 @@ def _listen(arguments: argparse.Namespace, settings: Settings) -> int:
                 await post.close()
         screen.end(forwarded=listener.forwarded, skipped=listener.skipped, is_interrupted=is_interrupted)
 
-    with Bookmark.opened(settings.data_dir, found, forward_to) as bookmark:
+    with CursorFile.opened(settings.data_dir, found, forward_to) as bookmark:
         place, start = _beginning(bookmark, is_from_start=arguments.from_start)
-        screen = Screen(sys.stdout, Introduction(found.base_url, forward_to, wanted, secret, start))
+        screen = Output(sys.stdout, Introduction(found.base_url, forward_to, wanted, secret, start))
         try:
             asyncio.run(work(bookmark, place, screen))
         except BrokenPipeError:
@@ -73,7 +73,7 @@ def _wanted(text: str | None) -> list[str]:
     return names
 
 
-def _beginning(bookmark: Bookmark, *, is_from_start: bool) -> tuple[Place, str]:
+def _beginning(bookmark: CursorFile, *, is_from_start: bool) -> tuple[Place, str]:
     """Where to begin, and how to say so."""
     if is_from_start:
         return Place(None), "Beginning with the oldest event that is kept."

@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.audit_log import store as audit_log
+from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
 from malipo.db import Database
 from malipo.errors import Missing
 from malipo.merchants import onboard
@@ -11,26 +12,27 @@ from malipo.merchants.login import make_link
 from malipo.merchants.people import Role, email_of
 from malipo.merchants.store import merchants, people
 from malipo.settings import Settings
-from malipo.trail import store as trail
 
 
 def add_commands(commands: Any) -> None:
     merchant = commands.add_parser("merchant", help="merchants and the people who speak for them")
     acts = merchant.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "list", _list, "all merchants")
-    create = add_act(acts, "create", _create, "take a merchant in, with an empty wallet")
+    add_subcommand(acts, "list", _list, "all merchants")
+    create = add_subcommand(acts, "create", _create, "take a merchant in, with an empty wallet")
     create.add_argument("name", help="what the merchant is called")
     for name, command, help_ in (
         ("activate", _activate, "let a merchant take payments (again)"),
         ("deactivate", _deactivate, "stop a merchant: keys get 403, every session ends"),
     ):
-        add_act(acts, name, command, help_).add_argument("merchant", help="the merchant's id or name")
-    person = add_act(acts, "add-person", _add_person, "let somebody log in for a merchant; prints a one-time token")
+        add_subcommand(acts, name, command, help_).add_argument("merchant", help="the merchant's id or name")
+    person = add_subcommand(
+        acts, "add-person", _add_person, "let somebody log in for a merchant; prints a one-time token"
+    )
     person.add_argument("merchant", help="the merchant's id or name")
     person.add_argument("email")
     person.add_argument("--name", default="", help="the person's name")
     person.add_argument("--role", choices=list(Role), default=Role.OWNER, help="what they may do (default: owner)")
-    link = add_act(acts, "password-link", _password_link, "a one-time token to choose a new password with")
+    link = add_subcommand(acts, "password-link", _password_link, "a one-time token to choose a new password with")
     link.add_argument("email")
 
 
@@ -97,7 +99,9 @@ def _password_link(arguments: argparse.Namespace, settings: Settings) -> int:
         person = await people.find_by_email(tx, email_of(arguments.email) or "")
         if person is None:
             raise Missing(f"Nobody has the email {arguments.email!r}.")
-        await trail.note(tx, actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email)
+        await audit_log.append(
+            tx, actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email
+        )
         return await make_link(tx, person, now=now)
 
     token = write(settings, act)

@@ -6,22 +6,22 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from malipo.cli.work import add_act, tell_table, with_database
+from malipo.cli.command import add_subcommand, tell_table, with_database
 from malipo.db import Database
 from malipo.errors import Invalid, Missing
-from malipo.networks import kit, store
-from malipo.networks.connect import Networks, connect
-from malipo.networks.contract import Channel, Type
-from malipo.networks.store import Down
-from malipo.networks.wire import Wire
+from malipo.networks import circuit_store, conformance
+from malipo.networks.circuit_store import Down
+from malipo.networks.connector import Channel, Type
+from malipo.networks.http.client import HttpClient
+from malipo.networks.routing import Networks, connect
 from malipo.settings import Settings
 
 
 def add_commands(commands: Any) -> None:
     networks = commands.add_parser("networks", help="the networks that are connected")
     acts = networks.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "list", _list, "each channel: who carries it, and whether it is up")
-    verify = add_act(acts, "verify", _verify, "hold a network's sandbox against what its connector expects")
+    add_subcommand(acts, "list", _list, "each channel: who carries it, and whether it is up")
+    verify = add_subcommand(acts, "verify", _verify, "hold a network's sandbox against what its connector expects")
     verify.add_argument("name", help="such as mpesa")
     verify.add_argument("--sandbox", action="store_true", required=True, help="yes, this address is a sandbox")
     verify.add_argument("--phone", required=True, help="a number of the sandbox, such as +255754000001")
@@ -30,11 +30,11 @@ def add_commands(commands: Any) -> None:
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
-    networks = connect(settings, Wire())
+    networks = connect(settings, HttpClient())
 
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
-            down = await store.find_down(connection)
+            down = await circuit_store.find_down(connection)
         return [_row(networks, down, channel, type_) for channel in Channel for type_ in Type]
 
     return tell_table(arguments, with_database(settings, act), empty="")
@@ -64,14 +64,14 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _run(arguments: argparse.Namespace, settings: Settings) -> int:
-    async with Wire.opened() as wire:
-        networks = connect(settings, wire)
+    async with HttpClient.opened() as http_client:
+        networks = connect(settings, http_client)
         if arguments.name not in networks.connectors:
             raise Missing(
                 f"{arguments.name!r} is not connected. Connected: {', '.join(networks.connectors) or 'none'}."
             )
         checks = []
-        async for check in kit.verify(
+        async for check in conformance.verify(
             networks.connectors[arguments.name],
             _types(networks, arguments.name),
             phone=arguments.phone,

@@ -6,27 +6,27 @@ import sys
 from typing import Any
 
 from malipo import ids
-from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.access.passwords import Passwords, problem_with_password
+from malipo.audit_log import store as audit_log
+from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
 from malipo.db import Database
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
-from malipo.merchants.passwords import Passwords
-from malipo.merchants.people import problem_with_password
+from malipo.operators import login
+from malipo.operators import store as operators
 from malipo.settings import Settings
-from malipo.trail import login
-from malipo.trail import store as trail
 
 
 def add_commands(commands: Any) -> None:
     operators = commands.add_parser("operators", help="the people who run this service")
     acts = operators.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "list", _list, "all operators")
-    add = add_act(acts, "add", _add, "add an operator, who then acts with MALIPO_OPERATOR set to this name")
+    add_subcommand(acts, "list", _list, "all operators")
+    add = add_subcommand(acts, "add", _add, "add an operator, who then acts with MALIPO_OPERATOR set to this name")
     add.add_argument("name", help="such as an email")
-    password = add_act(acts, "password", _password, "set an operator's password for the pages at /operator")
+    password = add_subcommand(acts, "password", _password, "set an operator's password for the pages at /operator")
     password.add_argument("name", help="the operator's name")
     password.add_argument("--stdin", action="store_true", help="read it from the first line of standard input")
-    audit = add_act(commands, "audit", _audit, "who did what, when and from where; newest first")
+    audit = add_subcommand(commands, "audit", _audit, "who did what, when and from where; newest first")
     audit.add_argument("--merchant", help="only what concerns this merchant")
     audit.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
 
@@ -34,7 +34,7 @@ def add_commands(commands: Any) -> None:
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
-            found = await trail.find_operators(connection)
+            found = await operators.find_operators(connection)
         return [{"name": name, "since": created_at} for name, created_at in found]
 
     return tell_table(arguments, with_database(settings, act), empty="There are no operators yet.")
@@ -46,9 +46,9 @@ def _add(arguments: argparse.Namespace, settings: Settings) -> int:
         raise Invalid("An operator's name is 1 to 100 printable characters without spaces.")
 
     async def act(tx: Any, actor: Any, now: Any) -> None:
-        if not await trail.insert_operator(tx, ids.mint("opr_", now), name, now=now):
+        if not await operators.insert_operator(tx, ids.mint("opr_", now), name, now=now):
             raise Conflict(f"There is already an operator {name!r}.")
-        await trail.note(tx, actor, "operator.added", now=now, name=name)
+        await audit_log.append(tx, actor, "operator.added", now=now, name=name)
 
     write(settings, act)
     return tell(arguments, {"name": name}, f"{name} is an operator. They act with MALIPO_OPERATOR={name}.")
@@ -82,7 +82,7 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.begin() as tx:
             merchant_id = await onboard.find_merchant(tx, arguments.merchant) if arguments.merchant else None
-            found = await trail.find(tx, merchant_id=merchant_id, limit=arguments.limit)
+            found = await audit_log.find(tx, merchant_id=merchant_id, limit=arguments.limit)
         return [
             {
                 "at": deed.at,

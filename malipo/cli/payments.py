@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
+from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told
-from malipo.cli.work import Done, add_act, cell, tell, tell_table, with_database, write
+from malipo.cli.command import Done, add_subcommand, cell, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
-from malipo.payments.store import cases, hearings, unknown_callbacks
+from malipo.payments.store import cases, network_answers, unknown_callbacks
 from malipo.payments.store.cases import Case, Proposal
-from malipo.payments.store.hearings import Hearing
+from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
-from malipo.trail.store import Actor
 
 _MOST_CALLBACKS = 200
 
@@ -25,7 +25,7 @@ _MOST_CALLBACKS = 200
 def add_commands(commands: Any) -> None:
     payments = commands.add_parser("payments", help="payments that need an operator")
     acts = payments.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "unsettled", _unsettled, "payments whose end is not known, or that a network has contradicted")
+    add_subcommand(acts, "unsettled", _unsettled, "payments whose end is not known, or that a network has contradicted")
     _of_payment(acts, "show", _show, "everything that was heard of one of them, and how far it was put right")
     propose = _of_payment(acts, "resolve", _resolve, "say what became of one; mostly another operator must approve it")
     truth = propose.add_mutually_exclusive_group(required=True)
@@ -46,11 +46,11 @@ def add_commands(commands: Any) -> None:
     _of_payment(acts, "approve", _approve, "approve what another operator has proposed")
     _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
     _of_payment(acts, "cancel", _cancel, "take back a payout of a closed merchant that was not sent")
-    add_act(acts, "unknown-callbacks", _unknown_callbacks, "callbacks about payments that we do not have")
+    add_subcommand(acts, "unknown-callbacks", _unknown_callbacks, "callbacks about payments that we do not have")
 
 
 def _of_payment(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
-    act = add_act(acts, name, command, help_)
+    act = add_subcommand(acts, name, command, help_)
     act.add_argument("payment", help="its id or reference")
     return act
 
@@ -75,13 +75,13 @@ def _row(case: Case, settings: Settings) -> dict[str, Any]:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[Case, Proposal | None, list[Hearing]]:
+    async def act(database: Database) -> tuple[Case, Proposal | None, list[StoredAnswer]]:
         async with database.begin() as tx:
             case = await cases.lock(tx, arguments.payment)
             if case is None:
                 raise NoSuchCase(arguments.payment)
             proposal = await cases.find_proposal(tx, case.transaction)
-            return case, proposal, await hearings.find(tx, case.transaction.merchant_id, case.transaction.id)
+            return case, proposal, await network_answers.find(tx, case.transaction.merchant_id, case.transaction.id)
 
     case, proposal, heard = with_database(settings, act)
     row, rows = _row(case, settings), [told.heard_of(each) for each in heard]

@@ -4,17 +4,17 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from malipo.cli.work import add_act, named_operator, tell, tell_table, with_database, write
+from malipo.audit_log.actor import Actor
+from malipo.cli.command import add_subcommand, named_operator, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.installation import store as installation
-from malipo.networks.contract import Channel, Type
+from malipo.networks.connector import Channel, Type
 from malipo.restore import release, status
 from malipo.restore.fence import fence
 from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
 from malipo.settings import Settings
-from malipo.trail.store import Actor
 
 _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 
@@ -22,15 +22,17 @@ _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 def add_commands(commands: Any) -> None:
     restore = commands.add_parser("restore", help="after a backup was brought back: what is open, and sending again")
     acts = restore.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "status", _status, "whether it is fenced and why, what is open, and what is known of it")
-    act = add_act(acts, "fence", _fence, "you know that the database was restored, and malipo has not noticed it")
+    add_subcommand(acts, "status", _status, "whether it is fenced and why, what is open, and what is known of it")
+    act = add_subcommand(
+        acts, "fence", _fence, "you know that the database was restored, and malipo has not noticed it"
+    )
     act.add_argument("--reason", required=True, help="which backup, to which moment")
-    act = add_act(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
+    act = add_subcommand(acts, "release", _release, "let sending begin: proposed by one operator, approved by another")
     act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
     _add_scope(act)
     act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
 
-    _add_scope(add_act(acts, "reject", _reject, "reject a proposed release, or take your own back"))
+    _add_scope(add_subcommand(acts, "reject", _reject, "reject a proposed release, or take your own back"))
 
 
 def _add_scope(act: Any) -> None:

@@ -4,31 +4,31 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from malipo.cli.work import add_act, tell, write
+from malipo.audit_log.actor import Actor
+from malipo.cli.command import add_subcommand, tell, write
 from malipo.db import Tx
-from malipo.seal import Seal
+from malipo.encryption import Encryption
 from malipo.settings import Settings, require
-from malipo.trail.store import Actor
-from malipo.webhooks.register import reseal
+from malipo.webhooks.manage_endpoints import reencrypt
 
 
 def add_commands(commands: Any) -> None:
     secrets = commands.add_parser("secrets", help="the key under which secrets are kept")
     acts = secrets.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "rotate", _rotate, "seal every webhook secret under MALIPO_SECRET_KEY")
+    add_subcommand(acts, "rotate", _rotate, "encrypt every webhook secret under MALIPO_SECRET_KEY")
 
 
 def _rotate(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
     assert settings.secret_key is not None
     previous = [settings.secret_key_previous] if settings.secret_key_previous is not None else []
-    seal = Seal(settings.secret_key, *previous)
+    encryption = Encryption(settings.secret_key, *previous)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[int, int]:
-        return await reseal(tx, seal, actor=actor, now=now)
+        return await reencrypt(tx, encryption, actor=actor, now=now)
 
     changed, kept = write(settings, act)
-    sentence = f"{changed} of {kept} secrets were sealed under another key; all are under MALIPO_SECRET_KEY now."
+    sentence = f"{changed} of {kept} secrets were encrypted under another key; all are under MALIPO_SECRET_KEY now."
     if previous:
         sentence += " When every process has been restarted with it, MALIPO_SECRET_KEY_PREVIOUS can go."
-    return tell(arguments, {"resealed": changed, "secrets": kept}, sentence)
+    return tell(arguments, {"reencrypted": changed, "secrets": kept}, sentence)

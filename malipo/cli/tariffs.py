@@ -4,17 +4,17 @@ import argparse
 import re
 from typing import Any
 
-from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo.audit_log import store as audit_log
+from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
 from malipo.db import Database
 from malipo.errors import Invalid
 from malipo.merchants import onboard
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
 from malipo.payments import fees
 from malipo.payments.fees import Band
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
-from malipo.trail import store as trail
 
 _BAND = re.compile(r"([0-9]{1,15}):([0-9]{1,15}):([0-9]{1,5})(?::([0-9]{1,15})(?::([0-9]{1,15}))?)?")
 _BAND_HELP = "FROM:FIXED:BASIS_POINTS[:LEAST[:MOST]], in shillings; repeatable; no band is no fee"
@@ -23,9 +23,9 @@ _BAND_HELP = "FROM:FIXED:BASIS_POINTS[:LEAST[:MOST]], in shillings; repeatable; 
 def add_commands(commands: Any) -> None:
     tariff = commands.add_parser("tariff", help="what a merchant's payments cost")
     acts = tariff.add_subparsers(title="acts", metavar="ACT", required=True)
-    show = add_act(acts, "show", _show, "the tariff of a merchant")
+    show = add_subcommand(acts, "show", _show, "the tariff of a merchant")
     show.add_argument("merchant", help="the merchant's id or name")
-    set_ = add_act(acts, "set", _set, "replace the tariff of a merchant for one type and one channel, or all")
+    set_ = add_subcommand(acts, "set", _set, "replace the tariff of a merchant for one type and one channel, or all")
     set_.add_argument("merchant", help="the merchant's id or name")
     set_.add_argument("--type", choices=list(Type), required=True)
     set_.add_argument("--channel", choices=[*Channel, "all"], default="all", help="default: all")
@@ -63,7 +63,7 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
         merchant_id = await onboard.find_merchant(tx, arguments.merchant)
         for channel in channels:
             await tariffs.replace(tx, merchant_id, Type(arguments.type), channel, bands)
-        await trail.note(
+        await audit_log.append(
             tx,
             actor,
             "tariff.set",

@@ -14,12 +14,12 @@ from typing import Any
 import aiohttp
 
 from malipo import money
-from malipo.cli.listening.access import Access, access, add_arguments, phones_url
-from malipo.cli.listening.stage import Stage, Transaction
-from malipo.cli.work import add_act, tell
+from malipo.cli.command import add_subcommand, tell
+from malipo.cli.developer.credentials import Access, access, add_arguments, phones_url
+from malipo.cli.developer.sandbox import Sandbox, Transaction
 from malipo.errors import Impossible, Invalid
-from malipo.networks.catalog import PROFILES
-from malipo.networks.contract import Channel, Type
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel, Type
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
 from malipo.settings import Settings
@@ -29,27 +29,29 @@ _CANCEL_TRIES = 20
 
 
 @dataclass(frozen=True)
-class Scene:
+class Scenario:
     type: Type
     digits: str  # how the phone's number ends, which says what it does (docs/simulator.md)
     ends: Status | None
     answer: str | None = None  # what is done at the phone, so that nobody has to wait for it
 
 
-SCENES = {
-    Event.PAYMENT_PENDING: Scene(Type.COLLECTION, "100", None),
-    Event.PAYMENT_COMPLETED: Scene(Type.COLLECTION, "001", Status.COMPLETED, "approve"),
-    Event.PAYMENT_FAILED: Scene(Type.COLLECTION, "101", Status.FAILED, "decline"),
-    Event.PAYMENT_CANCELLED: Scene(Type.COLLECTION, "101", Status.CANCELLED),
-    Event.PAYOUT_COMPLETED: Scene(Type.DISBURSEMENT, "001", Status.COMPLETED),
-    Event.PAYOUT_FAILED: Scene(Type.DISBURSEMENT, "101", Status.FAILED),
-    Event.PAYOUT_CANCELLED: Scene(Type.DISBURSEMENT, "101", Status.CANCELLED),
+SCENARIOS = {
+    Event.PAYMENT_PENDING: Scenario(Type.COLLECTION, "100", None),
+    Event.PAYMENT_COMPLETED: Scenario(Type.COLLECTION, "001", Status.COMPLETED, "approve"),
+    Event.PAYMENT_FAILED: Scenario(Type.COLLECTION, "101", Status.FAILED, "decline"),
+    Event.PAYMENT_CANCELLED: Scenario(Type.COLLECTION, "101", Status.CANCELLED),
+    Event.PAYOUT_COMPLETED: Scenario(Type.DISBURSEMENT, "001", Status.COMPLETED),
+    Event.PAYOUT_FAILED: Scenario(Type.DISBURSEMENT, "101", Status.FAILED),
+    Event.PAYOUT_CANCELLED: Scenario(Type.DISBURSEMENT, "101", Status.CANCELLED),
 }
 
 
 def add_commands(commands: Any) -> None:
-    trigger = add_act(commands, "trigger", _trigger, "make an event really happen, with the demo's simulated networks")
-    trigger.add_argument("event", metavar="EVENT", help=", ".join(SCENES))
+    trigger = add_subcommand(
+        commands, "trigger", _trigger, "make an event really happen, with the demo's simulated networks"
+    )
+    trigger.add_argument("event", metavar="EVENT", help=", ".join(SCENARIOS))
     add_arguments(trigger)
     trigger.add_argument("--phones-url", metavar="URL", help="where the simulator is (default: the demo's)")
     trigger.add_argument("--amount", type=int, default=1000, help="whole shillings (default: 1000)")
@@ -61,8 +63,8 @@ def add_commands(commands: Any) -> None:
 
 def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.event not in list(Event):
-        raise Invalid(f"There is no event {arguments.event!r}. There are: {', '.join(SCENES)}.")
-    if arguments.event not in SCENES:
+        raise Invalid(f"There is no event {arguments.event!r}. There are: {', '.join(SCENARIOS)}.")
+    if arguments.event not in SCENARIOS:
         raise Invalid("A correction cannot be triggered: it takes a network that takes back its word.")
     if arguments.channel.upper() not in list(Channel):
         raise Invalid(f"There is no channel {arguments.channel!r}. There are: {', '.join(Channel)}.")
@@ -77,15 +79,15 @@ def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act() -> Transaction:
         async with aiohttp.ClientSession() as http:
-            stage = Stage(http, found, phones)
+            stage = Sandbox(http, found, phones)
             await stage.check()
-            return await play(stage, SCENES[event], asked)
+            return await play(stage, SCENARIOS[event], asked)
 
     payment = asyncio.run(act())
     return tell(arguments, {"event": event, "transaction": payment}, _in_words(event, payment, found, phones))
 
 
-async def play(stage: Stage, scene: Scene, asked: dict[str, Any]) -> Transaction:
+async def play(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> Transaction:
     """The payment, as it is when the event has happened."""
     if scene.ends is Status.CANCELLED:
         return await _cancelled(stage, scene, asked)
@@ -103,7 +105,7 @@ async def play(stage: Stage, scene: Scene, asked: dict[str, Any]) -> Transaction
     return ended
 
 
-async def _cancelled(stage: Stage, scene: Scene, asked: dict[str, Any]) -> Transaction:
+async def _cancelled(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> Transaction:
     late: list[str] = []
     while len(late) < _CANCEL_TRIES:
         # Where we are too late nothing is paid: this phone says no.

@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.cli import wallet_bookings
-from malipo.cli.work import add_act, tell, with_database
+from malipo.cli.command import add_subcommand, tell, with_database
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.merchants import onboard
@@ -15,8 +15,10 @@ from malipo.settings import Settings
 def add_commands(commands: Any) -> None:
     wallet = commands.add_parser("wallet", help="a merchant's wallet: look, bring in, take out")
     acts = wallet.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_act(acts, "show", _show, "what a wallet holds").add_argument("merchant", help="the merchant's id or name")
-    wallet_bookings.add_acts(acts)
+    add_subcommand(acts, "show", _show, "what a wallet holds").add_argument(
+        "merchant", help="the merchant's id or name"
+    )
+    wallet_bookings.add_subcommands(acts)
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -6,38 +6,39 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from malipo import bookings, money
-from malipo.bookings import Requested
-from malipo.cli.work import add_act, tell, tell_table, with_database, write
+from malipo import money
+from malipo.audit_log.actor import Actor
+from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
-from malipo.ledger.book import Kind, Paper
-from malipo.ledger.entry import Wallet
-from malipo.ledger.store import proposals, wallets
-from malipo.ledger.store.proposals import Proposal
+from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.moves import Wallet
+from malipo.ledger.store import booking_proposals, wallets
+from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants import onboard
 from malipo.merchants.store import merchants
+from malipo.operators import booking_approval
+from malipo.operators.booking_approval import Requested
 from malipo.settings import Settings
-from malipo.trail.store import Actor
 
 _WORDS = {Kind.TOP_UP: "top-up", Kind.SETTLEMENT: "settlement"}
 
 
-def add_acts(acts: Any) -> None:
+def add_subcommands(acts: Any) -> None:
     for name, command, help_ in (
         ("top-up", _top_up, "book money that arrived at the bank into the wallet"),
         ("settle", _settle, "book money that was sent to the merchant's bank account out of the wallet"),
     ):
-        act = add_act(acts, name, command, f"{help_}; above an amount, another operator must approve it")
+        act = add_subcommand(acts, name, command, f"{help_}; above an amount, another operator must approve it")
         act.add_argument("merchant", help="the merchant's id or name")
         act.add_argument("amount", help="whole shillings")
         act.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
-    add_act(acts, "pending", _pending, "top-ups and settlements that wait for another operator")
+    add_subcommand(acts, "pending", _pending, "top-ups and settlements that wait for another operator")
     for name, command, help_ in (
         ("approve", _approve, "approve a top-up or settlement that another operator has proposed, and book it"),
         ("reject", _reject, "reject a proposed top-up or settlement, or take your own back"),
     ):
-        add_act(acts, name, command, help_).add_argument("booking", help="its reference or id")
+        add_subcommand(acts, name, command, help_).add_argument("booking", help="its reference or id")
 
 
 def _top_up(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -56,9 +57,9 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> i
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Requested, Wallet]:
         merchant_id = await onboard.find_merchant(tx, arguments.merchant)
-        requested = await bookings.request(
+        requested = await booking_approval.request(
             tx,
-            Paper(kind, merchant_id, amount, reference),
+            Booking(kind, merchant_id, amount, reference),
             approval_amount=settings.booking_approval_amount,
             actor=actor,
             now=now,
@@ -112,7 +113,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed by": each.proposed_by,
                     "proposed at": each.proposed_at,
                 }
-                for each in await proposals.find_all_open(connection)
+                for each in await booking_proposals.find_all_open(connection)
             ]
 
     return tell_table(
@@ -121,11 +122,11 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    return _decide(arguments, settings, bookings.approve, "Approved and booked")
+    return _decide(arguments, settings, booking_approval.approve, "Approved and booked")
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
-    return _decide(arguments, settings, bookings.reject, "Rejected")
+    return _decide(arguments, settings, booking_approval.reject, "Rejected")
 
 
 def _decide(
@@ -143,7 +144,7 @@ def _decide(
         "amount": proposal.amount,
         "reference": proposal.reference,
         "proposedBy": proposal.proposed_by,
-        "isBooked": decide is bookings.approve,
+        "isBooked": decide is booking_approval.approve,
         "available": wallet.available,
     }
     what = f"{_WORDS[Kind(proposal.kind)]} {proposal.reference} of {money.display(proposal.amount)}"

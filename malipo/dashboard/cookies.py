@@ -1,4 +1,4 @@
-"""The cookies of both doors: the session, the language, a sentence for the next page. No script can read them."""
+"""The cookies of both sites: the session, the language, a flash message for the next page. No script can read them."""
 
 from starlette.responses import Response
 

@@ -1,10 +1,10 @@
 """The PostgreSQL that malipo starts itself when it was given none.
 
 This file joins the processes that share one server, and waits until that server answers.
-Starting, restarting and ending PostgreSQL is `guardian.py`'s, a process of its own; what the database holds is
+Starting, restarting and ending PostgreSQL is `supervisor.py`'s, a process of its own; what the database holds is
 none of its business. All of it lies in one folder, `postgres`, in malipo's data folder:
 
-    data/  the cluster      server.log (and .log.1)      socket/  closed to other users      *.lock  see guardian.py
+    data/  the cluster      server.log (and .log.1)      socket/  closed to other users      *.lock  see supervisor.py
 """
 
 import contextlib
@@ -25,8 +25,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from malipo import log
-from malipo.db import guardian
-from malipo.db.binaries import EmbeddedError, binaries_for
+from malipo.db import supervisor
+from malipo.db.postgres_binaries import EmbeddedError, binaries_for
 
 __all__ = ["EmbeddedError", "server"]
 
@@ -79,7 +79,7 @@ class _Share:
     @property
     def url(self) -> str:
         # With the port, or the driver would take it from PGPORT.
-        return f"postgresql://malipo@/malipo?host={quote(str(_door(self.folder / 'socket')))}&port=5432"
+        return f"postgresql://malipo@/malipo?host={quote(str(_socket_link(self.folder / 'socket')))}&port=5432"
 
     def join(self) -> int:
         """Become a user and see to it that there is a server; the open lock is what makes us a user."""
@@ -87,7 +87,7 @@ class _Share:
         with self._starting():
             users = self._open("users.lock")
             try:
-                # Waits while a guardian whose last user has left ends its server.
+                # Waits while a supervisor whose last user has left ends its server.
                 fcntl.flock(users, fcntl.LOCK_SH)
                 self._see_to_it()
             except BaseException:
@@ -98,27 +98,27 @@ class _Share:
     def leave(self, users: int) -> None:
         """If we are the last, return when the server is down: a container may end with us."""
         try:
-            who = self._guardian()
-            # Nobody else is there if we get the lock alone, or not at all because the guardian was quicker.
+            who = self._supervisor()
+            # Nobody else is there if we get the lock alone, or not at all because the supervisor was quicker.
             is_last = _try_lock(users, fcntl.LOCK_EX) or not _try_lock(users, fcntl.LOCK_SH)
-            door = _door(self.folder / "socket")
-            if is_last and door.is_symlink():
-                door.unlink()
+            socket_link = _socket_link(self.folder / "socket")
+            if is_last and socket_link.is_symlink():
+                socket_link.unlink()
         finally:
             os.close(users)
         deadline = time.monotonic() + _LEAVE_SECONDS
-        while is_last and who and self._guardian()[:1] == who[:1] and time.monotonic() < deadline:
+        while is_last and who and self._supervisor()[:1] == who[:1] and time.monotonic() < deadline:
             time.sleep(0.005)
 
     def keep(self, left: threading.Event) -> None:
-        """The guardian looks after the server, and every user looks after the guardian."""
+        """The supervisor looks after the server, and every user looks after the supervisor."""
         pause = _LOOK_SECONDS
         while not left.wait(pause):
             pause = _LOOK_SECONDS
             try:
-                _door(self.folder / "socket")  # A temporary folder may have been tidied up.
-                if not self._guardian():
-                    log.warning("database.guardian_lost", folder=str(self.folder))
+                _socket_link(self.folder / "socket")  # A temporary folder may have been tidied up.
+                if not self._supervisor():
+                    log.warning("database.supervisor_lost", folder=str(self.folder))
                     if not (self.folder / "data" / "PG_VERSION").exists():
                         raise EmbeddedError(f"The data in {self.folder / 'data'} are gone.")
                     with self._starting():
@@ -143,12 +143,12 @@ class _Share:
         starts = iter(range(_STARTS))
         deadline = time.monotonic() + _START_SECONDS
         while True:
-            if not self._guardian():
+            if not self._supervisor():
                 if refusal := _refusal(self._log(), said_from):
                     raise EmbeddedError(refusal)
                 if next(starts, None) is None:
-                    raise EmbeddedError(f"{guardian.FAILED}; {_end_of(self._log(), said_from)}")
-                self._start_guardian()  # The first, or another if somebody has killed it.
+                    raise EmbeddedError(f"{supervisor.FAILED}; {_end_of(self._log(), said_from)}")
+                self._start_supervisor()  # The first, or another if somebody has killed it.
             status = self._status()
             answer = self._ask("malipo") if status == "ready" else _SILENT
             if answer == _NO_SUCH_DATABASE:
@@ -160,32 +160,32 @@ class _Share:
             if status in ("starting", "standby"):  # It recovers, from a crash or to a moment, as long as that takes.
                 deadline = time.monotonic() + _START_SECONDS
             if time.monotonic() > deadline:
-                raise EmbeddedError(f"{guardian.FAILED} in time; {_end_of(self._log(), said_from)}")
+                raise EmbeddedError(f"{supervisor.FAILED} in time; {_end_of(self._log(), said_from)}")
             time.sleep(0.01)
 
     def _status(self) -> str:
-        """What our guardian's server says of itself; nothing if the words are of an older or a foreign one."""
+        """What our supervisor's server says of itself; nothing if the words are of an older or a foreign one."""
         with contextlib.suppress(FileNotFoundError, IndexError):
             lines = (self.folder / "data" / "postmaster.pid").read_text(errors="replace").splitlines()
-            return lines[7].strip() if lines[0] in self._guardian()[1:] else ""
+            return lines[7].strip() if lines[0] in self._supervisor()[1:] else ""
         return ""
 
-    def _guardian(self) -> list[str]:
-        """The living guardian's pid and its server's; nothing if there is none. Pids name them, and prove nothing."""
+    def _supervisor(self) -> list[str]:
+        """The living supervisor's pid and its server's; nothing if there is none. Pids name them, and prove nothing."""
         lock = self._open("guardian.lock")
         try:
             return [] if _try_lock(lock, fcntl.LOCK_SH) else os.pread(lock, 100, 0).decode().split() or [""]
         finally:
             os.close(lock)
 
-    def _start_guardian(self) -> None:
+    def _start_supervisor(self) -> None:
         binaries = binaries_for(self.folder / "data", self._binaries)
-        program = (sys.executable, "-I", "-S", guardian.__file__, "guard", str(self.folder), str(binaries))
+        program = (sys.executable, "-I", "-S", supervisor.__file__, "guard", str(self.folder), str(binaries))
         environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         said_from = self._log().stat().st_size
         said = os.open(self._log(), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
-            # It returns at once: the guardian is its child. A session of its own keeps the terminal's Ctrl-C away,
+            # It returns at once: the supervisor is its child. A session of its own keeps the terminal's Ctrl-C away,
             # so that the service can finish its work with the database still there.
             done = subprocess.run(  # noqa: S603
                 program,
@@ -198,11 +198,11 @@ class _Share:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise EmbeddedError(f"The guardian of {self.folder} does not start.") from error
+            raise EmbeddedError(f"The supervisor of {self.folder} does not start.") from error
         finally:
             os.close(said)
         if done.returncode > 0:
-            raise EmbeddedError(f"The guardian of {self.folder} does not start; {_end_of(self._log(), said_from)}")
+            raise EmbeddedError(f"The supervisor of {self.folder} does not start; {_end_of(self._log(), said_from)}")
 
     def _ask(self, database: str, statement: str = "") -> str:
         """A few bytes of PostgreSQL's own protocol: what it says to us, as an SQLSTATE."""
@@ -212,7 +212,7 @@ class _Share:
             message += b"Q" + struct.pack("!i", len(statement) + 5) + statement.encode() + b"\0"
         with contextlib.suppress(OSError, struct.error), socket.socket(socket.AF_UNIX) as line:
             line.settimeout(_START_SECONDS if statement else 5.0)
-            line.connect(f"{_door(self.folder / 'socket')}/{Path(guardian.SOCKET).name}")
+            line.connect(f"{_socket_link(self.folder / 'socket')}/{Path(supervisor.SOCKET).name}")
             line.sendall(message)
             return _answer(line, ready_times=2 if statement else 1)
         return _SILENT
@@ -246,7 +246,7 @@ def _make_folders(folder: Path) -> None:
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)
     _make(folder / "socket", like=folder)
-    for name in (*guardian.LOCKS, "server.log"):
+    for name in (*supervisor.LOCKS, "server.log"):
         with contextlib.suppress(FileExistsError):
             file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             _give(file, like=folder)
@@ -268,12 +268,12 @@ def _give(made: int, *, like: Path) -> None:
         os.fchown(made, owner.st_uid, owner.st_gid)
 
 
-def _door(folder: Path) -> Path:
+def _socket_link(folder: Path) -> Path:
     """The path by which clients reach the socket: the folder's own, or a short link to it.
 
     The kernel takes only short paths for sockets, and drivers take a comma for the end of a host's name.
     """
-    if len(os.fsencode(folder / Path(guardian.SOCKET).name)) <= _LONGEST_SOCKET_PATH and "," not in str(folder):
+    if len(os.fsencode(folder / Path(supervisor.SOCKET).name)) <= _LONGEST_SOCKET_PATH and "," not in str(folder):
         return folder
     name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
     link = Path(tempfile.gettempdir()) / f"malipo-{os.geteuid()}-{name}"
@@ -294,16 +294,16 @@ def _try_lock(lock: int, kind: int) -> bool:
 
 
 def _refusal(path: Path, since: int) -> str | None:
-    """What a guardian that gave up has said last, or why PostgreSQL made it give up."""
+    """What a supervisor that gave up has said last, or why PostgreSQL made it give up."""
     for line in _lines(path, since):
-        if guardian.REFUSES in line:
-            reason = line.partition(guardian.REFUSES)[2]
-            return f"{reason}; {_end_of(path, since)}" if reason == guardian.FAILED else reason
+        if supervisor.REFUSES in line:
+            reason = line.partition(supervisor.REFUSES)[2]
+            return f"{reason}; {_end_of(path, since)}" if reason == supervisor.FAILED else reason
     return None
 
 
 def _end_of(path: Path, since: int) -> str:
-    lines = [line for line in _lines(path, since) if guardian.REFUSES not in line]
+    lines = [line for line in _lines(path, since) if supervisor.REFUSES not in line]
     free = shutil.disk_usage(path).free // 2**20
     return f"the end of {path} says: " + (" | ".join(lines[-5:]) or f"nothing ({free} MB are free there).")
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import NamedTuple
 
-from malipo.installation.mark import Counted
+from malipo.installation.high_water_mark import Counted
 
 # Workers that were seen within this time of each other worked side by side.
 _SIDE_BY_SIDE = timedelta(seconds=60)

@@ -14,7 +14,7 @@ from malipo import ids, log
 from malipo.db import Database
 from malipo.installation import store
 from malipo.installation.comparison import Newcomer, Standing, judge_newcomer, why_exchanged, why_restored
-from malipo.installation.mark import Counted, Mark
+from malipo.installation.high_water_mark import Counted, HighWaterMark
 
 # How long others may take to look: workers that live look every second.
 PATIENCE_SECONDS = 10.0
@@ -36,7 +36,7 @@ class RestoreDetector:
         self._state_dir = state_dir
         self._fence = fence
         self._patience_seconds = patience_seconds
-        self._mark: Mark | None = None
+        self._high_water_mark: HighWaterMark | None = None
         self._first: Standing | None = None  # of the server that we look at
         self._first_at = 0.0
         self._may_send = False
@@ -50,28 +50,30 @@ class RestoreDetector:
 
     @property
     def counted(self) -> Counted | None:
-        return self._mark.counted if self._mark is not None else None
+        return self._high_water_mark.counted if self._high_water_mark is not None else None
 
     async def look(self) -> bool:
         """Compare, and be seen. On a standby there is nothing to compare, and nothing to send."""
-        if self._state_dir is not None and self._mark is None:
-            self._mark = await self._open_mark(self._state_dir)
-            self.worker_id = self._mark.worker_id
+        if self._state_dir is not None and self._high_water_mark is None:
+            self._high_water_mark = await self._open_mark(self._state_dir)
+            self.worker_id = self._high_water_mark.worker_id
         standing = await self._stand()
         if standing.is_standby:
             self._may_send = False
             return False
         first = self._first
-        if first is None and self._mark is None:
+        if first is None and self._high_water_mark is None:
             log.warning(
-                "state.off",
+                "restore_detection.off",
                 message="MALIPO_STATE_DIR is none: a restored database is not noticed, and may pay twice.",
             )
         if first is None or first.server != standing.server:
             first, self._may_send = standing, False
             self._first, self._first_at = standing, asyncio.get_running_loop().time()
         is_time_up = asyncio.get_running_loop().time() - self._first_at >= self._patience_seconds
-        if self._mark is not None and not await self._agrees(self._mark, first, standing, is_time_up=is_time_up):
+        if self._high_water_mark is not None and not await self._agrees(
+            self._high_water_mark, first, standing, is_time_up=is_time_up
+        ):
             return False
         async with self._database.begin() as tx:
             await store.be_seen(tx, self.worker_id, socket.gethostname())
@@ -81,16 +83,16 @@ class RestoreDetector:
         self._may_send = is_time_up or awaited <= have_looked
         return False
 
-    async def _open_mark(self, folder: Path) -> Mark:
+    async def _open_mark(self, folder: Path) -> HighWaterMark:
         async with self._database.read() as connection:
             installation = await store.get(connection)
-        return await asyncio.to_thread(Mark, folder, installation.id)
+        return await asyncio.to_thread(HighWaterMark, folder, installation.id)
 
     async def _stand(self) -> Standing:
         async with self._database.read() as connection:
             return await store.stand(connection)
 
-    async def _agrees(self, mark: Mark, first: Standing, standing: Standing, *, is_time_up: bool) -> bool:
+    async def _agrees(self, mark: HighWaterMark, first: Standing, standing: Standing, *, is_time_up: bool) -> bool:
         """Whether this is the database that the mark knows. Then the mark follows it."""
         reason = why_restored(mark.found, standing)
         if not mark.found:
@@ -116,20 +118,20 @@ class RestoreDetector:
         """
         if batch is None or self._first is None or batch.server != self._first.server:
             return False
-        if self._mark is None:
+        if self._high_water_mark is None:
             return True
         if before is None or batch.counted.epoch != before.epoch:
             return False
         if (reason := why_exchanged(before, batch.counted)) is not None:
             await self._fence(reason, epoch=before.epoch, beyond=before.epoch)
             return False
-        await asyncio.to_thread(self._mark.write, batch.counted)
+        await asyncio.to_thread(self._high_water_mark.write, batch.counted)
         return True
 
     async def leave(self) -> None:
         """The last word of a worker that ends."""
         if self._is_seen:
             async with self._database.begin() as tx:
-                await store.leave(tx, self.worker_id, comes_back=self._mark is not None)
-        if self._mark is not None:
-            self._mark.close()
+                await store.leave(tx, self.worker_id, comes_back=self._high_water_mark is not None)
+        if self._high_water_mark is not None:
+            self._high_water_mark.close()

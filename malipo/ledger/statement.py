@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from malipo import clock
-from malipo.ledger.entry import Account
+from malipo.ledger.moves import Account
 
 COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo import ids
+from malipo.access.login_attempts import LoginAttempts
+from malipo.access.passwords import Passwords, problem_with_password
+from malipo.access.tokens import LINK_LIFE, SESSION_LIFE, TOKEN_SECONDS, Tokens, hash_of, make_secret
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden, Invalid, Unauthorized
-from malipo.merchants.passwords import Passwords
-from malipo.merchants.people import Person, email_of, problem_with_password
+from malipo.merchants.people import Person, email_of
 from malipo.merchants.store import merchants, people, sessions
 from malipo.merchants.store.sessions import Session
-from malipo.merchants.tokens import LINK_LIFE, SESSION_LIFE, TOKEN_SECONDS, Tokens, hash_of, make_secret
-from malipo.trail import store as trail
-from malipo.trail.attempts import Attempts
-from malipo.trail.store import Actor
 
 
 class WrongCredentials(Unauthorized):
@@ -58,7 +58,7 @@ class Login:
         self._database = database
         self._tokens = tokens
         self._passwords = passwords
-        self._attempts = Attempts(database, "email")
+        self._attempts = LoginAttempts(database, "email")
 
     async def log_in(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> Granted:
         """For a program: a token for an hour, and one to get the next with."""
@@ -88,7 +88,9 @@ class Login:
                 address=address,
                 user_agent=user_agent[:200],
             )
-            await trail.note(tx, Actor(person.email, address), "session.begun", now=now, merchant_id=person.merchant_id)
+            await audit_log.append(
+                tx, Actor(person.email, address), "session.begun", now=now, merchant_id=person.merchant_id
+            )
         return session_id
 
     async def refresh(self, refresh_token: str, *, now: datetime) -> Granted:
@@ -164,7 +166,7 @@ class Login:
             await people.set_password(tx, person.id, password_hash)
             await self._attempts.forgive(tx, person.email, address, now=now)
             await sessions.end_all(tx, now=now, person_id=person.id)
-            await trail.note(
+            await audit_log.append(
                 tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
             )
 

@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid, Missing, Refusal
 from malipo.ledger.store import wallets as ledger
 from malipo.merchants.people import Person, Role, email_of
 from malipo.merchants.store import merchants, people, sessions
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 
 _MOST_NAME = 100
 
@@ -35,7 +35,7 @@ async def create_merchant(tx: Tx, name: str, *, actor: Actor, now: datetime) -> 
     merchant_id = ids.mint("mer_", now)
     await merchants.insert(tx, merchant_id, name, now=now)
     await ledger.open_wallet(tx, merchant_id, now=now)
-    await trail.note(tx, actor, "merchant.created", now=now, merchant_id=merchant_id, name=name)
+    await audit_log.append(tx, actor, "merchant.created", now=now, merchant_id=merchant_id, name=name)
     return merchant_id
 
 
@@ -58,7 +58,7 @@ async def set_active(tx: Tx, merchant_id: str, *, is_active: bool, actor: Actor,
     if not is_active:
         await sessions.end_all(tx, now=now, merchant_id=merchant_id)
     what = "merchant.activated" if is_active else "merchant.deactivated"
-    await trail.note(tx, actor, what, now=now, merchant_id=merchant_id)
+    await audit_log.append(tx, actor, what, now=now, merchant_id=merchant_id)
 
 
 async def add_person(
@@ -72,14 +72,14 @@ async def add_person(
     person = Person(ids.mint("per_", now), merchant_id, known, name, role, None, now)
     if not await people.insert(tx, person):
         raise EmailTaken(f"{known} already has an account.")
-    await trail.note(tx, actor, "person.added", now=now, merchant_id=merchant_id, email=known, role=role)
+    await audit_log.append(tx, actor, "person.added", now=now, merchant_id=merchant_id, email=known, role=role)
     return person
 
 
 async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: datetime) -> None:
     await _keep_an_owner(tx, person, role)
     await people.set_role(tx, person.id, role)
-    await trail.note(
+    await audit_log.append(
         tx, actor, "person.role_changed", now=now, merchant_id=person.merchant_id, email=person.email, role=role
     )
 
@@ -88,7 +88,7 @@ async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) 
     """Their sessions go with them, at once."""
     await _keep_an_owner(tx, person, None)
     await people.delete(tx, person.id)
-    await trail.note(tx, actor, "person.removed", now=now, merchant_id=person.merchant_id, email=person.email)
+    await audit_log.append(tx, actor, "person.removed", now=now, merchant_id=person.merchant_id, email=person.email)
 
 
 async def _keep_an_owner(tx: Tx, person: Person, role: Role | None) -> None:

@@ -6,8 +6,6 @@ from datetime import datetime
 from enum import StrEnum
 
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-_LEAST_PASSWORD = 10
-_MOST_PASSWORD = 200
 
 
 class Role(StrEnum):
@@ -49,12 +47,3 @@ def email_of(text: str) -> str | None:
     """The one spelling of an email that we store; None if it is none."""
     email = text.strip().lower()
     return email if _EMAIL.fullmatch(email) and ".." not in email else None
-
-
-def problem_with_password(password: str, email: str) -> str | None:
-    """What is wrong with a new password, in words; None if nothing is. Length is what makes it strong."""
-    if not _LEAST_PASSWORD <= len(password) <= _MOST_PASSWORD:
-        return f"must be {_LEAST_PASSWORD} to {_MOST_PASSWORD} characters"
-    if len(set(password)) < 4 or password.lower() in email or email in password.lower():
-        return "is too easy to guess"
-    return None

@@ -1,8 +1,8 @@
-"""Airtel Money (Airtel Africa Open API): OAuth tokens, collections, disbursements with a sealed PIN, enquiry.
+"""Airtel Money (Airtel Africa Open API): OAuth tokens, collections, disbursements with a encrypted PIN, enquiry.
 
 A collection's reply says "SUCCESS" when the prompt was sent; only `TS` says that money moved. Callbacks can be signed:
-then they end a payment by themselves, else they are hints. What replies say is in `airtel_replies.py`,
-what codes mean in `airtel_codes.py`.
+then they end a payment by themselves, else they are hints. What replies say is in `airtel_money_replies.py`,
+what codes mean in `airtel_money_codes.py`.
 """
 
 import base64
@@ -17,31 +17,22 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
-from malipo.networks import airtel_replies as replies
+from malipo.networks import airtel_money_replies as replies
 from malipo.networks import rsa
-from malipo.networks.authorised import Authorised, NoWayIn, misconfigured, turned_away
-from malipo.networks.contract import (
-    Acknowledgement,
-    Answer,
-    Callback,
-    News,
-    Order,
-    Resubmit,
-    Type,
-    Verdict,
-)
-from malipo.networks.wire import (
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.http.client import (
+    HttpClient,
     Lost,
     Reply,
     Unsent,
-    Wire,
     json_object,
     key_of,
     seconds_of,
     text_of,
     token_of,
 )
-from malipo.networks.words import cleaned
+from malipo.networks.text import cleaned
+from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away
 from malipo.settings.networks import AirtelMoneySettings
 
 _encode = msgspec.json.Encoder().encode
@@ -62,18 +53,18 @@ _decode_raw = msgspec.json.Decoder(_RawCallback).decode
 class AirtelMoney:
     name = "airtel_money"
 
-    def __init__(self, settings: AirtelMoneySettings, wire: Wire) -> None:
+    def __init__(self, settings: AirtelMoneySettings, http_client: HttpClient) -> None:
         assert settings.airtel_money_base_url
         assert settings.airtel_money_public_key
         self._settings = settings
-        self._wire = wire
+        self._http_client = http_client
         self._base = settings.airtel_money_base_url.rstrip("/") + "/"
         self._public_key = rsa.public_key(settings.airtel_money_public_key)
-        self._sealed_pin = self._sealed(settings.airtel_money_pin or "")
+        self._encrypted_pin = self._encrypted(settings.airtel_money_pin or "")
         if settings.airtel_money_signing:
             self._signature(b"{}")  # A key that is too short for it is better found now.
         self.timeout_seconds: float = settings.airtel_money_timeout_seconds
-        self._authorised = Authorised(self._fetch_token, timeout_seconds=self.timeout_seconds)
+        self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.airtel_money_concurrency
 
     def resubmit(self, type_: Type) -> Resubmit:
@@ -163,13 +154,13 @@ class AirtelMoney:
             name = cleaned(order.name, least=1, most=64, otherwise="Customer")
             payee = {"currency": self._settings.airtel_money_currency, **payee, "name": name}
             transaction |= {"type": "B2C"}
-        return {"payee": payee, "reference": order.key, "pin": self._sealed_pin, "transaction": transaction}
+        return {"payee": payee, "reference": order.key, "pin": self._encrypted_pin, "transaction": transaction}
 
     def _versioned(self, path: str) -> str:
         return path.replace("{version}", self._settings.airtel_money_disbursement_version)
 
-    def _sealed(self, secret: str) -> str:
-        return rsa.sealed(self._public_key, secret, padding_=self._settings.airtel_money_pin_padding)
+    def _encrypted(self, secret: str) -> str:
+        return rsa.encrypted(self._public_key, secret, padding_=self._settings.airtel_money_pin_padding)
 
     def _signature(self, body: bytes | None) -> dict[str, str]:
         """The body under a key that is used once, and the key under theirs."""
@@ -179,7 +170,7 @@ class AirtelMoney:
         padder = PKCS7(128).padder()
         encryptor = Cipher(AES(key), CBC(start)).encryptor()
         signed = encryptor.update(padder.update(body) + padder.finalize()) + encryptor.finalize()
-        return {"x-signature": _base64(signed), "x-key": self._sealed(f"{_base64(key)}:{_base64(start)}")}
+        return {"x-signature": _base64(signed), "x-key": self._encrypted(f"{_base64(key)}:{_base64(start)}")}
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
         """A call under the token; once more, with the same bytes, when it is told that the token is over."""
@@ -194,7 +185,7 @@ class AirtelMoney:
     async def _request(
         self, method: str, path: str, token: str, body: bytes | None, seconds: float
     ) -> Reply | Unsent | Lost:
-        return await self._wire.call(
+        return await self._http_client.call(
             method,
             self._base + path.lstrip("/"),
             headers={
@@ -210,7 +201,7 @@ class AirtelMoney:
         )
 
     async def _fetch_token(self) -> tuple[str, float]:
-        reply = await self._wire.call(
+        reply = await self._http_client.call(
             "POST",
             self._base + self._settings.airtel_money_token_path.lstrip("/"),
             headers={"Content-Type": "application/json", "Accept": "*/*"},

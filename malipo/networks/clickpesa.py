@@ -13,27 +13,9 @@ from typing import Any
 import msgspec
 
 from malipo.networks import clickpesa_replies as replies
-from malipo.networks.authorised import Authorised, NoWayIn, misconfigured, turned_away
-from malipo.networks.contract import (
-    Acknowledgement,
-    Answer,
-    Callback,
-    News,
-    Order,
-    Resubmit,
-    Type,
-    Verdict,
-)
-from malipo.networks.wire import (
-    Lost,
-    Reply,
-    Unsent,
-    Wire,
-    json_object,
-    key_of,
-    text_of,
-    token_of,
-)
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
+from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -44,13 +26,13 @@ _NOT_SIGNED = ("checksum", "checksumMethod")
 class Clickpesa:
     name = "clickpesa"
 
-    def __init__(self, settings: ClickpesaSettings, wire: Wire) -> None:
+    def __init__(self, settings: ClickpesaSettings, http_client: HttpClient) -> None:
         self._settings = settings
-        self._wire = wire
+        self._http_client = http_client
         self._base = (settings.clickpesa_base_url or "").rstrip("/")
         self.timeout_seconds: float = settings.clickpesa_timeout_seconds
         self.concurrency = settings.clickpesa_concurrency
-        self._authorised = Authorised(self._fetch_token, timeout_seconds=self.timeout_seconds)
+        self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # 409
@@ -123,7 +105,7 @@ class Clickpesa:
 
     async def _call(self, method: str, path: str, body: bytes | None = None) -> Reply | Answer:
         reply = await self._authorised.call(
-            lambda token, seconds: self._wire.call(
+            lambda token, seconds: self._http_client.call(
                 method,
                 self._base + path,
                 headers={"Authorization": token, "Content-Type": "application/json"},
@@ -137,7 +119,7 @@ class Clickpesa:
         return reply
 
     async def _fetch_token(self) -> tuple[str, float]:
-        reply = await self._wire.call(
+        reply = await self._http_client.call(
             "POST",
             self._base + "/generate-token",
             headers={

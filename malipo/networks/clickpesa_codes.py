@@ -6,8 +6,8 @@ mean; any other says nothing.
 
 import re
 
-from malipo.networks.contract import FailureCode, Type
-from malipo.networks.meaning import Table, confirmed, refused, refuses_us, unknown, waiting
+from malipo.networks.code_meanings import Table, confirmed, refused, refuses_us, unknown, waiting
+from malipo.networks.connector import FailureCode, Type
 
 _VENDOR = "vendor document"
 _OUR_READING = "our reading of its words"

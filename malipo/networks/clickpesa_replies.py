@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from malipo.networks import clickpesa_codes as codes
-from malipo.networks.authorised import turned_away
-from malipo.networks.contract import Answer, Order, Verdict
-from malipo.networks.meaning import answer_of
-from malipo.networks.wire import Reply, amount_of, receipt_of, text_of
-from malipo.networks.words import reason_in
+from malipo.networks.code_meanings import answer_of
+from malipo.networks.connector import Answer, Order, Verdict
+from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
+from malipo.networks.text import reason_in
+from malipo.networks.token_auth import turned_away
 
 NETWORK = "ClickPesa"
 # What only the data of the other type has.

@@ -14,8 +14,8 @@ import msgspec
 from malipo import clock as clocks
 from malipo.networks import halopesa_codes as codes
 from malipo.networks import xml
-from malipo.networks.authorised import misconfigured, turned_away
-from malipo.networks.contract import (
+from malipo.networks.code_meanings import answer_of
+from malipo.networks.connector import (
     Acknowledgement,
     Answer,
     Callback,
@@ -26,25 +26,27 @@ from malipo.networks.contract import (
     Type,
     Verdict,
 )
-from malipo.networks.meaning import answer_of
-from malipo.networks.wire import Lost, Reply, Unsent, Wire, amount_of, key_of, receipt_of, text_of
-from malipo.networks.words import reason_in
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, amount_of, key_of, receipt_of, text_of
+from malipo.networks.text import reason_in
+from malipo.networks.token_auth import misconfigured, turned_away
 from malipo.settings.networks import HalopesaSettings
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 _NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
 
 _NETWORK = "HaloPesa"
-# Of a knock, a 500 may only say that it does not understand one; these say that nobody is at home.
+# Of a probe, a 500 may only say that it does not understand one; these say that nobody is at home.
 _TROUBLE = (408, 502, 503, 504)
 
 
 class Halopesa:
     name = "halopesa"
 
-    def __init__(self, settings: HalopesaSettings, wire: Wire, *, clock: Callable[[], datetime] = clocks.now) -> None:
+    def __init__(
+        self, settings: HalopesaSettings, http_client: HttpClient, *, clock: Callable[[], datetime] = clocks.now
+    ) -> None:
         self._settings = settings
-        self._wire = wire
+        self._http_client = http_client
         self._clock = clock
         self.timeout_seconds: float = settings.halopesa_timeout_seconds
         self.concurrency = settings.halopesa_concurrency
@@ -59,7 +61,7 @@ class Halopesa:
     async def send(self, order: Order) -> Answer:
         if order.type is not Type.COLLECTION:
             return misconfigured(_NETWORK, "no payouts", "it pays out through an aggregator")
-        reply = await self._wire.call(
+        reply = await self._http_client.call(
             "POST",
             self._settings.halopesa_url or "",
             headers={"Content-Type": "text/xml;charset=UTF-8", "SOAPAction": '""'},
@@ -77,7 +79,7 @@ class Halopesa:
 
     async def probe(self) -> Answer:
         """There is nothing harmless to ask for. That somebody answers at all is what we can know."""
-        reply = await self._wire.call(
+        reply = await self._http_client.call(
             "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
         )
         if isinstance(reply, Unsent | Lost):

@@ -6,8 +6,8 @@ it.
 
 from collections.abc import Collection
 
-from malipo.networks.contract import FailureCode
-from malipo.networks.meaning import Table, confirmed, refused, refuses_us, unknown, waiting
+from malipo.networks.code_meanings import Table, confirmed, refused, refuses_us, unknown, waiting
+from malipo.networks.connector import FailureCode
 
 _INTEGRATIONS = "public integrations (3)"
 

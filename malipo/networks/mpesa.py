@@ -1,4 +1,4 @@
-"""M-Pesa (Vodacom Tanzania, OpenAPI): an RSA-sealed session, C2B, B2C, and a query that can end everything alone.
+"""M-Pesa (Vodacom Tanzania, OpenAPI): an RSA-encrypted session, C2B, B2C, and a query that can end everything alone.
 
 An application of theirs is synchronous (the reply to a payment is its result) or asynchronous (the reply says that it
 was taken in, the result comes by callback and by query). The reply itself tells which: only a result has a receipt.
@@ -12,19 +12,10 @@ import msgspec
 
 from malipo.networks import mpesa_replies as replies
 from malipo.networks import rsa
-from malipo.networks.authorised import Authorised, NoWayIn, turned_away
-from malipo.networks.contract import (
-    Acknowledgement,
-    Answer,
-    Callback,
-    News,
-    Order,
-    Resubmit,
-    Type,
-    Verdict,
-)
-from malipo.networks.wire import Lost, Reply, Unsent, Wire, json_object, key_of, text_of, token_of
-from malipo.networks.words import cleaned
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
+from malipo.networks.text import cleaned
+from malipo.networks.token_auth import NoWayIn, TokenAuth, turned_away
 from malipo.settings.networks import MpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -33,17 +24,17 @@ _encode = msgspec.json.Encoder().encode
 class Mpesa:
     name = "mpesa"
 
-    def __init__(self, settings: MpesaSettings, wire: Wire) -> None:
+    def __init__(self, settings: MpesaSettings, http_client: HttpClient) -> None:
         assert settings.mpesa_base_url
         assert settings.mpesa_api_key
         assert settings.mpesa_public_key
         self._settings = settings
-        self._wire = wire
+        self._http_client = http_client
         self._base = settings.mpesa_base_url.rstrip("/") + "/"
         self._api_key = settings.mpesa_api_key
         self._public_key = rsa.public_key(settings.mpesa_public_key)
         self.timeout_seconds: float = settings.mpesa_timeout_seconds
-        self._authorised = Authorised(self._open_session, timeout_seconds=self.timeout_seconds)
+        self._authorised = TokenAuth(self._open_session, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.mpesa_concurrency
 
     def resubmit(self, type_: Type) -> Resubmit:
@@ -120,7 +111,7 @@ class Mpesa:
 
     async def _open_session(self) -> tuple[str, float]:
         """What the next calls are authorised with, and for how long."""
-        bearer = rsa.sealed(self._public_key, self._api_key)
+        bearer = rsa.encrypted(self._public_key, self._api_key)
         reply = await self._request("GET", self._settings.mpesa_session_path, bearer, None, self.timeout_seconds)
         if isinstance(reply, Unsent | Lost):
             # Lost or not, this was no payment: none has been sent.
@@ -129,7 +120,7 @@ class Mpesa:
         session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
         if code == "INS-0" and session:
             try:
-                return rsa.sealed(self._public_key, session), self._settings.mpesa_session_seconds
+                return rsa.encrypted(self._public_key, session), self._settings.mpesa_session_seconds
             except ValueError:
                 raise NoWayIn(turned_away("session", "it is longer than the key")) from None
         raise NoWayIn(replies.of_no_session(reply))
@@ -137,7 +128,7 @@ class Mpesa:
     async def _request(
         self, method: str, path: str, bearer: str, body: bytes | None, seconds: float
     ) -> Reply | Unsent | Lost:
-        return await self._wire.call(
+        return await self._http_client.call(
             method,
             self._base + path.lstrip("/"),
             headers={

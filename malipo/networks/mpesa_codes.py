@@ -1,7 +1,7 @@
 """What M-Pesa's codes mean: to a session, in the reply to a payment, in a callback, in the answer to a query."""
 
-from malipo.networks.contract import FailureCode, Type
-from malipo.networks.meaning import Table, confirmed, not_indexed, refused, refuses_us, unknown, waiting
+from malipo.networks.code_meanings import Table, confirmed, not_indexed, refused, refuses_us, unknown, waiting
+from malipo.networks.connector import FailureCode, Type
 
 _PORTAL = "portal"
 _OTHER_MARKET = "another market's list"

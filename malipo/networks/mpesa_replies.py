@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from malipo.networks import mpesa_codes as codes
-from malipo.networks.authorised import misconfigured, turned_away
-from malipo.networks.contract import Answer, Order, Verdict
-from malipo.networks.meaning import answer_of
-from malipo.networks.wire import Reply, is_true, receipt_of, text_of
+from malipo.networks.code_meanings import answer_of
+from malipo.networks.connector import Answer, Order, Verdict
+from malipo.networks.http.client import Reply, is_true, receipt_of, text_of
+from malipo.networks.token_auth import misconfigured, turned_away
 
 NETWORK = "M-Pesa"
 # With these HTTP statuses the gateway turned us away before it took anything in. 408 and 409 may come after.

@@ -13,29 +13,20 @@ import msgspec
 from malipo.networks import tigo_pesa_codes as codes
 from malipo.networks import tigo_pesa_replies as replies
 from malipo.networks import xml
-from malipo.networks.authorised import Authorised, NoWayIn, misconfigured, turned_away
-from malipo.networks.contract import (
-    Acknowledgement,
-    Answer,
-    Callback,
-    News,
-    Order,
-    Resubmit,
-    Type,
-    Verdict,
-)
-from malipo.networks.wire import (
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.http.client import (
+    HttpClient,
     Lost,
     Reply,
     Unsent,
-    Wire,
     json_object,
     key_of,
     seconds_of,
     text_of,
     token_of,
 )
-from malipo.networks.words import cleaned
+from malipo.networks.text import cleaned
+from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away
 from malipo.settings.networks import TigoPesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -47,13 +38,13 @@ _TOKEN_MARGIN_SECONDS = 30
 class TigoPesa:
     name = "tigo_pesa"
 
-    def __init__(self, settings: TigoPesaSettings, wire: Wire) -> None:
+    def __init__(self, settings: TigoPesaSettings, http_client: HttpClient) -> None:
         self._settings = settings
-        self._wire = wire
+        self._http_client = http_client
         self.timeout_seconds: float = settings.tigo_pesa_timeout_seconds
         self.concurrency = settings.tigo_pesa_concurrency
         self._results = codes.queries(settings.tigo_pesa_not_found_codes)
-        self._authorised = Authorised(self._fetch_token, timeout_seconds=self.timeout_seconds)
+        self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.UNSAFE  # What a repeated reference is answered with, nobody has published.
@@ -119,7 +110,7 @@ class TigoPesa:
             "ReferenceID": self._reference(order),
         }
         reply = await self._authorised.call(
-            lambda token, seconds: self._wire.call(
+            lambda token, seconds: self._http_client.call(
                 "POST",
                 self._settings.tigo_pesa_push_url or "",
                 headers={
@@ -158,7 +149,7 @@ class TigoPesa:
         return replies.of_payout(reply, self._reference(order))
 
     async def _command(self, url: str | None, fields: dict[str, str]) -> Reply | Unsent | Lost:
-        return await self._wire.call(
+        return await self._http_client.call(
             "POST",
             url or "",
             headers={"Content-Type": "text/xml;charset=UTF-8"},
@@ -172,7 +163,7 @@ class TigoPesa:
             "password": self._settings.tigo_pesa_password or "",
             "grant_type": "password",
         }
-        reply = await self._wire.call(
+        reply = await self._http_client.call(
             "POST",
             self._settings.tigo_pesa_token_url or "",
             headers={"Content-Type": "application/x-www-form-urlencoded", "Cache-Control": "no-cache"},

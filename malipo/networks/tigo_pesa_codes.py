@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from malipo.networks.contract import FailureCode
-from malipo.networks.meaning import Table, confirmed, missing, refused, refuses_us, unknown, waiting
+from malipo.networks.code_meanings import Table, confirmed, missing, refused, refuses_us, unknown, waiting
+from malipo.networks.connector import FailureCode
 
 _INTEGRATIONS = "public integrations"
 _VENDOR = "vendor document"

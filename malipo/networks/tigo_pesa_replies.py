@@ -9,11 +9,11 @@ import msgspec
 
 from malipo.networks import tigo_pesa_codes as codes
 from malipo.networks import xml
-from malipo.networks.authorised import misconfigured
-from malipo.networks.contract import Answer, Verdict
-from malipo.networks.meaning import Table, answer_of
-from malipo.networks.wire import Reply, amount_of, receipt_of, text_of
-from malipo.networks.words import reason_in
+from malipo.networks.code_meanings import Table, answer_of
+from malipo.networks.connector import Answer, Verdict
+from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
+from malipo.networks.text import reason_in
+from malipo.networks.token_auth import misconfigured
 
 NETWORK = "Tigo Pesa"
 

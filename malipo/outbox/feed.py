@@ -6,10 +6,10 @@ from datetime import datetime
 
 import msgspec
 
+from malipo.counts import store as rollups
+from malipo.counts.store import Rollup
 from malipo.db import Conn, Tx
 from malipo.errors import Invalid
-from malipo.tally import store as tallies
-from malipo.tally.store import Book
 
 
 class CursorExpired(Invalid):
@@ -105,7 +105,7 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int
         before,
     )
     # What ended by an event must be in the counts before the event goes.
-    counted = await tallies.find_mark(tx, merchant_id, Book.PAYMENTS)
+    counted = await rollups.find_position(tx, merchant_id, Rollup.PAYMENTS)
     pruned = min((first_kept or feed["last"] + 1) - 1, feed["pruned"] + most, counted)
     if pruned <= feed["pruned"]:
         return 0

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing, Refusal
@@ -12,8 +14,6 @@ from malipo.payments import record
 from malipo.payments.record import Change, Outcome
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Cause, Status
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 
 
 class NotCancellable(Conflict):
@@ -34,7 +34,7 @@ class NoSuchTransaction(Missing):
 class Cancellation:
     merchant_id: str
     id_or_reference: str
-    actor: Actor | None = None  # a person; what programs ask for is not in the audit trail
+    actor: Actor | None = None  # a person; what programs ask for is not in the audit log
 
 
 class Cancel:
@@ -62,7 +62,7 @@ class Cancel:
         for each, outcome in zip(cancellations, outcomes, strict=True):
             if each.actor is not None and isinstance(outcome, Outcome) and outcome.has_moved:
                 transaction = outcome.transaction
-                await trail.note(
+                await audit_log.append(
                     tx,
                     each.actor,
                     "payment.cancelled",

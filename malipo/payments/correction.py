@@ -15,8 +15,8 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from malipo.ledger.entry import Account, Move, Step
-from malipo.payments.pursuit import Act
+from malipo.ledger.moves import Account, Move, Step
+from malipo.payments.network_answer import Act
 from malipo.payments.transaction import Reason, Status, Told, Transaction, Type
 
 

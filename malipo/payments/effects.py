@@ -1,12 +1,12 @@
 """What reaching a status does to the money, and what is told about it. Pure.
 
 The moves of a transaction depend on nothing but itself and the status it reaches, so they can be read here, and
-checked afterwards against what was written (`payments/audit.py`).
+checked afterwards against what was written (`payments/check/transactions.py`).
 """
 
 from collections.abc import Callable
 
-from malipo.ledger.entry import Account, Move, Posting, Step
+from malipo.ledger.moves import Account, Move, Posting, Step
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status, Transaction, Type
 

@@ -11,21 +11,21 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo import money
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal
 from malipo.installation import store as installation
 from malipo.installation.state import Closed
-from malipo.ledger.entry import Wallet
+from malipo.ledger.moves import Wallet
 from malipo.payments import record
 from malipo.payments.effects import posting_of
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import KeyReused
-from malipo.payments.store import claims, needs, transactions
-from malipo.payments.store.claims import Claim, ClaimKey
+from malipo.payments.store import batch_read, idempotency_keys, transactions
+from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.transaction import Transaction, Type
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 
 
 class InsufficientBalance(Invalid):
@@ -47,10 +47,10 @@ class Order(msgspec.Struct, frozen=True):
     problem: Invalid | None
     key: str | None
     fingerprint: bytes
-    actor: Actor | None = None  # a person; what programs ask for is not in the audit trail
+    actor: Actor | None = None  # a person; what programs ask for is not in the audit log
 
     @property
-    def claim_key(self) -> ClaimKey | None:
+    def idempotency_key(self) -> IdempotencyKey | None:
         return (self.merchant_id, self.type, self.key) if self.key is not None else None
 
 
@@ -70,7 +70,7 @@ class Initiate:
         wanted = _claims_of(orders)
         drafts = [order.draft for order in orders if order.draft is not None]
         # Another process that uses one of these keys waits here until we commit.
-        needed = await needs.find(
+        needed = await batch_read.find(
             tx,
             wanted,
             {(draft.merchant_id, draft.type, draft.channel) for draft in drafts},
@@ -80,8 +80,8 @@ class Initiate:
             await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
             closed = (await installation.get(tx)).refusal
             return [closed for _ in orders]
-        rest = {order.claim_key for order in orders if order.claim_key is not None} - needed.won
-        used = await claims.find(tx, rest) if rest else {}
+        rest = {order.idempotency_key for order in orders if order.idempotency_key is not None} - needed.won
+        used = await idempotency_keys.find(tx, rest) if rest else {}
         # Asked after the locks: whoever wrote these rows before us has ended by now.
         written = await transactions.find_written(tx, drafts) if again else {}
         decision = _Decision(dict(needed.wallets), used, needed.bands, written)
@@ -97,7 +97,7 @@ class Initiate:
         by_id = {each.id: each for each in created}
         for order in orders:
             if order.actor is not None and order.draft is not None and (made := by_id.get(order.draft.id)):
-                await trail.note(
+                await audit_log.append(
                     tx,
                     order.actor,
                     "payment.initiated",
@@ -109,22 +109,24 @@ class Initiate:
                 )
 
     @staticmethod
-    async def _keep_claims(tx: Tx, claimed: Mapping[ClaimKey, Claim], kept: Mapping[ClaimKey, Claim]) -> None:
+    async def _keep_claims(
+        tx: Tx, claimed: Mapping[IdempotencyKey, IdempotencyRecord], kept: Mapping[IdempotencyKey, IdempotencyRecord]
+    ) -> None:
         """A refused request does not use its key up; a later one of the same batch may have taken it over."""
         dropped = [key for key in claimed if key not in kept]
         if dropped:
-            await claims.delete(tx, dropped)
+            await idempotency_keys.delete(tx, dropped)
         changed = {key: claim for key, claim in kept.items() if claimed.get(key) != claim}
         if changed:
-            await claims.update(tx, changed)
+            await idempotency_keys.update(tx, changed)
 
 
-def _claims_of(orders: Sequence[Order]) -> dict[ClaimKey, Claim]:
+def _claims_of(orders: Sequence[Order]) -> dict[IdempotencyKey, IdempotencyRecord]:
     """The idempotency keys that are asked for; of two with the same one, the first."""
-    wanted: dict[ClaimKey, Claim] = {}
+    wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
     for order in orders:
-        if order.claim_key is not None and order.draft is not None:
-            wanted.setdefault(order.claim_key, Claim(order.fingerprint, order.draft.id))
+        if order.idempotency_key is not None and order.draft is not None:
+            wanted.setdefault(order.idempotency_key, IdempotencyRecord(order.fingerprint, order.draft.id))
     return wanted
 
 
@@ -134,7 +136,7 @@ class _Decision:
     def __init__(
         self,
         wallets: dict[str, Wallet],
-        used: Mapping[ClaimKey, tuple[Claim, Transaction]],
+        used: Mapping[IdempotencyKey, tuple[IdempotencyRecord, Transaction]],
         bands: Mapping[tuple[str, Type, str], Sequence[Band]],
         written: Mapping[str, Transaction],
     ) -> None:
@@ -143,10 +145,10 @@ class _Decision:
         self._bands = bands
         self._written = written
         self.created: list[Transaction] = []
-        self.claims: dict[ClaimKey, Claim] = {}
+        self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
 
     def on(self, order: Order) -> Answer:
-        key = order.claim_key
+        key = order.idempotency_key
         if key is not None and key in self._used:
             return self._replay(order, *self._used[key])
         if order.draft is None:
@@ -154,12 +156,12 @@ class _Decision:
             return order.problem
         answer = self._open(order.draft)
         if key is not None and isinstance(answer, Initiated):
-            self.claims[key] = Claim(order.fingerprint, order.draft.id)
+            self.claims[key] = IdempotencyRecord(order.fingerprint, order.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
         return answer
 
     @staticmethod
-    def _replay(order: Order, claim: Claim, transaction: Transaction) -> Answer:
+    def _replay(order: Order, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         if order.draft is not None and order.draft.id == transaction.id:
             return Initiated(transaction)  # Our own, from a try whose answer was lost.
         if order.fingerprint != claim.fingerprint:

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.ledger.entry import Posting, Wallet
+from malipo.ledger.moves import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
-from malipo.payments import shown
+from malipo.payments import views
 from malipo.payments.correction import Change as CorrectionChange
 from malipo.payments.effects import CORRECTED, event_of, posting_of
-from malipo.payments.store import corrections, steps, transactions
+from malipo.payments.store import batch_write, corrections, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -79,7 +79,7 @@ class Outcome:
 async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
     """Write new transactions, none of which is there."""
     if opened:
-        await steps.open_all(tx, opened, wallets, _postings(opened), _facts(opened), now=now)
+        await batch_write.open_all(tx, opened, wallets, _postings(opened), _facts(opened), now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
@@ -116,11 +116,11 @@ async def write(
         return
     latest = {(each.merchant_id, each.id): each for each in reached}
     if latest:
-        await steps.advance(tx, [(found[key].status, each) for key, each in latest.items()])
+        await batch_write.advance(tx, [(found[key].status, each) for key, each in latest.items()])
     postings = _postings(reached) + [each.posting for each in corrected]
     facts = _facts(reached) + [fact for each in corrected if (fact := each.fact(now))]
     wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
-    await steps.tell_and_move(tx, wallets, postings, facts, now=now)
+    await batch_write.tell_and_move(tx, wallets, postings, facts, now=now)
     if corrected:
         kept = {each.transaction.id: (each.transaction, each.change.correction) for each in corrected}
         await corrections.write(tx, list(kept.values()), now=now)
@@ -154,5 +154,5 @@ def _facts(reached: Sequence[Transaction]) -> list[Fact]:
 
 
 def _fact(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> Fact:
-    body = _encode({"event": event, "transaction": shown.in_event(transaction)}).decode()
+    body = _encode({"event": event, "transaction": views.in_event(transaction)}).decode()
     return Fact(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)

@@ -10,22 +10,22 @@ from datetime import datetime
 from enum import StrEnum
 
 from malipo import ids, money
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.installation import store as installation
-from malipo.ledger.book import WalletTooLow
+from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
-from malipo.networks.contract import FailureCode
+from malipo.networks.connector import FailureCode
 from malipo.payments import correction, record
 from malipo.payments.correction import Correction
-from malipo.payments.pursuit import follow_up
+from malipo.payments.network_answer import follow_up
 from malipo.payments.record import Change, Corrected
 from malipo.payments.settle import reason_of
 from malipo.payments.store import cases, dispatches
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Status, Transaction, Type
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 
 _FOLLOW_UP_SECONDS = 600.0
 
@@ -153,7 +153,7 @@ async def cancel(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
     change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
     [outcome] = await record.advance(tx, [change], now=now)
     assert outcome is not None
-    await trail.note(
+    await audit_log.append(
         tx,
         actor,
         "payment.cancelled",
@@ -328,7 +328,7 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
 async def _note(
     tx: Tx, actor: Actor, what: str, transaction: Transaction, proposal: Proposal, *, now: datetime
 ) -> None:
-    await trail.note(
+    await audit_log.append(
         tx,
         actor,
         what,

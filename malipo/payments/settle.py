@@ -1,7 +1,7 @@
 """Acts on what was heard of payments, by whichever way: the reply, an answer to a question, or a callback.
 
-Told twice, or late, it changes nothing: the first word counts. What each answer means is decided in `pursuit.py`; here
-it is written down, in one commit for all who are heard together.
+Told twice, or late, it changes nothing: the first word counts. What each answer means is decided in
+`network_answer.py`; here it is written down, in one commit for all who are heard together.
 """
 
 import asyncio
@@ -11,20 +11,20 @@ from datetime import datetime
 import msgspec
 
 from malipo import log
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.networks.contract import Channel, FailureCode, Verdict
+from malipo.networks.connector import Channel, FailureCode, Verdict
 from malipo.payments import correction, record
 from malipo.payments.correction import Correction
-from malipo.payments.pursuit import Act, Decision, Dispatch, Heard, Rules, Word, decide
+from malipo.payments.network_answer import Act, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules, decide
 from malipo.payments.record import Change, Corrected
-from malipo.payments.store import cases, dispatches, hearings, transactions, unknown_callbacks
+from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import Subject
-from malipo.payments.store.hearings import Hearing
+from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Cause, Status, Transaction
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 
 _REASONS = {
     FailureCode.DECLINED: "The customer declined the payment.",
@@ -49,7 +49,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # minted before the first try, so that it is written down once
     channels: Sequence[Channel]
     key: str
-    heard: Heard
+    heard: ReceivedAnswer
     asked_at: float | None = None  # when the question left, by this process's own ticking
 
 
@@ -74,12 +74,12 @@ class Settle:
         found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
         subjects = [_subject_of(report, found) for report in reports]
         heard = [
-            _hearing_of(report, subject.transaction, now)
+            _stored_answer_of(report, subject.transaction, now)
             for report, subject in zip(reports, subjects, strict=True)
             if subject is not None
         ]
         # What an earlier try has already acted on, or the same worker before it heard of its commit, counts once.
-        new = await hearings.insert(tx, heard)
+        new = await network_answers.insert(tx, heard)
         unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
         await unknown_callbacks.insert(tx, [_unknown(each, now) for each in unknown if each.heard.act is Act.CALLBACK])
         batch = _Batch(found, self._rules, now, credits_by_itself=self._credits_by_itself)
@@ -97,9 +97,9 @@ def _subject_of(report: Report, found: dict[dispatches.NetworkKey, Subject]) -> 
     return meant[0] if len(meant) == 1 else None
 
 
-def _hearing_of(report: Report, transaction: Transaction, now: datetime) -> Hearing:
+def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -> StoredAnswer:
     answer = report.heard.answer
-    return Hearing(
+    return StoredAnswer(
         id=report.id,
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
@@ -112,7 +112,7 @@ def _hearing_of(report: Report, transaction: Transaction, now: datetime) -> Hear
     )
 
 
-def _aged(report: Report) -> Heard:
+def _aged(report: Report) -> ReceivedAnswer:
     """With how old the question is by now. Whatever was heard since may be the newer word."""
     if report.asked_at is None:
         return report.heard
@@ -156,7 +156,7 @@ class _Batch:
         self._credits_by_itself = credits_by_itself
         self._reached: list[Transaction] = []
         self._corrected: list[Corrected] = []
-        self._contradicted: list[tuple[Transaction, Heard, int]] = []
+        self._contradicted: list[tuple[Transaction, ReceivedAnswer, int]] = []
         self._credited: list[Corrected] = []
         self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
 
@@ -166,7 +166,7 @@ class _Batch:
         before = transaction.status
         if not is_new:
             return Settled(transaction, before)
-        last = None if corrected is None else Word(corrected.is_paid, corrected.act)
+        last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.act)
         decision = decide(transaction, dispatch, _aged(report), self._rules, last=last)
         _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
@@ -183,7 +183,9 @@ class _Batch:
         self._current[key] = Subject(transaction, decision.dispatch, corrected)
         return Settled(transaction, before, decision.is_contradiction, is_told)
 
-    def _correct(self, transaction: Transaction, corrected: Correction | None, heard: Heard) -> tuple[Correction, bool]:
+    def _correct(
+        self, transaction: Transaction, corrected: Correction | None, heard: ReceivedAnswer
+    ) -> tuple[Correction, bool]:
         """The network's float follows its word; a customer who has paid after all is credited by itself."""
         before = corrected or correction.begin(transaction)
         is_paid = heard.answer.verdict is Verdict.CONFIRMED
@@ -199,7 +201,7 @@ class _Batch:
             is_told, after = True, credit.correction
         return after, is_told
 
-    def _change(self, transaction: Transaction, heard: Heard, decision: Decision) -> Change:
+    def _change(self, transaction: Transaction, heard: ReceivedAnswer, decision: Decision) -> Change:
         assert decision.cause is not None
         failure = decision.failure_code
         return Change(
@@ -236,10 +238,10 @@ class _Batch:
         await dispatches.update(tx, changed)
         await dispatches.follow_up(tx, follow_ups)
 
-    async def _note_contradiction(self, tx: Tx, transaction: Transaction, heard: Heard, ordinal: int) -> None:
+    async def _note_contradiction(self, tx: Tx, transaction: Transaction, heard: ReceivedAnswer, ordinal: int) -> None:
         says = heard.answer.verdict
         log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
-        await trail.note(
+        await audit_log.append(
             tx,
             Actor(f"network {heard.route}", heard.act),
             "payment.contradicted",

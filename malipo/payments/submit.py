@@ -13,7 +13,7 @@ from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.installation import store as installation
 from malipo.installation.store import CountedBatch
-from malipo.networks.contract import Channel, FailureCode, Type
+from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments import record
 from malipo.payments.record import Change
 from malipo.payments.settle import reason_of

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from malipo.networks.contract import Channel
-from malipo.networks.contract import FailureCode as FailureCode
-from malipo.networks.contract import Type as Type
+from malipo.networks.connector import Channel
+from malipo.networks.connector import FailureCode as FailureCode
+from malipo.networks.connector import Type as Type
 
 
 class Status(StrEnum):

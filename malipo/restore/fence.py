@@ -3,13 +3,13 @@
 from datetime import datetime
 
 from malipo import log
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.installation import store as installation
 from malipo.merchants.store import sessions
+from malipo.operators import store as operators
 from malipo.payments.store import dispatches
-from malipo.trail import store as trail
-from malipo.trail import store_sessions as operator_sessions
-from malipo.trail.store import Actor
 
 
 async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int, beyond: int = 0) -> int:
@@ -24,7 +24,9 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     payments = await dispatches.ask_all_first(tx)
     # Sessions that were ended since the backup are back, and keys that were revoked too. Who logs in is known again.
     await sessions.end_everybodys(tx, now=now)
-    await operator_sessions.end_everybodys(tx, now=now)
-    await trail.note(tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments)
+    await operators.end_everybodys(tx, now=now)
+    await audit_log.append(
+        tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments
+    )
     log.error("installation.fenced", epoch=epoch, reason=reason, open_payments=payments)
     return epoch

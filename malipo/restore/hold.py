@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
 from malipo.installation import store
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 
 Pairs = Sequence[tuple[str, str]]  # channels and types; none: everything
 
@@ -20,14 +20,14 @@ async def hold(tx: Tx, pairs: Pairs, reason: str, *, actor: Actor, now: datetime
         await store.add_channel_holds(tx, pairs, held_by=actor.who, reason=reason)
     else:
         await store.set_hold(tx, held_by=actor.who, reason=reason)
-    await trail.note(tx, actor, "installation.held", now=now, scope=_words(pairs), reason=reason)
+    await audit_log.append(tx, actor, "installation.held", now=now, scope=_words(pairs), reason=reason)
 
 
 async def end(tx: Tx, pairs: Pairs, *, actor: Actor, now: datetime) -> None:
     await store.lock(tx)
     if not (await store.end_channel_holds(tx, pairs) if pairs else await store.end_hold(tx)):
         raise Conflict("Nothing of that is held.")
-    await trail.note(tx, actor, "installation.hold_ended", now=now, scope=_words(pairs))
+    await audit_log.append(tx, actor, "installation.hold_ended", now=now, scope=_words(pairs))
 
 
 def _words(pairs: Pairs) -> list[str]:

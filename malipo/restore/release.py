@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.installation import store
 from malipo.installation.state import Installation
 from malipo.installation.store import Release
+from malipo.operators import store as operators
 from malipo.payments.store import dispatches
 from malipo.restore import store as proposals
-from malipo.trail import store as trail
-from malipo.trail import store_sessions as operators
-from malipo.trail.store import Actor
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
 
@@ -80,7 +80,7 @@ def _require_something(standing: Installation, scope: Scope) -> None:
 async def _note(
     tx: Tx, actor: Actor, what: str, release: Release, evidence: str, *, now: datetime, alone: bool = False
 ) -> None:
-    await trail.note(
+    await audit_log.append(
         tx,
         actor,
         what,

@@ -45,8 +45,8 @@ class Settings(
     log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))
     trusted_proxies: tuple[Network, ...] = setting((), parse.networks)
 
-    # What tokens are signed with and secrets are sealed under. The same for every process of a fleet. While it is being
-    # changed, the one before it is still accepted.
+    # What tokens are signed with and secrets are encrypted under. The same for every process of a fleet. While it is
+    # being changed, the one before it is still accepted.
     secret_key: str | None = setting(
         None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
     )

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids, log
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.seal import Seal
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
-from malipo.webhooks.delivery import Attempt, Delivery, Key, Parcel
-from malipo.webhooks.post import Answered, Post
-from malipo.webhooks.schedule import GIVE_UP_AFTER, is_given_up
+from malipo.encryption import Encryption
+from malipo.webhooks.delivery import Attempt, Delivery, Key, WebhookMessage
+from malipo.webhooks.http_client import Answered, WebhookClient
+from malipo.webhooks.retry_schedule import GIVE_UP_AFTER, is_given_up
 from malipo.webhooks.signature import headers_of
 from malipo.webhooks.store import deliveries, endpoints
 
@@ -24,28 +24,30 @@ GONE = "The receiver answered 410 Gone."
 GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
 
 
-async def deliver(parcel: Parcel, post: Post, seal: Seal, *, word: str, clock: Clock) -> Attempt:
+async def deliver(
+    message: WebhookMessage, webhook_client: WebhookClient, encryption: Encryption, *, word: str, clock: Clock
+) -> Attempt:
     """One try. Whatever the other side does to us is an Attempt."""
     at = clock()
     attempt_id = ids.mint("att_", at)
-    body = parcel.body.encode()
+    body = message.body.encode()
     headers = headers_of(
         word=word,
-        event=parcel.event,
-        event_id=parcel.event_id,
+        event=message.event,
+        event_id=message.event_id,
         attempt_id=attempt_id,
         body=body,
-        keys=parcel.endpoint.keys(seal, at),
+        keys=message.endpoint.keys(encryption, at),
         now=at,
     )
     began = time.perf_counter()
-    said = await post(parcel.endpoint.url, headers=headers, body=body)
+    said = await webhook_client(message.endpoint.url, headers=headers, body=body)
     took_ms = round((time.perf_counter() - began) * 1000)
     if isinstance(said, Answered):
         return Attempt(
-            parcel.key, parcel.claim, attempt_id, at, took_ms, said.status, said.headers, said.body, error=None
+            message.key, message.claim, attempt_id, at, took_ms, said.status, said.headers, said.body, error=None
         )
-    return Attempt(parcel.key, parcel.claim, attempt_id, at, took_ms, None, (), b"", error=said.reason)
+    return Attempt(message.key, message.claim, attempt_id, at, took_ms, None, (), b"", error=said.reason)
 
 
 class Record:
@@ -92,6 +94,6 @@ async def _switch_off(tx: Tx, endpoint_id: str, why: str, now: datetime) -> None
     merchant_id = await endpoints.switch_off(tx, endpoint_id, why, now=now)
     if merchant_id is not None:
         log.warning("webhook.switched_off", endpoint=endpoint_id, merchant=merchant_id, why=why)
-        await trail.note(
+        await audit_log.append(
             tx, _WORKER, "webhook.switched_off", now=now, merchant_id=merchant_id, endpoint=endpoint_id, why=why
         )

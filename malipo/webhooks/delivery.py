@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from malipo.webhooks.endpoint import Endpoint
-from malipo.webhooks.schedule import next_try
+from malipo.webhooks.retry_schedule import next_try
 
 _GONE = 410
 
@@ -20,7 +20,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class WebhookMessage:
     """A delivery that a worker has in hand."""
 
     endpoint: Endpoint

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from malipo.fields import Fields
+from malipo.encryption import Encryption
 from malipo.outbox.event import Event
-from malipo.seal import Seal
+from malipo.validation import Fields
 
 EVERY = "*"  # every event there is and will be
 MOST_PER_MERCHANT = 20
@@ -20,9 +20,9 @@ class Endpoint:
     url: str
     events: Sequence[str]
     is_active: bool
-    secret: bytes  # sealed
+    secret: bytes  # encrypted
     created_at: datetime
-    next_secret: bytes | None = None  # sealed; while the secret is being changed
+    next_secret: bytes | None = None  # encrypted; while the secret is being changed
     rotation_ends_at: datetime | None = None
     failing_since: datetime | None = None
     switched_off_at: datetime | None = None
@@ -34,14 +34,14 @@ class Endpoint:
     def is_rotating(self, now: datetime) -> bool:
         return self.rotation_ends_at is not None and now < self.rotation_ends_at
 
-    def sealed_keys(self, now: datetime) -> list[bytes]:
+    def encrypted_keys(self, now: datetime) -> list[bytes]:
         """The secrets that count: while one is being changed the old one, then the new one."""
         if self.next_secret is None:
             return [self.secret]
         return [self.secret, self.next_secret] if self.is_rotating(now) else [self.next_secret]
 
-    def keys(self, seal: Seal, now: datetime) -> list[str]:
-        return [seal.open(each, owner=self.id) for each in self.sealed_keys(now)]
+    def keys(self, encryption: Encryption, now: datetime) -> list[str]:
+        return [encryption.decrypt(each, owner=self.id) for each in self.encrypted_keys(now)]
 
 
 def events_in(fields: Fields) -> list[str]:

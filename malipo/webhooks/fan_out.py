@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo.db import Tx
+from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
-from malipo.outbox import totals
 from malipo.outbox.store import Fact
-from malipo.webhooks.delivery import Parcel
+from malipo.webhooks.delivery import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import deliveries, endpoints
 
@@ -23,7 +23,7 @@ MayTake = Callable[[str], bool]
 @dataclass(frozen=True, slots=True)
 class FannedOut:
     facts: int
-    taken: Sequence[Parcel]
+    taken: Sequence[WebhookMessage]
     left: frozenset[str]  # endpoints for which something waits
 
 
@@ -33,16 +33,16 @@ async def fan_out(
     facts = await outbox.number(tx, most=most)
     if not facts:
         return FannedOut(0, (), frozenset())
-    await totals.add(tx, facts)
+    await daily_totals.add(tx, facts)
     wanted = pairs(facts, await endpoints.find_active(tx, {fact.merchant_id for fact in facts}))
     new: list[deliveries.New] = []
-    taken: list[Parcel] = []
+    taken: list[WebhookMessage] = []
     left: set[str] = set()
     for fact, endpoint in wanted:
         # What waits goes first: an endpoint is not given the new before the old.
         is_taken = endpoint.id not in left and may_take(endpoint.id)
         if is_taken:
-            taken.append(Parcel(endpoint, fact.id, fact.event, fact.body, claim_id))
+            taken.append(WebhookMessage(endpoint, fact.id, fact.event, fact.body, claim_id))
         else:
             left.add(endpoint.id)
         claim = claim_id if is_taken else None

@@ -5,14 +5,14 @@ from datetime import datetime
 import msgspec
 
 from malipo import clock, ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
 from malipo.outbox.event import TEST_EVENT
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 from malipo.webhooks.endpoint import Endpoint
-from malipo.webhooks.register import NoSuchEndpoint
-from malipo.webhooks.store import deliveries, endpoints, history
+from malipo.webhooks.manage_endpoints import NoSuchEndpoint
+from malipo.webhooks.store import deliveries, delivery_history, endpoints
 
 _MOST_AT_ONCE = 5000
 
@@ -44,7 +44,7 @@ async def send_test(tx: Tx, merchant_id: str, endpoint_id: str, *, actor: Actor,
 async def redeliver(tx: Tx, merchant_id: str, endpoint_id: str, event_id: str, *, actor: Actor, now: datetime) -> None:
     """Once more from the first try, whatever became of it before."""
     endpoint = await _get_active(tx, merchant_id, endpoint_id)
-    if not await history.rearm(tx, endpoint.id, event_id, now=now):
+    if not await delivery_history.rearm(tx, endpoint.id, event_id, now=now):
         raise NoSuchDelivery
     await _note(tx, actor, "webhook.redelivered", endpoint, now, delivery=event_id)
 
@@ -57,7 +57,9 @@ async def recover(
     How many deliveries wait because of it, and the event to go on after; None at the end.
     """
     endpoint = await _get_active(tx, merchant_id, endpoint_id)
-    recovered, last = await history.recover(tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now)
+    recovered, last = await delivery_history.recover(
+        tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now
+    )
     if recovered:
         await _note(tx, actor, "webhook.recovered", endpoint, now, since=clock.iso(since), deliveries=recovered)
     return recovered, last
@@ -73,7 +75,7 @@ async def _get_active(tx: Tx, merchant_id: str, endpoint_id: str) -> Endpoint:
 
 
 async def _note(tx: Tx, actor: Actor, what: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
-    await trail.note(tx, actor, what, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)
+    await audit_log.append(tx, actor, what, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)
 
 
 def _test_body(now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Runs all lines, the courier and the housekeeping until it is told to stop."""
+"""Runs the network senders, the webhook sender and the pruner until it is told to stop."""
 
 import asyncio
 import contextlib
@@ -7,26 +7,26 @@ import signal
 from collections.abc import Sequence
 from typing import Protocol
 
-from malipo import garbage, log
+from malipo import gc_tuning, log
 from malipo.db import Database
-from malipo.db.bell import listen
+from malipo.db.notify import listen
 from malipo.installation.restore_detector import RestoreDetector
-from malipo.networks.contract import Channel, Type
+from malipo.networks.connector import Channel, Type
 from malipo.service import Service
 from malipo.settings import Settings, state_folder
-from malipo.worker.courier import Courier
-from malipo.worker.housekeeping import keep_house
-from malipo.worker.line import Line, Mark
-from malipo.worker.loop import for_ever, step_seconds
+from malipo.worker.network_sender import Mark, NetworkSender
+from malipo.worker.poll_loop import run_forever, step_seconds
+from malipo.worker.pruner import prune_hourly
+from malipo.worker.webhook_sender import WebhookSender
 
 _LAPSE_SECONDS = 5.0
 _MOST_FILES = 65_536
 
 
 class _Part(Protocol):
-    """Something that goes on for ever, hears the bell, and can be told to finish."""
+    """Something that goes on for ever, is woken by notifications, and can be told to finish."""
 
-    def hear(self, topic: str) -> None: ...
+    def wake(self, topic: str) -> None: ...
     async def run(self) -> None: ...
     async def finish(self, *, seconds: float) -> None: ...
 
@@ -44,7 +44,7 @@ async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> N
         service = Service.assemble(settings, database)
         if settings.worker_metrics_port is not None:
             service.metrics.expose_on(settings.host, settings.worker_metrics_port)
-        garbage.collect_rarely()
+        gc_tuning.collect_rarely()
         try:
             await work(service, database_url, stop, finish_seconds=settings.worker_stop_seconds)
         finally:
@@ -70,32 +70,32 @@ async def work(
 ) -> None:
     """Until `stop`; then what is under way may end, for as long as it is given."""
     detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence)
-    lines = [
-        Line(service, connector, detector, lease_seconds=lease_seconds, mark=mark)
+    senders = [
+        NetworkSender(service, connector, detector, lease_seconds=lease_seconds, mark=mark)
         for connector in service.networks.connectors.values()
     ]
 
-    courier = Courier(service, lease_seconds=lease_seconds, mark=mark)
-    parts: list[_Part] = [*lines, courier]
+    webhook_sender = WebhookSender(service, lease_seconds=lease_seconds, mark=mark)
+    parts: list[_Part] = [*senders, webhook_sender]
 
-    def hear(topic: str) -> None:
+    def wake(topic: str) -> None:
         for part in parts:
-            part.hear(topic)
+            part.wake(topic)
 
     async def look() -> bool:
         might_send = detector.may_send
         is_more = await detector.look()
         if detector.may_send and not might_send:
-            hear("")  # What has waited for this look need not wait for the next.
+            wake("")  # What has waited for this look need not wait for the next.
         return is_more
 
     tasks = [asyncio.ensure_future(each.run()) for each in parts]
-    tasks.append(asyncio.ensure_future(for_ever("count", service.count, seconds=step_seconds(service.settings))))
-    tasks.append(asyncio.ensure_future(for_ever("mark", look, seconds=step_seconds(service.settings))))
-    tasks.append(asyncio.ensure_future(keep_house(service)))
-    tasks.append(asyncio.ensure_future(service.clock_difference.watch()))
+    tasks.append(asyncio.ensure_future(run_forever("count", service.count, seconds=step_seconds(service.settings))))
+    tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=step_seconds(service.settings))))
+    tasks.append(asyncio.ensure_future(prune_hourly(service)))
+    tasks.append(asyncio.ensure_future(service.clock_skew.watch()))
     tasks.append(asyncio.ensure_future(service.standing.watch()))
-    tasks.append(asyncio.ensure_future(listen(database_url, hear)))
+    tasks.append(asyncio.ensure_future(listen(database_url, wake)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
         tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected, detector)))
     log.info("worker.started", routes=list(service.networks.connectors))

@@ -16,8 +16,8 @@ from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import airtel_rules as rules
 from malipo_simulator.gateways.airtel_signature import is_signed
-from malipo_simulator.gateways.contract import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
-from malipo_simulator.gateways.sealed import Sealed, new_private_key
+from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.rsa import RsaSecrets, new_private_key
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.switches import AirtelSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
@@ -45,7 +45,7 @@ class Airtel(Gateway):
     def __init__(self, network: Network, keys: Keys) -> None:
         self._network = network
         self._keys = keys
-        self._sealed = Sealed(keys["privateKey"])
+        self._encrypted = RsaSecrets(keys["privateKey"])
         self._tokens: dict[str, float] = {}  # until when
         self._numbers = count(secrets.randbelow(10**6))  # of receipts, one after the other as networks have them
 
@@ -55,7 +55,7 @@ class Airtel(Gateway):
         return {
             "basePath": self.root,
             **shown,
-            "publicKey": self._sealed.public_key,
+            "publicKey": self._encrypted.public_key,
             "pinPadding": switches.pin_padding,
             "signing": switches.signing,
             "callbackForm": switches.callback_form,
@@ -108,8 +108,8 @@ class Airtel(Gateway):
         signature = request.header(b"x-signature")
         return key_and_iv is not None and is_signed(request.body, key_and_iv=key_and_iv, signature=signature)
 
-    def _open(self, sealed: str) -> str | None:
-        return self._sealed.open(sealed, is_oaep=self._network.control.of(AirtelSwitches).pin_padding == "oaep")
+    def _open(self, encrypted: str) -> str | None:
+        return self._encrypted.open(encrypted, is_oaep=self._network.control.of(AirtelSwitches).pin_padding == "oaep")
 
     async def _collect(self, request: Request) -> Reply:
         if not self._may_pass(request):
@@ -196,8 +196,8 @@ class Airtel(Gateway):
 
     def _show_key(self) -> Reply:
         until = time.strftime("%d-%m-%Y %H:%M:%S", time.gmtime(self._network.now() + 365 * 86_400))
-        key_id = hashlib.sha256(self._sealed.public_key.encode()).hexdigest()[:16]
-        data = {"key_id": key_id, "key": self._sealed.public_key, "valid_upto": until}
+        key_id = hashlib.sha256(self._encrypted.public_key.encode()).hexdigest()[:16]
+        data = {"key_id": key_id, "key": self._encrypted.public_key, "valid_upto": until}
         return json_reply(200, {"data": data, "status": _status("200", True, "SUCCESS", "DP02010001001")})
 
     def notice(self, transaction: Transaction) -> Notice | None:

@@ -16,8 +16,8 @@ def is_signed(body: bytes, *, key_and_iv: str, signature: str) -> bool:
     if len(key) != _KEY_BYTES or len(iv) != _IV_BYTES:
         return False
     padder, cipher = PKCS7(algorithms.AES.block_size).padder(), Cipher(algorithms.AES(key), modes.CBC(iv)).encryptor()
-    sealed = cipher.update(padder.update(body) + padder.finalize()) + cipher.finalize()
-    return hmac.compare_digest(base64.b64encode(sealed), signature.encode())
+    encrypted = cipher.update(padder.update(body) + padder.finalize()) + cipher.finalize()
+    return hmac.compare_digest(base64.b64encode(encrypted), signature.encode())
 
 
 def _decoded(text: str) -> bytes:

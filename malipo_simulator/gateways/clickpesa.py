@@ -10,9 +10,9 @@ from malipo_simulator import phone as phones
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import clickpesa_rules as rules
-from malipo_simulator.gateways.contract import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.json_views import show_time
 from malipo_simulator.network import Ask, Network
-from malipo_simulator.shown import show_time
 from malipo_simulator.switches import ClickpesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 

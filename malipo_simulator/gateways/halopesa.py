@@ -10,8 +10,8 @@ from typing import Any
 
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
-from malipo_simulator.gateways import markup
-from malipo_simulator.gateways.contract import HTML_500, XML, Gateway, Notice, Reply, Request, lost
+from malipo_simulator.gateways import xml
+from malipo_simulator.gateways.gateway import HTML_500, XML, Gateway, Notice, Reply, Request, lost
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.switches import HalopesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
@@ -83,8 +83,8 @@ class Halopesa(Gateway):
         if request.method != "POST" or request.path.rstrip("/") != "/ServiceAPI":
             return Reply(404, b"Not Found", b"text/plain")
         try:
-            root = markup.read(request.body)
-        except markup.BadMarkup:
+            root = xml.read(request.body)
+        except xml.BadXml:
             return self._reply("9001", "")
         body, asked = root.find("halopesaserviceapi"), root.find("request")
         if root.name != "envelope" or body is None or asked is None:
@@ -189,14 +189,14 @@ class Halopesa(Gateway):
             fields["ReferenceID"] = fields.pop("referenceid")
             body = _enveloped(fields)
         else:
-            body = markup.HEAD + markup.write("response", fields)
+            body = xml.HEAD + xml.write("response", fields)
         return Notice(body, XML, lambda reply: _wrong_with(reply, transaction))
 
 
 def _wrong_with(reply: bytes, transaction: Transaction) -> str:
     try:
-        root = markup.read(reply)
-    except markup.BadMarkup:
+        root = xml.read(reply)
+    except xml.BadXml:
         return "not XML"
     code, reference = root.find("response_code"), root.find("referenceid")
     wrong = [] if code and code.text.strip() == "0" else ["response_code"]
@@ -210,4 +210,4 @@ def _enveloped(fields: dict[str, str]) -> bytes:
         b'%b<soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body>'
         b'<ns2:HaloPesaServiceAPIResponse xmlns:ns2="http://ws.merchant.vmoney.viettel.com/">%b'
         b"</ns2:HaloPesaServiceAPIResponse></soap:Body></soap:Envelope>"
-    ) % (markup.HEAD, markup.write("return", fields))
+    ) % (xml.HEAD, xml.write("return", fields))

@@ -11,8 +11,8 @@ import msgspec
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import mpesa_rules as rules
-from malipo_simulator.gateways.contract import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
-from malipo_simulator.gateways.sealed import Sealed, new_private_key
+from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
+from malipo_simulator.gateways.rsa import RsaSecrets, new_private_key
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.switches import MpesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
@@ -38,7 +38,7 @@ class Mpesa(Gateway):
     def __init__(self, network: Network, keys: Keys) -> None:
         self._network = network
         self._keys = keys
-        self._sealed = Sealed(keys["privateKey"])
+        self._encrypted = RsaSecrets(keys["privateKey"])
         self._sessions: dict[str, tuple[float, float]] = {}  # live from, until
         self._not_found_codes = cycle(("INS-23", "INS-6140"))
         self._paths = {
@@ -51,7 +51,7 @@ class Mpesa(Gateway):
     def credentials(self) -> dict[str, Any]:
         return {
             "apiKey": self._keys["apiKey"],
-            "publicKey": self._sealed.public_key,
+            "publicKey": self._encrypted.public_key,
             "serviceProviderCode": self._keys["serviceProviderCode"],
             "origin": self._keys["origin"],
             "country": "TZN",
@@ -71,8 +71,8 @@ class Mpesa(Gateway):
         origin = request.header(b"origin")
         if origin != self._keys["origin"] and not (origin == "*" and environment == "sandbox"):
             return _gateway_error(401, "Origin is missing or not registered")
-        sealed = request.header(b"authorization").removeprefix("Bearer ")
-        opened = self._sealed.open(sealed)
+        encrypted = request.header(b"authorization").removeprefix("Bearer ")
+        opened = self._encrypted.open(encrypted)
         if opened is None:
             return _gateway_error(401, "Invalid bearer token")
         return await handler(request, opened)

@@ -12,9 +12,9 @@ import msgspec
 
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
-from malipo_simulator.gateways import markup
 from malipo_simulator.gateways import tigo_rules as rules
-from malipo_simulator.gateways.contract import (
+from malipo_simulator.gateways import xml
+from malipo_simulator.gateways.gateway import (
     HTML_500,
     JSON,
     XML,
@@ -141,8 +141,8 @@ class Tigo(Gateway):
         if not switches.has_query:
             return json_reply(404, {"Message": "No resource was found."})
         try:
-            fields = markup.read(request.body).fields()
-        except markup.BadMarkup:
+            fields = xml.read(request.body).fields()
+        except xml.BadXml:
             return _xml_refused()
         asked = fields.get("externalrefid", "")
         if fields.get("type") != "MTPGGetSODetails":
@@ -162,8 +162,8 @@ class Tigo(Gateway):
 
     async def _cash_in(self, request: Request) -> Reply:
         try:
-            fields = markup.read(request.body).fields()
-        except markup.BadMarkup:
+            fields = xml.read(request.body).fields()
+        except xml.BadXml:
             return _xml_refused()
         type_ = self._network.control.of(TigoSwitches).cash_in_type
         payment = rules.read_cash_in(
@@ -252,7 +252,7 @@ def _details(code: str, description: str, asked: str, transaction: Transaction |
         else "",
         "CONTROLNO": "",
     }
-    return Reply(200, markup.HEAD + markup.write("COMMAND", fields), XML, transaction)
+    return Reply(200, xml.HEAD + xml.write("COMMAND", fields), XML, transaction)
 
 
 def _cashed_in(
@@ -265,4 +265,4 @@ def _cashed_in(
         "TXNSTATUS": status,
         "MESSAGE": message or rules.MESSAGE_OF[status],
     }
-    return Reply(200, markup.HEAD + markup.write("COMMAND", fields), XML, about)
+    return Reply(200, xml.HEAD + xml.write("COMMAND", fields), XML, about)

@@ -7,14 +7,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo_simulator.control import Control
-from malipo_simulator.pages import draw
+from malipo_simulator.pages import render
 from malipo_simulator.simulator import Simulator
-from malipo_simulator.switch_words import WORDS
+from malipo_simulator.switch_descriptions import WORDS
 
 
 async def control(simulator: Simulator, request: Request) -> Response:
     now, untouched = simulator.network.control.shown(), Control().shown()
-    return draw.page(
+    return render.page(
         "control.html",
         speed=now["speed"],
         seed=now["seed"],

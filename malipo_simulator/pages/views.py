@@ -12,12 +12,12 @@ from starlette.responses import RedirectResponse, Response
 from malipo_simulator import phone as phones
 from malipo_simulator.api import Handler, is_pin, phone_of, prompt_of, read
 from malipo_simulator.behaviour import TABLE, row_of
-from malipo_simulator.memory import Subscriber
-from malipo_simulator.messages import BRANDS, CARRIERS, messages_of
-from malipo_simulator.pages import draw
+from malipo_simulator.pages import render
 from malipo_simulator.pages.control import control
-from malipo_simulator.seen import Entry, mask
+from malipo_simulator.phone_messages import BRANDS, CARRIERS, messages_of
+from malipo_simulator.request_log import Entry, mask
 from malipo_simulator.simulator import Simulator
+from malipo_simulator.state import Subscriber
 from malipo_simulator.transaction import Transaction
 
 _MOST_PHONES = 12
@@ -28,7 +28,7 @@ _MOST_SEEN = 100
 _PLAIN_DIGITS = "456"
 
 
-def _recent(simulator: Simulator) -> draw.Fragment:
+def _recent(simulator: Simulator) -> render.Fragment:
     memory = simulator.network.memory
     found = [
         {
@@ -40,7 +40,7 @@ def _recent(simulator: Simulator) -> draw.Fragment:
         }
         for phone in islice(reversed(memory.recent), _MOST_PHONES)
     ]
-    return draw.fragment("recent.html", recent=found)
+    return render.fragment("recent.html", recent=found)
 
 
 def _rows() -> list[dict[str, Any]]:
@@ -57,7 +57,7 @@ def _rows() -> list[dict[str, Any]]:
 
 
 async def index(simulator: Simulator, request: Request) -> Response:
-    return draw.page("index.html", recent=_recent(simulator), rows=_rows(), asked="", wrong="")
+    return render.page("index.html", recent=_recent(simulator), rows=_rows(), asked="", wrong="")
 
 
 async def recent(simulator: Simulator, request: Request) -> Response:
@@ -71,7 +71,7 @@ async def pick_up(simulator: Simulator, request: Request) -> Response:
     phone = phones.read(asked)
     if phone is None:
         wrong = "That is not a Tanzanian mobile number. Try one such as 0754 123 456."
-        return draw.page("index.html", status=400, recent=_recent(simulator), rows=_rows(), asked=asked, wrong=wrong)
+        return render.page("index.html", status=400, recent=_recent(simulator), rows=_rows(), asked=asked, wrong=wrong)
     return RedirectResponse(_address(phone), 303)
 
 
@@ -104,15 +104,15 @@ async def show_phone(simulator: Simulator, request: Request) -> Response:
 
 def _draw_phone(simulator: Simulator, phone: str, wrong: str = "", status: int = 200) -> Response:
     screen = _screen(simulator, phone, wrong)
-    return draw.page(
+    return render.page(
         "phone.html",
         status=status,
         phone=phone,
         address=screen["address"],
         is_waiting=screen["prompt"] is not None,
-        screen=draw.fragment("screen.html", **screen).text,
+        screen=render.fragment("screen.html", **screen).text,
         # As it is without our complaint, which must not vanish before it is read.
-        version=draw.fragment("screen.html", **screen | {"wrong": ""}).version,
+        version=render.fragment("screen.html", **screen | {"wrong": ""}).version,
         row=row_of(phone),
         examples={name: start + phone[-3:] for name, start in phones.EXAMPLES.items()},
     )
@@ -120,7 +120,7 @@ def _draw_phone(simulator: Simulator, phone: str, wrong: str = "", status: int =
 
 async def show_screen(simulator: Simulator, request: Request) -> Response:
     """What changes on a phone's page, for the script that keeps it fresh."""
-    return draw.fragment("screen.html", **_screen(simulator, phone_of(request.path_params["phone"]))).response()
+    return render.fragment("screen.html", **_screen(simulator, phone_of(request.path_params["phone"]))).response()
 
 
 async def answer_prompt(simulator: Simulator, request: Request) -> Response:
@@ -141,14 +141,14 @@ async def answer_prompt(simulator: Simulator, request: Request) -> Response:
 
 
 async def behaviour(simulator: Simulator, request: Request) -> Response:
-    return draw.page("behaviour.html", rows=_rows())
+    return render.page("behaviour.html", rows=_rows())
 
 
 async def seen(simulator: Simulator, request: Request) -> Response:
     channel, asked = request.query_params.get("channel", ""), request.query_params.get("phone", "").strip()
     phone = phones.read(asked) if asked else ""
     entries = [] if phone is None else simulator.seen.newest(gateway=channel, phone=phone)
-    return draw.page(
+    return render.page(
         "seen.html",
         entries=[_entry(entry) for entry in islice(entries, _MOST_SEEN)],
         channel=channel,
@@ -187,5 +187,5 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/behaviour", behaviour),
     ("GET", "/control", control),
     ("GET", "/seen", seen),
-    ("GET", "/static/{name}", draw.static),
+    ("GET", "/static/{name}", render.static),
 )

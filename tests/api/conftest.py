@@ -12,7 +12,7 @@ import pytest
 
 from malipo import ids
 from malipo.db import Database
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
 from malipo.payments.initiate import Order
 from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
@@ -29,10 +29,10 @@ from tests.conftest import (
     starting,
     until_ready,
 )
-from tests.happen import happen
-from tests.journeys.door import Door, door
-from tests.journeys.market import SECRET_KEY, market
-from tests.journeys.receivers import Receiver, a_receiver
+from tests.journeys.in_process_api import InProcessApi, in_process_api
+from tests.journeys.webhook_receivers import Receiver, a_receiver
+from tests.journeys.webhook_stack import SECRET_KEY, webhook_stack
+from tests.status_changes import change_status
 
 Make = Callable[..., Awaitable[Merchant]]
 
@@ -118,7 +118,7 @@ async def tell(service: Service, merchant: Merchant, id_: str, cause: Cause) -> 
         learned = {"provider_reference": "NET-42"}
     elif cause in (Cause.REFUSED, Cause.LAPSED):
         learned = {"failure_code": "declined", "failure_reason": "The customer declined."}
-    outcome = await happen(service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, **learned))
+    outcome = await change_status(service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, **learned))
     assert outcome is not None
     assert outcome.has_moved
 
@@ -207,10 +207,10 @@ def is_refused(answer: Answer, status: int, code: str, *fields: str) -> bool:
 
 
 @pytest.fixture(scope="session")
-async def gate(postgres: str, template: str) -> AsyncIterator[Door]:
+async def gate(postgres: str, template: str) -> AsyncIterator[InProcessApi]:
     """The API in this process, on a database of its own. Webhooks may go to this machine; workers are the test's."""
     own = await create_database(postgres, template)
-    async with market(own) as here, door(here) as gate:
+    async with webhook_stack(own) as here, in_process_api(here) as gate:
         yield gate
 
 
@@ -225,7 +225,7 @@ async def shop() -> AsyncIterator[Receiver]:
 class Desk:
     """Somebody of a merchant who works with its webhooks."""
 
-    gate: Door
+    gate: InProcessApi
     merchant: Merchant
 
     async def __call__(self, method: str, path: str = "", body: Any = None) -> Answer:
@@ -253,5 +253,5 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(gate: Door) -> Desk:
-    return Desk(gate, await gate.market.merchant())
+async def desk(gate: InProcessApi) -> Desk:
+    return Desk(gate, await gate.webhook_stack.merchant())

@@ -15,18 +15,18 @@ import requests
 from schemathesis import Case
 
 from malipo import clock
+from malipo.access.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import onboard
-from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
 from malipo.service import Service
 from malipo.settings import Settings
-from malipo.webhooks import register
+from malipo.webhooks import manage_endpoints
 from malipo.webhooks.delivery import State
-from malipo.webhooks.store import history
+from malipo.webhooks.store import delivery_history
 from tests.api.conftest import bring, created
 from tests.conftest import (
     COLLECTION,
@@ -40,9 +40,9 @@ from tests.conftest import (
     starting,
     until_ready,
 )
-from tests.journeys.receivers import a_receiver
-from tests.journeys.town import Elsewhere, a_worker, until
-from tests.networks.keys import MPESA_PUBLIC_KEY
+from tests.journeys.full_stack import Elsewhere, a_worker, until
+from tests.journeys.webhook_receivers import a_receiver
+from tests.networks.rsa_keys import MPESA_PUBLIC_KEY
 
 # A network that is connected, and that nobody calls.
 CONNECTED = {
@@ -173,19 +173,21 @@ async def _tell(service: Service, merchant: Merchant, database_url: str) -> tupl
     """An endpoint that was told of all that became of the payments; and the deliveries."""
     async with a_receiver() as shop:
         async with service.database.begin() as tx:
-            endpoint, _ = await register.register(
+            endpoint, _ = await manage_endpoints.register(
                 tx,
                 merchant.id,
                 url=shop.url("/"),
                 events=list(Event),
-                seal=service.seal,
+                encryption=service.encryption,
                 actor=NOBODY,
                 now=clock.now(),
             )
 
         async def find_all() -> list[str] | None:
             async with service.database.read() as connection:
-                found = await history.page(connection, endpoint.id, state=State.DELIVERED, before=None, limit=100)
+                found = await delivery_history.page(
+                    connection, endpoint.id, state=State.DELIVERED, before=None, limit=100
+                )
                 number = await connection.fetchval("SELECT count(*) FROM events WHERE merchant_id = $1", merchant.id)
             return [each.event_id for each in found] if len(found) == number else None
 

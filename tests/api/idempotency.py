@@ -6,8 +6,8 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.merchants import issue
-from malipo.merchants.keys import Environment, Permission
+from malipo.merchants import issue_api_keys
+from malipo.merchants.api_keys import Environment, Permission
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Answer, Client, Merchant
 
 FULL_COLLECTION: dict[str, Any] = COLLECTION | {"description": "Sukari", "metadata": {"order": "17", "n": 1}}
@@ -40,7 +40,7 @@ async def another_key(
     database: Database, merchant: Merchant, permissions: tuple[Permission, ...] = tuple(Permission)
 ) -> str:
     async with database.begin() as tx:
-        key = await issue.create_key(
+        key = await issue_api_keys.create_key(
             tx,
             merchant.id,
             name="another",

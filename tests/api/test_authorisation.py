@@ -10,18 +10,18 @@ import aiohttp
 import pytest
 
 from malipo import clock
+from malipo.access.passwords import Passwords
 from malipo.api.routes import ROUTES
 from malipo.db import Database
-from malipo.merchants import issue, onboard
-from malipo.merchants.keys import Environment, Permission
+from malipo.encryption import Encryption
+from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.login import make_link
-from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
-from malipo.merchants.store import keys, people
+from malipo.merchants.store import api_keys, people
 from malipo.outbox.event import Event
-from malipo.seal import Seal
 from malipo.settings import Settings
-from malipo.webhooks import register, resend
+from malipo.webhooks import manage_endpoints, resend
 from malipo.webhooks.store import endpoints
 from tests.conftest import (
     COLLECTION,
@@ -34,7 +34,7 @@ from tests.conftest import (
     starting,
     until_ready,
 )
-from tests.journeys.town import Elsewhere, a_worker
+from tests.journeys.full_stack import Elsewhere, a_worker
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
 # (read, create, wallet, events), of another merchant (with all), a bearer token sent as a key.
@@ -107,9 +107,9 @@ class World:
     async def key(self, merchant_id: str, permissions: list[Permission], **changes: Any) -> Any:
         async with self.database.begin() as tx:
             # Old ones go, or the limit of keys would be reached.
-            for each in (await keys.find_all(tx, merchant_id))[15:]:
-                await keys.revoke(tx, merchant_id, each.id, now=clock.now())
-            return await issue.create_key(
+            for each in (await api_keys.find_all(tx, merchant_id))[15:]:
+                await api_keys.revoke(tx, merchant_id, each.id, now=clock.now())
+            return await issue_api_keys.create_key(
                 tx,
                 merchant_id,
                 name="test",
@@ -143,10 +143,10 @@ class World:
         now = clock.now()
         async with self.database.begin() as tx:
             for each in await endpoints.find_all(tx, self.merchant_id):
-                await register.delete(tx, self.merchant_id, each.id, actor=NOBODY, now=now)
-            seal = Seal(SECRET_KEY)
-            made, _ = await register.register(
-                tx, self.merchant_id, url=NOBODY_HOME, events=list(Event), seal=seal, actor=NOBODY, now=now
+                await manage_endpoints.delete(tx, self.merchant_id, each.id, actor=NOBODY, now=now)
+            encryption = Encryption(SECRET_KEY)
+            made, _ = await manage_endpoints.register(
+                tx, self.merchant_id, url=NOBODY_HOME, events=list(Event), encryption=encryption, actor=NOBODY, now=now
             )
         return made.id
 
@@ -200,7 +200,7 @@ async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathF
             expired = await world.key(merchant.id, list(Permission), expires_at=past)
             revoked = await world.key(merchant.id, list(Permission))
             async with database.begin() as tx:
-                await issue.revoke_key(tx, merchant.id, revoked.id, actor=NOBODY, now=clock.now())
+                await issue_api_keys.revoke_key(tx, merchant.id, revoked.id, actor=NOBODY, now=clock.now())
             world.key_texts = {
                 "expired": expired.text,
                 "revoked": revoked.text,
@@ -267,7 +267,9 @@ def _by_endpoint(body: Any = None) -> Callable[[World], Awaitable[Prepared]]:
 async def _by_rotation(world: World) -> Prepared:
     id_ = await world.endpoint()
     async with world.database.begin() as tx:
-        await register.rotate(tx, world.merchant_id, id_, seal=Seal(SECRET_KEY), actor=NOBODY, now=clock.now())
+        await manage_endpoints.rotate(
+            tx, world.merchant_id, id_, encryption=Encryption(SECRET_KEY), actor=NOBODY, now=clock.now()
+        )
     return {"id": id_}, None
 
 

@@ -7,7 +7,7 @@ import pytest
 from malipo.payments.transaction import Status
 from malipo.service import Service
 from tests.api.conftest import bring, created, shown, wallet
-from tests.api.contract import BODIES, BOTH, RETRIEVED
+from tests.api.response_fields import BODIES, BOTH, RETRIEVED
 from tests.conftest import PAYOUT, Client, Merchant
 
 

@@ -10,11 +10,11 @@ import pytest
 import requests
 from anyio.from_thread import start_blocking_portal
 
-from malipo.api import contract as contracts
+from malipo.api import openapi as contracts
 from malipo.outbox.event import TEST_EVENT
 from tests.api.contract_world import World
 from tests.api.contract_world import world as world
-from tests.api.published import CONTRACT, OPERATIONS, SENT, resolved
+from tests.api.published_contract import CONTRACT, OPERATIONS, SENT, resolved
 
 
 def test_the_contract_tells_the_largest_amount_of_this_installation() -> None:

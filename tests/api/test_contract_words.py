@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from malipo.ledger.statement import Kind
-from malipo.merchants.keys import Environment, Permission
+from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.people import Role
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.transaction import FailureCode, Reason, Status, Type
 from malipo.webhooks.delivery import State
 from malipo.webhooks.endpoint import EVERY
-from tests.api.published import CONTRACT, Schema, examples_of, faults, loose, operations, resolved, responses
+from tests.api.published_contract import CONTRACT, Schema, examples_of, faults, loose, operations, resolved, responses
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
 

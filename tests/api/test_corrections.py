@@ -5,32 +5,32 @@ import json
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.db import Database
-from malipo.ledger.book import Kind, book
+from malipo.ledger.bookings import Kind, book
 from malipo.ledger.statement import Filter
 from malipo.ledger.store import statement, wallets
-from malipo.networks.contract import Verdict
+from malipo.networks.connector import Verdict
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, Truth
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
-from malipo.trail.store import Actor
 from malipo.webhooks.fan_out import fan_out
-from tests.api.contract import moment
+from tests.api.response_fields import moment
 from tests.conftest import PAYOUT, Client, Merchant, make_merchant
-from tests.payments.story import Story
+from tests.payments.payment_steps import PaymentSteps
 from tests.test_docs import table
 
 
 @pytest.fixture
-async def story(service: Service, merchant: Merchant) -> Story:
+async def story(service: Service, merchant: Merchant) -> PaymentSteps:
     """With TZS 1,000,000, and fees."""
-    story = Story(service, merchant.id)
+    story = PaymentSteps(service, merchant.id)
     await story.charge_fees()
     return story
 
 
-async def test_what_is_owed_is_in_the_wallet_as_long_as_it_is_not_nothing(api: Client, story: Story) -> None:
+async def test_what_is_owed_is_in_the_wallet_as_long_as_it_is_not_nothing(api: Client, story: PaymentSteps) -> None:
     assert "owed" not in (await api("GET", "/v1/wallet")).body["wallet"]
     paid = await story.contradicted(Type.DISBURSEMENT, Status.FAILED, 50_000)
 
@@ -42,7 +42,7 @@ async def test_what_is_owed_is_in_the_wallet_as_long_as_it_is_not_nothing(api: C
     assert "owed" not in (await api("GET", "/v1/wallet")).body["wallet"]
 
 
-async def test_a_payout_needs_what_is_not_owed(api: Client, story: Story) -> None:
+async def test_a_payout_needs_what_is_not_owed(api: Client, story: PaymentSteps) -> None:
     await story.contradicted(Type.DISBURSEMENT, Status.FAILED, 50_000)
     refused = await api("POST", "/v1/payments/disburse", PAYOUT | {"channel": "MPESA", "amount": 949_941})
     assert (refused.status, refused.code) == (400, "insufficient_balance")
@@ -59,7 +59,7 @@ async def test_a_payout_needs_what_is_not_owed(api: Client, story: Story) -> Non
     ],
 )
 async def test_a_correction_is_on_the_payment_and_in_its_event(
-    api: Client, story: Story, database: Database, type_: Type, status: Status, expected: tuple[str, int, str]
+    api: Client, story: PaymentSteps, database: Database, type_: Type, status: Status, expected: tuple[str, int, str]
 ) -> None:
     ended = await story.ended(type_, status)
     before = (await api("GET", f"/v1/payments/{ended.id}")).body["transaction"]
@@ -82,14 +82,14 @@ async def test_a_correction_is_on_the_payment_and_in_its_event(
 
 
 async def test_a_payout_that_was_not_paid_after_all_is_told_only_when_the_wallet_gets_it(
-    api: Client, story: Story
+    api: Client, story: PaymentSteps
 ) -> None:
     """Until operators have decided, neither the wallet nor what it owes has changed."""
     contradicted = await story.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
     assert "correction" not in (await api("GET", f"/v1/payments/{contradicted.id}")).body["transaction"]
 
 
-async def test_the_list_stays_as_it_was(api: Client, story: Story) -> None:
+async def test_the_list_stays_as_it_was(api: Client, story: PaymentSteps) -> None:
     await story.contradicted(Type.DISBURSEMENT, Status.FAILED)
     [line] = (await api("GET", "/v1/payments")).body["transactions"]
     assert "correction" not in line
@@ -98,7 +98,7 @@ async def test_the_list_stays_as_it_was(api: Client, story: Story) -> None:
 async def test_the_example_in_the_docs_is_what_happens(service: Service, database: Database) -> None:
     """Each row of the table in docs/corrections.md: what is told, the wallet, what it owes, and what can be paid out."""
     merchant = await make_merchant(database, wallet=60_000)
-    story = Story(service, merchant.id)
+    story = PaymentSteps(service, merchant.id)
     for type_, fee in ((Type.DISBURSEMENT, 1000), (Type.COLLECTION, 0)):
         async with database.begin() as tx:
             await tx.execute("INSERT INTO tariffs VALUES ($1, $2, 'MPESA', 0, $3, 0, 0, NULL)", merchant.id, type_, fee)

@@ -9,12 +9,12 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.outbox import feed
-from malipo.payments import tallying
+from malipo.payments.counts import counter
 from malipo.payments.transaction import Status
 from malipo.service import Service
 from malipo.webhooks.fan_out import fan_out
 from tests.api.conftest import bring, created, is_refused, shown
-from tests.api.contract import ADDED_TO_RETRIEVED, BODIES, BOTH, RETRIEVED
+from tests.api.response_fields import ADDED_TO_RETRIEVED, BODIES, BOTH, RETRIEVED
 from tests.conftest import COLLECTION, Client, Merchant
 
 # What is told on the way to a status, copied by hand from the specification.
@@ -191,7 +191,7 @@ async def test_the_cursor_of_an_event_that_is_no_longer_kept_has_expired(
     async with database.begin() as tx:
         later = clock.now() + timedelta(days=1)
         assert await feed.prune(tx, merchant.id, before=later, most=2) == 0, "what is not counted is kept"
-        while await tallying.count(tx, least=1):
+        while await counter.count(tx, least=1):
             pass
         assert await feed.prune(tx, merchant.id, before=later, most=2) == 2
 

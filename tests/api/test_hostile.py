@@ -13,21 +13,21 @@ import aiohttp
 import pytest
 
 from malipo import clock, ids
+from malipo.access.tokens import Tokens
 from malipo.db import Database
+from malipo.encryption import Encryption
 from malipo.merchants import onboard
 from malipo.merchants.people import Role
 from malipo.merchants.store import sessions
-from malipo.merchants.tokens import Tokens
 from malipo.outbox.event import Event
-from malipo.seal import Seal
-from malipo.webhooks import register
+from malipo.webhooks import manage_endpoints
 from tests.api.conftest import created, total, wallet
 from tests.api.hostile.case import CREATE, DISBURSE, ENDPOINT, KEY, TOKEN, Case, encoded, spliced
 from tests.api.hostile.grid import GRID, ODD_BUT_RIGHT
-from tests.api.hostile_hooks import HOOK_GRID, ODD_HOOKS
-from tests.api.wire import RawAnswer, exchange, request
+from tests.api.hostile_webhook_requests import HOOK_GRID, ODD_HOOKS
+from tests.api.raw_http import RawAnswer, exchange, request
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Client, Merchant, Running, make_merchant
-from tests.journeys.market import SECRET_KEY
+from tests.journeys.webhook_stack import SECRET_KEY
 
 Papers = dict[str, str]
 
@@ -54,12 +54,12 @@ async def papers_of(database: Database, merchant: Merchant) -> Papers:
         person = await onboard.add_person(tx, merchant.id, email=email, name="", role=Role.OWNER, actor=NOBODY, now=now)
         until = now + timedelta(hours=1)
         await sessions.insert(tx, session_id, person.id, now=now, expires_at=until, address="", user_agent="")
-        endpoint, _ = await register.register(
+        endpoint, _ = await manage_endpoints.register(
             tx,
             merchant.id,
             url="https://41.59.1.20/hook",
             events=list(Event),
-            seal=Seal(SECRET_KEY),
+            encryption=Encryption(SECRET_KEY),
             actor=NOBODY,
             now=now,
         )

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from malipo.db import Database
-from malipo.merchants.keys import Permission
+from malipo.merchants.api_keys import Permission
 from malipo.payments.transaction import Status
 from malipo.service import Service
 from tests.api.conftest import FLEET_LIMITS, bring, total, wallet

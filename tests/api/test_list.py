@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from tests.api.conftest import bring, created, place

@@ -9,7 +9,7 @@ from malipo.payments.transaction import Type
 from malipo.service import Service
 from tests.api.conftest import created, place
 from tests.api.listing import DAY, found, is_found, wrong
-from tests.api.wire import exchange, request
+from tests.api.raw_http import exchange, request
 from tests.conftest import COLLECTION, Client, Merchant, Running
 
 

@@ -12,10 +12,10 @@ import aiohttp
 import pytest
 
 from malipo import clock
+from malipo.access.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.merchants.login import make_link
-from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY, Answer, Client, Merchant, Running

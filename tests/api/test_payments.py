@@ -11,7 +11,7 @@ from malipo import clock
 from malipo.payments.transaction import Cause, Status
 from malipo.service import Service
 from tests.api.conftest import bring, created, shown, tell, total
-from tests.api.contract import (
+from tests.api.response_fields import (
     ADDED_TO_LISTED,
     ADDED_TO_RETRIEVED,
     BODIES,

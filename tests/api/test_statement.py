@@ -9,12 +9,12 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger.book import Kind, book
+from malipo.ledger.bookings import Kind, book
 from malipo.payments.record import Change
 from malipo.payments.transaction import Cause
 from malipo.service import Service
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant
-from tests.happen import happen
+from tests.status_changes import change_status
 
 
 async def _a_day(api: Client, service: Service, database: Database, merchant: Merchant) -> list[str]:
@@ -26,7 +26,7 @@ async def _a_day(api: Client, service: Service, database: Database, merchant: Me
         )
     collection = (await api("POST", "/v1/payments", COLLECTION)).body["transaction"]["id"]
     for cause in (Cause.SUBMITTED, Cause.CONFIRMED):
-        await happen(service, Change(merchant_id=merchant.id, transaction_id=collection, cause=cause))
+        await change_status(service, Change(merchant_id=merchant.id, transaction_id=collection, cause=cause))
     cancelled = (await api("POST", "/v1/payments/disburse", PAYOUT)).body["transaction"]["id"]
     await api("POST", f"/v1/payments/{cancelled}/cancel")
     stays = (await api("POST", "/v1/payments/disburse", PAYOUT | {"amount": 5000})).body["transaction"]["id"]

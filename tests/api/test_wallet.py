@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from malipo.db import Database
-from malipo.ledger import audit as ledger_audit
-from malipo.payments import audit as payments_audit
+from malipo.ledger import check as ledger_check
+from malipo.payments.check import transactions as transactions_check
 from malipo.payments.transaction import Status
 from malipo.service import Service
 from tests.api.conftest import bring, created, total, wallet
-from tests.api.contract import BODIES, moment
+from tests.api.response_fields import BODIES, moment
 from tests.conftest import PAYOUT, Client, Merchant
 
 
@@ -90,4 +90,4 @@ async def test_payouts_at_once_never_spend_more_than_there_is(
     assert await wallet(api) == (10_000, 990_000)
     assert await total(api) == 11
     async with database.snapshot() as connection:
-        assert [*await ledger_audit.check(connection), *await payments_audit.check(connection)] == []
+        assert [*await ledger_check.check(connection), *await transactions_check.check(connection)] == []

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import gate
 from benchmarks.__main__ import BENCHMARKS, main, measure, parse
-from benchmarks.reports.told import Told
+from benchmarks.reports.result import Result
 
 GOOD = dict(gate.EXPECTED["create"])
 LOW = GOOD | {"vs_pgbench": GOOD["vs_pgbench"] * 0.49}
@@ -21,10 +21,10 @@ class Measurements:
     ABOUT = "more about it"
 
     def __init__(self, *ratios: dict[str, float]) -> None:
-        self._told: Iterator[Told] = (Told({"name": "create", "ratios": each}, "a table") for each in ratios)
+        self._told: Iterator[Result] = (Result({"name": "create", "ratios": each}, "a table") for each in ratios)
         self.said: list[str] = []
 
-    def run(self, options: Any, say: Any) -> Told:
+    def run(self, options: Any, say: Any) -> Result:
         return next(self._told)
 
     def fallen(self) -> list[str]:

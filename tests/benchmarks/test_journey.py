@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import database
-from benchmarks.journey import Plan, Report, Run
-from benchmarks.journey_book import Arrivals, Payment, differences
-from benchmarks.journey_crowd import Stream
-from benchmarks.journey_parts import CUSTOMER_SECONDS
+from benchmarks.journey.load import Stream
+from benchmarks.journey.measure import Plan, Report, Run
+from benchmarks.journey.processes import CUSTOMER_SECONDS
+from benchmarks.journey.verify import Arrivals, Payment, differences
 from benchmarks.load import CannotMeasure
 from benchmarks.reports.journey_report import _text, _value
 

@@ -8,15 +8,15 @@ import pytest
 
 from benchmarks import database
 from benchmarks.__main__ import _json, _parser
-from benchmarks.arrivals import Arrivals, percentiles_ms
-from benchmarks.audience import ENDPOINTS, Audience, Kind
 from benchmarks.load import CannotMeasure
-from benchmarks.news import News
-from benchmarks.reports.told import Told
+from benchmarks.reports.result import Result
 from benchmarks.reports.webhooks_report import _text, _value
-from benchmarks.webhooks import ALL_HEALTHY, MIXED, Pile, Plan, Report, Run, Stream
+from benchmarks.webhooks.arrivals import Arrivals, percentiles_ms
+from benchmarks.webhooks.endpoints import ENDPOINTS, Endpoints, Kind
+from benchmarks.webhooks.events import EventWriter
+from benchmarks.webhooks.measure import ALL_HEALTHY, MIXED, Pile, Plan, Report, Run, Stream
 
-MIXED_COMPANY = Audience(ENDPOINTS, is_mixed=True)
+MIXED_COMPANY = Endpoints(ENDPOINTS, is_mixed=True)
 EVENTS = range(ENDPOINTS)  # one for each endpoint
 STATUSES = {Kind.HEALTHY: 200, Kind.FAILING: 500, Kind.HANGING: 499}
 
@@ -37,16 +37,16 @@ def arrivals(folder: Path, *lines: str, without: int | None = None) -> Arrivals:
 
 def test_one_endpoint_in_twenty_hangs_and_one_in_twenty_fails_or_none_does() -> None:
     assert [len(MIXED_COMPANY.places(kind)) for kind in (Kind.HEALTHY, Kind.HANGING, Kind.FAILING)] == [900, 50, 50]
-    assert len(Audience(50, is_mixed=False).places(Kind.HEALTHY)) == ENDPOINTS
+    assert len(Endpoints(50, is_mixed=False).places(Kind.HEALTHY)) == ENDPOINTS
 
 
 async def test_what_has_to_arrive_is_what_the_database_says_each_endpoint_is_to_be_told(postgres: str) -> None:
-    audience = Audience(50, is_mixed=True)
+    audience = Endpoints(50, is_mixed=True)
     name = f"bench_{secrets.token_hex(4)}"
     url = await database.create(postgres, name, merchants=audience.merchants)
     try:
         await audience.register(url, port=8080, secret_key="benchmark-" * 4)
-        async with News.opened(url, audience.merchants) as news:
+        async with EventWriter.opened(url, audience.merchants) as news:
             first = await news.write(3)
             events = range(first.start, (await news.write(audience.merchants)).stop)
         assert await pairs(url) == {
@@ -143,10 +143,10 @@ def test_several_benchmarks_can_be_asked_for_before_or_after_the_options() -> No
 
 
 def test_one_benchmark_is_told_as_an_object_and_several_as_a_list() -> None:
-    one, other = Told({"name": "create"}, ""), Told({"name": "webhooks"}, "")
+    one, other = Result({"name": "create"}, ""), Result({"name": "webhooks"}, "")
     assert _json([one]).startswith('{\n  "name": "create"')
     assert _json([one, other]).startswith('[\n  {\n    "name": "create"')
 
 
 def test_on_a_thousand_servers_no_two_endpoints_share_an_address() -> None:
-    assert len(set(Audience(ENDPOINTS, is_mixed=True, servers=ENDPOINTS).addresses)) == ENDPOINTS
+    assert len(set(Endpoints(ENDPOINTS, is_mixed=True, servers=ENDPOINTS).addresses)) == ENDPOINTS

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page
 
-from tests.browser.window import NARROW, WIDE
+from tests.browser.browser_window import NARROW, WIDE
 
 _FOLDER = Path(__file__).parent / "node_modules"
 _SCRIPT = _FOLDER / "axe-core" / "axe.min.js"

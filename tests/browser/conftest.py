@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from tests.browser.window import NARROW, WIDE, Windows
+from tests.browser.browser_window import NARROW, WIDE, Windows
 from tests.conftest import NO_LIMITS, Client, free_port, starting, until_ready
 
 _CHROMIUM = Path("/usr/bin/chromium")

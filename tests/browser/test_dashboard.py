@@ -6,7 +6,8 @@ from typing import Any
 
 from playwright.async_api import expect
 
-from tests.browser.steps import (
+from tests.browser.browser_window import NARROW, Windows, log_in, until_live
+from tests.browser.user_steps import (
     add_endpoint,
     approve,
     ask_for_money,
@@ -17,9 +18,8 @@ from tests.browser.steps import (
     press_twice,
     wallet,
 )
-from tests.browser.window import NARROW, Windows, log_in, until_live
 from tests.conftest import Client
-from tests.journeys.receivers import a_receiver
+from tests.journeys.webhook_receivers import a_receiver
 from tests.webhooks.official import verify_with_python
 
 

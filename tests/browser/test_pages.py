@@ -8,10 +8,10 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser import axe
-from tests.browser.kiswahili import english_in
-from tests.browser.scene import OPERATOR_PATHS, PATHS, Scene, staged
-from tests.browser.steps import fill_payout
-from tests.browser.window import Windows, log_in_as_operator
+from tests.browser.browser_window import Windows, log_in_as_operator
+from tests.browser.sample_data import OPERATOR_PATHS, PATHS, Scene, staged
+from tests.browser.untranslated import english_in
+from tests.browser.user_steps import fill_payout
 from tests.conftest import Client
 
 FOR_STRANGERS = ("/dashboard/login", "/dashboard/password")

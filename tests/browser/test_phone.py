@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
-from tests.browser.steps import ask_for_money, wallet
+from tests.browser.user_steps import ask_for_money, wallet
 from tests.conftest import Client
 
 

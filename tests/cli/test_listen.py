@@ -21,11 +21,11 @@ import pytest
 from aiohttp import web
 from standardwebhooks import Webhook
 
-from malipo.cli.listening.access import Access
-from malipo.cli.listening.bookmark import Bookmark, Place
+from malipo.cli.developer.credentials import Access
+from malipo.cli.developer.cursor_file import CursorFile, Place
 from tests.conftest import Running, free_port, until_ready
-from tests.journeys.terminal import malipo
-from tests.journeys.town import a_worker, founded, until
+from tests.journeys.full_stack import a_worker, full_stack_started, until
+from tests.journeys.operator_commands import malipo
 
 KEY = "mlp_live_" + "5ec7e7" * 6
 Start = Callable[..., Running]
@@ -208,22 +208,34 @@ async def test_fifty_events_all_arrive_in_order_although_everybody_dies_in_betwe
     failing = random.Random(50).sample(range(2, 50), 6)
     receiver = Receiver()
     receiver.answers = lambda _: web.Response(status=500 if len(receiver.arrivals) in failing else 200)
-    async with founded(tmp_path, database_url) as town, a_worker(town), serving(receiver.take) as receiver.url:
-        api = await until_ready(town.start("api"))
-        arguments = ("listen", "--api-key", town.merchant.key, "--base-url", api.url, "--forward-to", receiver.url)
+    async with (
+        full_stack_started(tmp_path, database_url) as full_stack,
+        a_worker(full_stack),
+        serving(receiver.take) as receiver.url,
+    ):
+        api = await until_ready(full_stack.start("api"))
+        arguments = (
+            "listen",
+            "--api-key",
+            full_stack.merchant.key,
+            "--base-url",
+            api.url,
+            "--forward-to",
+            receiver.url,
+        )
         for number in range(10):
-            await town.take("MPESA", "COLLECTION", f"+2557540{number:02}101")
-            await town.take("AIRTEL_MONEY", "COLLECTION", f"+2556840{number:02}001")
-            await town.take("AIRTEL_MONEY", "DISBURSEMENT", f"+2556841{number:02}001")
-        listening = town.start(*arguments, "--from-start")
+            await full_stack.take("MPESA", "COLLECTION", f"+2557540{number:02}101")
+            await full_stack.take("AIRTEL_MONEY", "COLLECTION", f"+2556840{number:02}001")
+            await full_stack.take("AIRTEL_MONEY", "DISBURSEMENT", f"+2556841{number:02}001")
+        listening = full_stack.start(*arguments, "--from-start")
         for moment in (1, *sorted(failing)[::2]):
             await receiver.until(moment)
             listening.kill()
-            listening = town.start(*arguments)
+            listening = full_stack.start(*arguments)
         api.kill()
-        town.start("api", port=int(api.url.rpartition(":")[2]))
+        full_stack.start("api", port=int(api.url.rpartition(":")[2]))
         await receiver.until(lambda: len(set(receiver.taken)) == 50)
-        async with town.database.read() as connection:
+        async with full_stack.database.read() as connection:
             told = await connection.fetch("SELECT id, body FROM events ORDER BY number")
         text = await until_said(listening, "→")
 
@@ -288,7 +300,7 @@ async def test_it_goes_on_where_it_stopped_and_two_receivers_do_not_mix(
 def test_each_service_key_and_receiver_has_a_place_of_its_own_which_is_replaced_whole(tmp_path: Path) -> None:
     paths = set()
     for base_url, key, receiver in product(("http://a", "http://b"), ("key1", "key2"), ("http://c", "http://d")):
-        with Bookmark.opened(tmp_path, Access(base_url, key), receiver) as bookmark:
+        with CursorFile.opened(tmp_path, Access(base_url, key), receiver) as bookmark:
             assert bookmark.read() is None
             bookmark.keep(Place("1"))
             with bookmark.path.open() as before:

@@ -9,9 +9,9 @@ from aiohttp import web
 from tests.cli.test_listen import Feed, Receiver, options, serving
 from tests.cli.test_listen import feed as feed
 from tests.cli.test_listen import receiver as receiver
-from tests.journeys.restored import a_host, appoint, back_up, bring_back, pay, release, until_fenced
-from tests.journeys.terminal import malipo
-from tests.journeys.town import Town, founded, until
+from tests.journeys.full_stack import FullStack, full_stack_started, until
+from tests.journeys.operator_commands import malipo
+from tests.journeys.restored_stack import a_host, appoint, back_up, bring_back, pay, release, until_fenced
 
 LOST = "The service was restored from a backup, and events up to where the last one stopped are lost"
 
@@ -61,36 +61,36 @@ async def test_where_no_cursor_is_named_it_goes_on_with_the_oldest_event(
 async def test_over_a_real_restore_nothing_that_happens_afterwards_is_missed(tmp_path: Path, database_url: str) -> None:
     receiver = Receiver()
     async with (
-        founded(tmp_path, database_url) as town,
-        a_host(town, tmp_path / "state"),
+        full_stack_started(tmp_path, database_url) as full_stack,
+        a_host(full_stack, tmp_path / "state"),
         serving(receiver.take) as receiver.url,
     ):
         where = {"data_dir": tmp_path / "var"}
-        arguments = ["listen", "--api-key", town.merchant.key, "--base-url", town.api.url]
+        arguments = ["listen", "--api-key", full_stack.merchant.key, "--base-url", full_stack.api.url]
         arguments += ["--forward-to", receiver.url, "--once"]
-        await appoint(town)
-        await _told(town, "+255684000001", events=1)
-        backup = await back_up(town.database_url)
-        await _told(town, "+255684000002", events=2)
+        await appoint(full_stack)
+        await _told(full_stack, "+255684000001", events=1)
+        backup = await back_up(full_stack.database_url)
+        await _told(full_stack, "+255684000002", events=2)
         await malipo(*arguments, "--from-start", **where)
         assert len(receiver.arrivals) == 2
-        await bring_back(town.database_url, backup)
-        await until_fenced(town)
+        await bring_back(full_stack.database_url, backup)
+        await until_fenced(full_stack)
         said = await malipo(*arguments, **where)
         assert (said.code, said.out.count(LOST), len(receiver.arrivals)) == (0, 1, 2)
-        await release(town)
-        await _told(town, "+255684000003", events=2)
+        await release(full_stack)
+        await _told(full_stack, "+255684000003", events=2)
         said = await malipo(*arguments, **where)
         assert (LOST in said.out, len(receiver.arrivals)) == (False, 3)
         assert b"+255684000003" in receiver.arrivals[-1].body
 
 
-async def _told(town: Town, phone: str, *, events: int) -> None:
+async def _told(full_stack: FullStack, phone: str, *, events: int) -> None:
     """A payout, and that it is told of; so many events there are then."""
-    assert (await pay(town, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
+    assert (await pay(full_stack, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
 
     async def are_there() -> bool:
-        found = await town.api("GET", "/v1/events")
+        found = await full_stack.api("GET", "/v1/events")
         return len(found.body["events"]) >= events
 
     await until(are_there, what="the event")

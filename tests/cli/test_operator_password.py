@@ -8,10 +8,11 @@ import sys
 import pytest
 
 from malipo import clock
+from malipo.access.passwords import Passwords
+from malipo.audit_log import store as audit_log
 from malipo.db import Database
-from malipo.merchants.passwords import Passwords
-from malipo.trail import store as trail
-from malipo.trail import store_sessions as sessions
+from malipo.operators import store as operators
+from malipo.operators import store as sessions
 
 PASSWORD = "maji ya kunde 7"
 COMMAND = [sys.executable, "-m", "malipo", "operators", "password"]
@@ -21,7 +22,7 @@ COMMAND = [sys.executable, "-m", "malipo", "operators", "password"]
 async def asha(database: Database) -> str:
     """An operator who is logged in."""
     async with database.begin() as tx:
-        await trail.insert_operator(tx, "opr_1", "asha", now=clock.now())
+        await operators.insert_operator(tx, "opr_1", "asha", now=clock.now())
         await sessions.insert(
             tx, "ops_1", "opr_1", now=clock.now(), expires_at=clock.now().replace(year=2100), address="10.0.0.1"
         )
@@ -90,7 +91,7 @@ async def test_a_password_from_a_pipe_is_kept_as_a_hash_noted_and_ends_sessions(
     assert kept.startswith("$argon2id$")
     assert await Passwords().is_right(PASSWORD, kept)
     async with database.read() as connection:
-        [deed] = await trail.find(connection, limit=5)
+        [deed] = await audit_log.find(connection, limit=5)
         assert await sessions.get_live(connection, "ops_1", now=clock.now()) is None
     assert (deed.what, deed.details) == ("operator.password_set", {"name": asha})
 

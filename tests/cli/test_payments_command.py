@@ -6,17 +6,17 @@ import re
 from msgspec.structs import replace
 
 from malipo.cli.cases import WHY
-from malipo.networks.contract import Verdict
-from malipo.payments.pursuit import Act, Attention
+from malipo.networks.connector import Verdict
+from malipo.payments.network_answer import Act, Attention
 from malipo.payments.transaction import Status
-from tests.cli.payments_desk import COLLECTION, EVIDENCE, PAYOUT, Desk, cases_of_each_kind
-from tests.cli.payments_desk import desk as desk
-from tests.journeys import witness
-from tests.payments.story import a_report
+from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, cases_of_each_kind
+from tests.cli.payments_commands import desk as desk
+from tests.journeys import database_facts
+from tests.payments.payment_steps import a_report
 
 
 async def test_the_list_is_a_table_for_people_and_json_for_programs(desk: Desk) -> None:
-    cases = await cases_of_each_kind(desk.story)
+    cases = await cases_of_each_kind(desk.steps)
     await desk.json("resolve", cases["slow"].id, "--completed", "--evidence", EVIDENCE, by="asha")
 
     text, rows = await asyncio.gather(desk.told("unsettled"), desk.json("unsettled"))
@@ -64,8 +64,8 @@ def _assert_aligned(header: str, lines: list[str], *, right: set[str]) -> None:
 
 
 async def test_a_second_operator_is_shown_the_payment_the_evidence_and_everything_that_was_heard(desk: Desk) -> None:
-    payout = (await cases_of_each_kind(desk.story))["slow"]
-    await desk.story.hear(payout, Verdict.UNKNOWN, code="INS-1", detail="Internal Error")
+    payout = (await cases_of_each_kind(desk.steps))["slow"]
+    await desk.steps.hear(payout, Verdict.UNKNOWN, code="INS-1", detail="Internal Error")
     say = ("resolve", payout.id, "--completed", "--evidence", EVIDENCE, "--provider-reference", "QK12AB")
     await desk.json(*say, by="asha")
 
@@ -96,8 +96,8 @@ async def test_a_second_operator_is_shown_the_payment_the_evidence_and_everythin
 
 
 async def test_a_payment_that_is_on_no_list_is_shown_without_a_reason_to_be_there(desk: Desk) -> None:
-    completed = await desk.story.ended(COLLECTION, Status.COMPLETED)
-    young = await desk.story.processing(PAYOUT)
+    completed = await desk.steps.ended(COLLECTION, Status.COMPLETED)
+    young = await desk.steps.processing(PAYOUT)
     texts = await asyncio.gather(desk.told("show", completed.reference), desk.told("show", young.id))
     for text in texts:
         assert "contradicted" not in text
@@ -105,13 +105,13 @@ async def test_a_payment_that_is_on_no_list_is_shown_without_a_reason_to_be_ther
 
 
 async def test_what_somebody_said_was_paid_is_on_the_list_in_words(desk: Desk) -> None:
-    story = desk.story
-    said, signed = await story.processing(PAYOUT), await story.ended(PAYOUT, Status.FAILED)
-    await story.hear(said, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
-    await story.hear(signed, Verdict.CONFIRMED, Act.CALLBACK)
-    for _ in story.service.settings.poll_seconds:
-        await story.hear(said, Verdict.UNKNOWN)
-    await story.hear(signed, Verdict.REFUSED)
+    steps = desk.steps
+    said, signed = await steps.processing(PAYOUT), await steps.ended(PAYOUT, Status.FAILED)
+    await steps.hear(said, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    await steps.hear(signed, Verdict.CONFIRMED, Act.CALLBACK)
+    for _ in steps.service.settings.poll_seconds:
+        await steps.hear(said, Verdict.UNKNOWN)
+    await steps.hear(signed, Verdict.REFUSED)
 
     rows = {row["payment"]: row["why"] for row in await desk.json("unsettled")}
 
@@ -127,11 +127,11 @@ def test_every_reason_has_words() -> None:
 
 
 async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -> None:
-    story = desk.story
-    sent, pending = await story.processing(PAYOUT), await story.open(PAYOUT, 5000)
+    steps = desk.steps
+    sent, pending = await steps.processing(PAYOUT), await steps.open(PAYOUT, 5000)
     active = await desk.refused("cancel", pending.id, by="asha")
-    async with story.database.begin() as tx:
-        await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", story.merchant_id)
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", steps.merchant_id)
 
     rows = await desk.json("unsettled")
     nobody = await desk.refused("cancel", pending.id)
@@ -144,18 +144,18 @@ async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -
     closed = "its merchant is closed, so nobody sends it: it can be cancelled"
     assert [(row["payment"], row["why"]) for row in rows] == [(pending.id, closed)]
     assert text == f"Cancelled: {pending.reference}, TZS 5,000. TZS 5,030 is back in the wallet.\n"
-    assert await story.status(pending) is Status.CANCELLED
+    assert await steps.status(pending) is Status.CANCELLED
     assert await desk.deeds() == [("payment.cancelled", "operator asha")]
-    await witness.assert_clean(story.database)
+    await database_facts.assert_clean(steps.database)
 
 
 async def test_callbacks_about_payments_that_we_do_not_have_are_listed(desk: Desk) -> None:
     assert await desk.told("unknown-callbacks") == "Every callback was about a payment that we have.\n"
-    payout = await desk.story.processing(PAYOUT)
+    payout = await desk.steps.processing(PAYOUT)
     for key, amount in (("NOBODYSKEY1", 7000), ("NOBODYSKEY2", None)):
         answer = {"amount": amount, "provider_reference": "QK12AB", "code": "INS-0", "detail": "Paid"}
         report = a_report(replace(payout, network_key=key), Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, **answer)
-        assert await desk.story.service.settle(report) is None
+        assert await desk.steps.service.settle(report) is None
 
     text, rows = await asyncio.gather(desk.told("unknown-callbacks"), desk.json("unknown-callbacks"))
 

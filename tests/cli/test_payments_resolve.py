@@ -5,16 +5,16 @@ import re
 
 import pytest
 
-from malipo.networks.contract import Verdict
-from malipo.payments.pursuit import Act
+from malipo.networks.connector import Verdict
+from malipo.payments.network_answer import Act
 from malipo.payments.transaction import Status, Type
-from tests.cli.payments_desk import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
-from tests.cli.payments_desk import desk as desk
-from tests.journeys import witness
+from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
+from tests.cli.payments_commands import desk as desk
+from tests.journeys import database_facts
 
 
 async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk: Desk) -> None:
-    payout = await desk.story.processing(PAYOUT, 250_000)
+    payout = await desk.steps.processing(PAYOUT, 250_000)
     say = ("resolve", payout.id, "--completed", "--evidence", EVIDENCE)
 
     nobody, stranger = await asyncio.gather(desk.refused(*say), desk.refused(*say, by="neema"))
@@ -29,19 +29,19 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
     own, again = await asyncio.gather(desk.refused("approve", payout.id, by="asha"), desk.refused(*say, by="juma"))
     assert own == "Whoever proposed it cannot approve it: it takes two operators."
     assert again == "It is already proposed as completed; approve that, or reject it."
-    assert await desk.story.status(payout) is Status.PROCESSING
+    assert await desk.steps.status(payout) is Status.PROCESSING
 
     done = await desk.told("approve", payout.reference, by="juma")
 
     assert done == f"Resolved: {payout.reference}, TZS 250,000, is COMPLETED.\n"
-    assert await witness.wallet(desk.story.database, desk.story.merchant_id) == (749_970, 0)
+    assert await database_facts.wallet(desk.steps.database, desk.steps.merchant_id) == (749_970, 0)
     resolved, proposal = await desk.audit()
     assert [(deed["what"], deed["who"]) for deed in (proposal, resolved)] == [
         ("payment.resolution_proposed", "operator asha"),
         ("payment.resolved", "operator juma"),
     ]
     for deed in (resolved, proposal):
-        assert deed["merchant"] == desk.story.merchant_id
+        assert deed["merchant"] == desk.steps.merchant_id
         assert deed["details"] == {
             "transaction": payout.id,
             "amount": 250_000,
@@ -49,11 +49,11 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
             "evidence": EVIDENCE,
             "proposed_by": "operator asha",
         }
-    await witness.assert_clean(desk.story.database)
+    await database_facts.assert_clean(desk.steps.database)
 
 
 async def test_a_proposal_is_rejected_and_a_program_is_told_in_json(desk: Desk) -> None:
-    payout = await desk.story.processing(PAYOUT)
+    payout = await desk.steps.processing(PAYOUT)
 
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
     proposed = await desk.json(*say, by="asha")
@@ -79,17 +79,17 @@ async def test_a_proposal_is_rejected_and_a_program_is_told_in_json(desk: Desk) 
     assert approved | {"endedAt": None} == open_ | {"status": "FAILED", "isDone": True}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", approved["endedAt"])
     assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"
-    await witness.assert_clean(desk.story.database)
+    await database_facts.assert_clean(desk.steps.database)
 
 
 async def test_an_open_collection_takes_one_operator(desk: Desk) -> None:
-    waiting = await desk.story.processing(COLLECTION)
+    waiting = await desk.steps.processing(COLLECTION)
 
     done = await desk.told("resolve", waiting.id, "--failed", "--evidence", EVIDENCE, by="asha")
 
     assert done == f"Resolved: {waiting.reference}, TZS 1,000, is FAILED.\n"
     assert await desk.deeds() == [("payment.resolved", "operator asha")]
-    await witness.assert_clean(desk.story.database)
+    await database_facts.assert_clean(desk.steps.database)
 
 
 # What was told, what the network says now, how two operators resolve it, and what they are told.
@@ -143,8 +143,8 @@ RESOLVED = [
 async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
     desk: Desk, type_: Type, status: Status, say: tuple[str, ...], words: str, effect: tuple[int, int, int]
 ) -> None:
-    contradicted = await desk.story.contradicted(type_, status)
-    before = (await witness.wallet(desk.story.database, desk.story.merchant_id))[0]
+    contradicted = await desk.steps.contradicted(type_, status)
+    before = (await database_facts.wallet(desk.steps.database, desk.steps.merchant_id))[0]
     evidence = ("--evidence", EVIDENCE)
 
     proposed = await desk.json("resolve", contradicted.id, *say, *evidence, by="asha")
@@ -154,17 +154,17 @@ async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
 
     assert text == words.format(reference=contradicted.reference) + "\n"
     assert tuple(shown["correction"][name] for name in ("credited", "borne", "owed")) == effect
-    after = (await witness.wallet(desk.story.database, desk.story.merchant_id))[0]
+    after = (await database_facts.wallet(desk.steps.database, desk.steps.merchant_id))[0]
     assert after - before == effect[0]
-    assert await desk.story.status(contradicted) is status
-    await witness.assert_clean(desk.story.database)
+    assert await desk.steps.status(contradicted) is status
+    await database_facts.assert_clean(desk.steps.database)
 
 
 async def test_a_debt_is_taken_in_parts_and_the_rest_is_waived(desk: Desk) -> None:
-    story = desk.story
-    paid = await story.ended(PAYOUT, Status.FAILED, 998_970)
-    await story.ended(PAYOUT, Status.COMPLETED, 999_570)  # What came back is spent: 400 are left.
-    await story.hear(paid, Verdict.CONFIRMED)
+    steps = desk.steps
+    paid = await steps.ended(PAYOUT, Status.FAILED, 998_970)
+    await steps.ended(PAYOUT, Status.COMPLETED, 999_570)  # What came back is spent: 400 are left.
+    await steps.hear(paid, Verdict.CONFIRMED)
     evidence = ("--evidence", EVIDENCE)
 
     await desk.json("resolve", paid.id, "--completed", *evidence, by="asha")
@@ -183,13 +183,13 @@ async def test_a_debt_is_taken_in_parts_and_the_rest_is_waived(desk: Desk) -> No
     assert re.search(r"^waived: +what is still owed is not taken: the house bears it$", waiving, re.MULTILINE)
     assert "The house bears TZS 998,600. " in rest
     assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"
-    await witness.assert_clean(story.database)
+    await database_facts.assert_clean(steps.database)
 
 
 async def test_a_payout_that_its_network_has_is_failed_only_despite_waiting_and_the_second_is_shown_that(
     desk: Desk,
 ) -> None:
-    payout = await desk.story.processing(PAYOUT)
+    payout = await desk.steps.processing(PAYOUT)
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE)
 
     refused = await desk.refused(*say, by="asha")
@@ -201,25 +201,25 @@ async def test_a_payout_that_its_network_has_is_failed_only_despite_waiting_and_
 
     assert re.search(r"^careful: +failed, although the network has it and has not decided", text, re.MULTILINE)
     assert shown["proposal"]["despite waiting"] is True
-    assert await desk.story.status(payout) is Status.FAILED
+    assert await desk.steps.status(payout) is Status.FAILED
     assert [deed["details"]["despite_waiting"] for deed in await desk.audit()] == [True, True]
 
 
 async def test_after_an_operators_word_the_network_is_asked_when_the_setting_says(desk: Desk) -> None:
-    payout = await desk.story.processing(PAYOUT)
+    payout = await desk.steps.processing(PAYOUT)
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
     await desk.json(*say, by="asha")
     desk.settings["follow_up_seconds"] = "7200,86400"
 
     await desk.told("approve", payout.id, by="juma")
 
-    assert 7100 < await desk.story.due_in_seconds(payout) <= 7200
+    assert 7100 < await desk.steps.due_in_seconds(payout) <= 7200
 
 
 async def test_whatever_cannot_be_resolved_is_one_sentence_that_says_why(desk: Desk) -> None:
-    story = desk.story
-    open_, ended = await story.processing(COLLECTION), await story.ended(PAYOUT, Status.COMPLETED)
-    sending, pending = await story.send(COLLECTION), await story.open(PAYOUT)
+    steps = desk.steps
+    open_, ended = await steps.processing(COLLECTION), await steps.ended(PAYOUT, Status.COMPLETED)
+    sending, pending = await steps.send(COLLECTION), await steps.open(PAYOUT)
     evidence = ("--evidence", EVIDENCE)
 
     sentences = await asyncio.gather(
@@ -244,7 +244,7 @@ async def test_whatever_cannot_be_resolved_is_one_sentence_that_says_why(desk: D
         strict=True,
     ):
         assert words in sentence
-    assert [await story.status(each) for each in (pending, sending, open_, ended)] == [
+    assert [await steps.status(each) for each in (pending, sending, open_, ended)] == [
         Status.PENDING,
         Status.PROCESSING,
         Status.PROCESSING,
@@ -254,13 +254,13 @@ async def test_whatever_cannot_be_resolved_is_one_sentence_that_says_why(desk: D
 
 
 async def test_a_network_that_was_faster_than_the_second_operator_is_not_overruled(desk: Desk) -> None:
-    payout = await desk.story.processing(PAYOUT)
+    payout = await desk.steps.processing(PAYOUT)
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
     await desk.json(*say, by="asha")
-    await desk.story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
+    await desk.steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
 
     sentence = await desk.refused("approve", payout.reference, by="juma")
 
     assert sentence == "It is COMPLETED, and nothing contradicts that."
-    assert await witness.wallet(desk.story.database, desk.story.merchant_id) == (998_970, 0)
-    await witness.assert_clean(desk.story.database)
+    assert await database_facts.wallet(desk.steps.database, desk.steps.merchant_id) == (998_970, 0)
+    await database_facts.assert_clean(desk.steps.database)

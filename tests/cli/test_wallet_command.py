@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.terminal import Said, malipo
+from tests.journeys.operator_commands import Said, malipo
 
 LARGE = "2,500,000"
 

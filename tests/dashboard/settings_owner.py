@@ -10,7 +10,7 @@ from malipo.db import Database
 from malipo.merchants.people import Person, Role
 from malipo.merchants.store import people
 from tests.conftest import Merchant, Running, make_merchant
-from tests.dashboard.surf import Surfer, add_person, surfing
+from tests.dashboard.page_client import Surfer, add_person, surfing
 
 PATH = "/dashboard/settings"
 NEW = "ndizi mbivu sita 6"

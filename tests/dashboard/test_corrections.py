@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import pytest
 
 from malipo import clock
-from malipo.dashboard.transaction import _CORRECTED
+from malipo.audit_log.actor import Actor
+from malipo.dashboard.merchant.transaction_detail import _CORRECTED
 from malipo.db import Database
-from malipo.networks.contract import Channel, Verdict
+from malipo.networks.connector import Channel, Verdict
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, Truth
 from malipo.payments.transaction import Reason, Status, Transaction, Type
 from malipo.service import Service
-from malipo.trail.store import Actor
 from tests.conftest import Running, make_merchant
-from tests.dashboard.surf import Seen, Surfer, add_person, surfing
-from tests.payments.story import Story
+from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
+from tests.payments.payment_steps import PaymentSteps
 
 PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 EVIDENCE = "Receipt QK12AB on the statement of 15 November"
@@ -29,7 +29,7 @@ _names = itertools.count(1)
 class Shop:
     """A merchant with TZS 10,000 who pays fees, and its owner in front of the pages."""
 
-    story: Story
+    steps: PaymentSteps
     surfer: Surfer
 
     async def page(self, payment: Transaction) -> Seen:
@@ -38,7 +38,7 @@ class Shop:
     async def resolve(self, payment: Transaction, truth: Truth, *, is_waived: bool = False) -> None:
         one, other = (Actor(f"operator {next(_names)}", "here") for _ in range(2))
         finding = Finding(truth, EVIDENCE, is_waived=is_waived)
-        async with self.story.database.begin() as tx:
+        async with self.steps.database.begin() as tx:
             await resolve.propose(tx, payment.reference, finding, actor=one, now=clock.now())
             await resolve.approve(tx, payment.reference, actor=other, now=clock.now())
 
@@ -46,23 +46,23 @@ class Shop:
 @pytest.fixture
 async def shop(service: Service, running: Running, database: Database) -> AsyncIterator[Shop]:
     merchant = await make_merchant(database, wallet=10_000)
-    story = Story(service, merchant.id)
-    await story.charge_fees()
+    steps = PaymentSteps(service, merchant.id)
+    await steps.charge_fees()
     person = await add_person(database, merchant.id, f"owner+{secrets.token_hex(6)}@example.com")
     async with surfing(running.url) as surfer:
         assert (await surfer.log_in(person.email)).status == 303
-        yield Shop(story, surfer)
+        yield Shop(steps, surfer)
 
 
 async def test_a_wallet_that_owes_nothing_does_not_speak_of_it(shop: Shop) -> None:
-    await shop.story.ended(PAYOUT, Status.FAILED)
+    await shop.steps.ended(PAYOUT, Status.FAILED)
     for path in ("/dashboard/wallet", "/dashboard", "/dashboard/payout"):
         seen = await shop.surfer.get(path)
         assert "owed" not in seen.words.lower()
 
 
 async def test_what_is_owed_stands_beside_what_can_be_paid_out(shop: Shop) -> None:
-    await shop.story.contradicted(PAYOUT, Status.FAILED, 4000)
+    await shop.steps.contradicted(PAYOUT, Status.FAILED, 4000)
     wallet = (await shop.surfer.get("/dashboard/wallet")).words
     assert "Available TZS 10,000 You can pay out TZS 5,970 now: the rest is owed." in wallet
     assert "Owed TZS 4,030 A network took back its word about a payment." in wallet
@@ -71,7 +71,7 @@ async def test_what_is_owed_stands_beside_what_can_be_paid_out(shop: Shop) -> No
 
 
 async def test_what_is_owed_cannot_be_paid_out(shop: Shop) -> None:
-    await shop.story.contradicted(PAYOUT, Status.FAILED, 4000)
+    await shop.steps.contradicted(PAYOUT, Status.FAILED, 4000)
     form = {"channel": str(Channel.MPESA), "phone": "0754000100", "key": "k" * 20}
     refused = await shop.surfer.post("/dashboard/payout", form | {"amount": "5941"})
     assert refused.status == 400
@@ -84,7 +84,7 @@ async def test_what_is_owed_cannot_be_paid_out(shop: Shop) -> None:
 
 
 async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop) -> None:
-    paid = await shop.story.contradicted(PAYOUT, Status.FAILED, 4000)
+    paid = await shop.steps.contradicted(PAYOUT, Status.FAILED, 4000)
     owed = "M-Pesa now says that it was paid. TZS 4,030 is owed: it is held in your wallet until operators have looked at it."
 
     seen = await shop.page(paid)
@@ -126,9 +126,9 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
 async def test_the_latest_correction_stands_on_the_page(
     shop: Shop, type_: Type, told: Status, says: list[Verdict], decision: Truth | None, words: str
 ) -> None:
-    contradicted = await shop.story.contradicted(type_, told)
+    contradicted = await shop.steps.contradicted(type_, told)
     for verdict in says:
-        await shop.story.hear(contradicted, verdict)
+        await shop.steps.hear(contradicted, verdict)
     if decision is not None:
         await shop.resolve(contradicted, decision)
     assert words in (await shop.page(contradicted)).words

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.dashboard.house import House
-from tests.dashboard.house import house as house
-from tests.dashboard.surf import PASSWORD, surfing
+from tests.dashboard.business import Business
+from tests.dashboard.business import business as business
+from tests.dashboard.page_client import PASSWORD, surfing
 
 FORGED = {
     "no token": ("", {}),
@@ -19,29 +19,29 @@ FORGED = {
 
 @pytest.mark.parametrize(("token", "headers"), FORGED.values(), ids=FORGED)
 async def test_a_forged_form_is_refused_and_changes_nothing(
-    house: House, token: str | None, headers: dict[str, str]
+    business: Business, token: str | None, headers: dict[str, str]
 ) -> None:
-    await house.surfer.log_in(house.owner.email)
-    out = await house.surfer.post("/dashboard/logout", token=token, headers=headers)
+    await business.surfer.log_in(business.owner.email)
+    out = await business.surfer.post("/dashboard/logout", token=token, headers=headers)
     assert out.status == 403
     assert "malipo_session" not in out.cookies
-    language = await house.surfer.post("/dashboard/language", {"language": "sw"}, token=token, headers=headers)
+    language = await business.surfer.post("/dashboard/language", {"language": "sw"}, token=token, headers=headers)
     assert language.status == 403
     assert "malipo_language" not in language.cookies
-    assert await house.is_in()
+    assert await business.is_in()
 
 
-async def test_a_token_of_another_session_is_worth_nothing(house: House) -> None:
-    await house.surfer.log_in(house.owner.email)
-    async with surfing(house.surfer.url, seen_from=house.address) as other:
-        await other.log_in(house.owner.email)
-        assert other.token != house.surfer.token
-        assert (await house.surfer.post("/dashboard/logout", token=other.token)).status == 403
-    assert await house.is_in()
+async def test_a_token_of_another_session_is_worth_nothing(business: Business) -> None:
+    await business.surfer.log_in(business.owner.email)
+    async with surfing(business.surfer.url, seen_from=business.address) as other:
+        await other.log_in(business.owner.email)
+        assert other.token != business.surfer.token
+        assert (await business.surfer.post("/dashboard/logout", token=other.token)).status == 403
+    assert await business.is_in()
 
 
 @pytest.mark.parametrize("headers", [{"Origin": "https://evil.example"}, {"Origin": "null", "Sec-Fetch-Site": ""}])
-async def test_nobody_is_logged_in_by_another_site(house: House, headers: dict[str, str]) -> None:
-    fields = {"email": house.owner.email, "password": PASSWORD}
-    assert (await house.surfer.post("/dashboard/login", fields, headers=headers)).status == 403
-    assert await house.sessions() == []
+async def test_nobody_is_logged_in_by_another_site(business: Business, headers: dict[str, str]) -> None:
+    fields = {"email": business.owner.email, "password": PASSWORD}
+    assert (await business.surfer.post("/dashboard/login", fields, headers=headers)).status == 403
+    assert await business.sessions() == []

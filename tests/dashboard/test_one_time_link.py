@@ -4,25 +4,25 @@ import pytest
 
 from malipo import clock
 from malipo.merchants.login import make_link
-from tests.dashboard.house import House
-from tests.dashboard.house import house as house
-from tests.dashboard.house import nobody as nobody
-from tests.dashboard.surf import Surfer, surfing
+from tests.dashboard.business import Business
+from tests.dashboard.business import business as business
+from tests.dashboard.business import nobody as nobody
+from tests.dashboard.page_client import Surfer, surfing
 
 
-async def _link(house: House) -> str:
-    async with house.database.begin() as tx:
-        return await make_link(tx, house.owner, now=clock.now())
+async def _link(business: Business) -> str:
+    async with business.database.begin() as tx:
+        return await make_link(tx, business.owner, now=clock.now())
 
 
-async def test_a_one_time_link_lets_a_person_choose_a_password_once(house: House) -> None:
-    await house.surfer.log_in(house.owner.email)
-    link, new = await _link(house), "nyumba ya mbali 9"
-    async with surfing(house.surfer.url, seen_from=house.address) as fresh:
+async def test_a_one_time_link_lets_a_person_choose_a_password_once(business: Business) -> None:
+    await business.surfer.log_in(business.owner.email)
+    link, new = await _link(business), "nyumba ya mbali 9"
+    async with surfing(business.surfer.url, seen_from=business.address) as fresh:
         for _ in range(2):  # Looking does not use it up.
             page = await fresh.get(f"/dashboard/password?token={link}")
             assert page.status == 200
-            assert house.owner.email in page.text
+            assert business.owner.email in page.text
         fields = {"link": link, "password": new, "again": new}
         saved = await fresh.post("/dashboard/password", fields)
         assert (saved.status, saved.to) == (303, "/dashboard/login")
@@ -30,9 +30,9 @@ async def test_a_one_time_link_lets_a_person_choose_a_password_once(house: House
         again = await fresh.post("/dashboard/password", fields)
         assert again.status == 400
         assert "This link was used already, or is too old." in again.words
-        assert not await house.is_in(), "whoever was logged in with the old one is out"
-        assert (await fresh.log_in(house.owner.email)).status == 400
-        assert (await fresh.log_in(house.owner.email, new)).status == 303
+        assert not await business.is_in(), "whoever was logged in with the old one is out"
+        assert (await fresh.log_in(business.owner.email)).status == 400
+        assert (await fresh.log_in(business.owner.email, new)).status == 303
 
 
 WEAK = [
@@ -44,16 +44,16 @@ WEAK = [
 
 @pytest.mark.parametrize(("password", "again", "sentence"), WEAK)
 async def test_a_password_that_will_not_do_leaves_the_link_as_it_was(
-    house: House, password: str, again: str, sentence: str
+    business: Business, password: str, again: str, sentence: str
 ) -> None:
-    link = await _link(house)
-    seen = await house.surfer.post("/dashboard/password", {"link": link, "password": password, "again": again})
+    link = await _link(business)
+    seen = await business.surfer.post("/dashboard/password", {"link": link, "password": password, "again": again})
     assert seen.status == 400
     assert sentence in seen.words
     assert 'aria-invalid="true"' in seen.text
     assert f'value="{password}"' not in seen.text
-    assert (await house.surfer.get(f"/dashboard/password?token={link}")).status == 200
-    assert (await house.surfer.log_in(house.owner.email)).status == 303, "the old one still works"
+    assert (await business.surfer.get(f"/dashboard/password?token={link}")).status == 200
+    assert (await business.surfer.log_in(business.owner.email)).status == 303, "the old one still works"
 
 
 @pytest.mark.parametrize("link", ["", "mpl_never", "%00", "%FF%FE", "x" * 4000])

@@ -11,27 +11,27 @@ from msgspec.structs import replace as changed
 from starlette.requests import Request
 
 from malipo import clock, ids
-from malipo.dashboard import overview
-from malipo.dashboard.figures import duration, percent, tenths_of
 from malipo.dashboard.language import Language, Words
-from malipo.dashboard.overview import Seen as Looked
-from malipo.dashboard.visit import Visit
+from malipo.dashboard.merchant import overview
+from malipo.dashboard.merchant.overview import Seen as Looked
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.statistics import duration, percent, tenths_of
 from malipo.db import Database
-from malipo.ledger.entry import Wallet
-from malipo.merchants.keys import Environment, StoredKey
+from malipo.ledger.moves import Wallet
+from malipo.merchants.api_keys import Environment, StoredKey
 from malipo.merchants.people import Role
 from malipo.merchants.store.sessions import Session
-from malipo.networks.contract import Channel
-from malipo.networks.store import Down
-from malipo.outbox.totals import Total
+from malipo.networks.circuit_store import Down
+from malipo.networks.connector import Channel
+from malipo.outbox.daily_totals import Total
 from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.service import Service
 from malipo.webhooks.endpoint import Endpoint
 from tests.conftest import Merchant, Running, make_merchant
-from tests.dashboard.surf import Seen, Surfer, add_person, surfing
-from tests.happen import happen
-from tests.journeys.crowd import order
+from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
+from tests.journeys.concurrency import order
+from tests.status_changes import change_status
 
 NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
 TODAY = date(2026, 11, 15)
@@ -59,7 +59,9 @@ class Shop:
         }
         service = replace(self.service, clock=lambda: now)
         response = await overview.show(
-            Visit(service=service, request=Request(scope), words=ENGLISH, address="127.0.0.1", session=self.session)
+            MerchantRequest(
+                service=service, http=Request(scope), words=ENGLISH, address="127.0.0.1", session=self.session
+            )
         )
         return Seen(response.status_code, bytes(response.body).decode(), response.headers)
 
@@ -201,7 +203,7 @@ async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_foun
     await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))  # not sent yet
     past = replace(shop.service, clock=lambda: NOW - timedelta(hours=2))
     change = Change(merchant_id=shop.merchant.id, transaction_id=slow.id, cause=Cause.SUBMITTED)
-    await happen(past, change)
+    await change_status(past, change)
     async with shop.service.database.begin() as tx:
         await tx.execute(
             "INSERT INTO endpoints (id, merchant_id, url, events, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6)",

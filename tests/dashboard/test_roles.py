@@ -14,16 +14,16 @@ from dataclasses import dataclass
 import pytest
 
 from malipo import clock, ids
-from malipo.dashboard.routes import PAGES
+from malipo.dashboard.merchant.routes import PAGES
 from malipo.db import Database
 from malipo.merchants.people import Role
-from malipo.merchants.store import browsing, keys
+from malipo.merchants.store import api_keys, sessions
 from malipo.payments.transaction import Type
 from malipo.service import Service
 from malipo.webhooks.store import deliveries, endpoints
 from tests.conftest import Merchant, Running, make_merchant
-from tests.dashboard.surf import Seen, Surfer, add_person, surfing
-from tests.journeys.crowd import order
+from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
+from tests.journeys.concurrency import order
 
 # e: everybody, logged in or not; v, s, o: viewers, staff, owners.
 TABLE = """
@@ -124,8 +124,8 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
         (endpoint,) = await endpoints.find_all(tx, merchant.id)
         new = deliveries.New(endpoint.id, event_id, merchant.id, "payment.failed")
         await deliveries.insert(tx, [new], lease_seconds=60, now=clock.now())
-        (key,) = await keys.find_all(tx, merchant.id)
-        (session,) = await browsing.find_sessions(tx, people[Role.OWNER].id, now=clock.now(), most=10)
+        (key,) = await api_keys.find_all(tx, merchant.id)
+        (session,) = await sessions.find_sessions(tx, people[Role.OWNER].id, now=clock.now(), most=10)
     shop.names |= {"endpoint": endpoint.id, "delivery": event_id, "key": key.id, "session": session.id}
     return shop
 

@@ -7,19 +7,19 @@ import pytest
 
 import malipo
 from malipo import clock
-from malipo.dashboard import activity
-from malipo.dashboard.sessions import words_for
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.dashboard.merchant import audit_log as audit_log_page
+from malipo.dashboard.merchant.sessions import words_for
 from malipo.db import Database
 from malipo.merchants.people import Person
-from malipo.trail import store as trail
-from malipo.trail.store import Actor
 from tests.conftest import Merchant, Running, make_merchant
+from tests.dashboard.page_client import PASSWORD, Seen, Surfer, add_person, surfing
 from tests.dashboard.settings_owner import NEW, PATH, an_email
 from tests.dashboard.settings_owner import elsewhere as elsewhere
 from tests.dashboard.settings_owner import owner as owner
 from tests.dashboard.settings_owner import shop as shop
 from tests.dashboard.settings_owner import surfer as surfer
-from tests.dashboard.surf import PASSWORD, Seen, Surfer, add_person, surfing
 
 # Password
 
@@ -154,8 +154,12 @@ async def test_operators_are_not_named_and_their_own_affairs_not_told(
     neema = Actor("operator neema", "host-7")
     async with database.begin() as tx:
         now = clock.now()
-        await trail.note(tx, neema, "wallet.top_up", now=now, merchant_id=shop.id, amount=1_250_000, reference="B1")
-        await trail.note(tx, neema, "payment.resolution_proposed", now=now, merchant_id=shop.id, evidence="call 7")
+        await audit_log.append(
+            tx, neema, "wallet.top_up", now=now, merchant_id=shop.id, amount=1_250_000, reference="B1"
+        )
+        await audit_log.append(
+            tx, neema, "payment.resolution_proposed", now=now, merchant_id=shop.id, evidence="call 7"
+        )
 
     seen = await surfer.get(f"{PATH}/activity")
 
@@ -172,7 +176,7 @@ async def test_activity_is_paged_by_key_and_only_ones_own(surfer: Surfer, databa
             for merchant_id, host in ((shop.id, "here"), (other.id, "there")):
                 url = f"https://{host}-{n:02}.example.com/"
                 actor = Actor("a@example.com", "10.0.0.1")
-                await trail.note(tx, actor, "webhook.deleted", now=clock.now(), merchant_id=merchant_id, url=url)
+                await audit_log.append(tx, actor, "webhook.deleted", now=clock.now(), merchant_id=merchant_id, url=url)
 
     first = await surfer.get(f"{PATH}/activity")
     older = re.search(r'rel="next" href="([^"]+)"', first.text)
@@ -197,9 +201,11 @@ def test_every_deed_has_words_or_is_not_for_merchants() -> None:
         "installation.",
     )
     root = Path(malipo.__file__).parent
-    text = "\n".join(each.read_text() for each in root.rglob("*.py") if "note(" in each.read_text())
-    noted = set(re.findall(r"note\(\s*(?:\w+,\s*)(?:Actor\([^)]*\)|[\w.]+),\s*\"([a-z_]+\.[a-z_]+)\"", text))
+    text = "\n".join(
+        each.read_text() for each in root.rglob("*.py") if re.search(r"(?:note|append)\(", each.read_text())
+    )
+    noted = set(re.findall(r"(?:note|append)\(\s*(?:\w+,\s*)(?:Actor\([^)]*\)|[\w.]+),\s*\"([a-z_]+\.[a-z_]+)\"", text))
 
     assert {"api_key.created", "webhook.registered", "person.added", "payment.cancelled"} <= noted
-    assert {each for each in noted if not each.startswith(kept_to_ourselves)} <= activity.SENTENCES.keys()
-    assert not [each for each in activity.SENTENCES if each.startswith(kept_to_ourselves)]
+    assert {each for each in noted if not each.startswith(kept_to_ourselves)} <= audit_log_page.SENTENCES.keys()
+    assert not [each for each in audit_log_page.SENTENCES if each.startswith(kept_to_ourselves)]

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from malipo.dashboard.timeline import BOOKED, HEARD, LATER, STATUSES, Entry, sentences, timeline
-from malipo.ledger.entry import Account, Move, Step
-from malipo.networks.contract import Channel, Verdict
+from malipo.dashboard.merchant.timeline import BOOKED, HEARD, LATER, STATUSES, Entry, sentences, timeline
+from malipo.ledger.moves import Account, Move, Step
+from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Change as CorrectionChange
 from malipo.payments.effects import posting_of
-from malipo.payments.pursuit import Act
-from malipo.payments.store.browsing import Booked, Told
-from malipo.payments.store.hearings import Hearing
+from malipo.payments.network_answer import Act
+from malipo.payments.store.network_answers import StoredAnswer
+from malipo.payments.store.timeline import Booked, Told
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.dashboard.timeline_grids import BOOKED_GRID, HEARD_GRID, LATER_GRID, STATUS_GRID
 from tests.payments.test_transaction import a_transaction
@@ -34,9 +34,11 @@ def said(entry: Entry) -> str:
     return entry.words.format(**entry.values)
 
 
-def heard(act: Act = Act.ASK, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str) -> Hearing:
+def heard(act: Act = Act.ASK, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str) -> StoredAnswer:
     words: dict[str, Any] = {"route": "mpesa", "code": "", "detail": ""} | how
-    return Hearing(id="hrg_1", merchant_id="mer_1", transaction_id="txn_1", at=at, act=act, verdict=verdict, **words)
+    return StoredAnswer(
+        id="hrg_1", merchant_id="mer_1", transaction_id="txn_1", at=at, act=act, verdict=verdict, **words
+    )
 
 
 def booked(step: Step, source: Account, target: Account, *, at: datetime = NOW, after: int | None = None) -> Booked:

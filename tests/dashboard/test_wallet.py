@@ -13,19 +13,19 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.dashboard import wallet
+from malipo.dashboard.merchant import wallet
 from malipo.db import Database
-from malipo.ledger.book import Kind, book
-from malipo.ledger.entry import Account, Move, Posting, Step
+from malipo.ledger.bookings import Kind, book
+from malipo.ledger.moves import Account, Move, Posting, Step
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement, wallets
 from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant, Running, make_merchant
-from tests.dashboard.surf import Seen, Surfer, add_person, surfing
-from tests.happen import happen
-from tests.journeys.crowd import order
+from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
+from tests.journeys.concurrency import order
+from tests.status_changes import change_status
 
 PATH = "/dashboard/wallet"
 # Midnight in Dar es Salaam is nine in the evening in UTC.
@@ -103,7 +103,7 @@ async def test_each_line_says_what_it_was_and_the_balance_after_it(shop: Shop) -
     sent_home = await shop.book(10_000, kind=Kind.SETTLEMENT)
     for cause in (Cause.SUBMITTED, Cause.REFUSED):
         change = Change(merchant_id=shop.merchant.id, transaction_id=failed, cause=cause, failure_code="declined")
-        await happen(shop.service, change)
+        await change_status(shop.service, change)
     seen = await shop.page()
     newest, sent, second, first, oldest = rows(seen)
     assert newest.startswith("Back from a payout that did not happen MLP-")

@@ -11,13 +11,13 @@ from malipo import clock
 from malipo.payments.transaction import Type
 from malipo.webhooks.delivery import State
 from malipo.webhooks.fan_out import fan_out
-from tests.dashboard.webhook_desk import PATH, ROW, Desk
-from tests.dashboard.webhook_desk import desk as desk
-from tests.dashboard.webhook_desk import surfer as surfer
-from tests.journeys.crowd import order
+from tests.dashboard.webhook_pages import PATH, ROW, WebhookPages
+from tests.dashboard.webhook_pages import desk as desk
+from tests.dashboard.webhook_pages import surfer as surfer
+from tests.journeys.concurrency import order
 
 
-async def test_a_test_shows_what_the_receiver_answered(desk: Desk) -> None:
+async def test_a_test_shows_what_the_receiver_answered(desk: WebhookPages) -> None:
     endpoint = await desk.add()
 
     async def receive() -> None:
@@ -34,7 +34,7 @@ async def test_a_test_shows_what_the_receiver_answered(desk: Desk) -> None:
     assert "Your server has taken it." in shown.words
 
 
-async def test_a_paused_endpoint_sends_nothing_and_says_so(desk: Desk) -> None:
+async def test_a_paused_endpoint_sends_nothing_and_says_so(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     event_id = await desk.deliver(endpoint)
     path = f"{PATH}/{endpoint.id}"
@@ -50,7 +50,7 @@ async def test_a_paused_endpoint_sends_nothing_and_says_so(desk: Desk) -> None:
         assert "The endpoint is paused. Resume it first." in refused.words
 
 
-async def test_every_try_is_shown_with_all_that_was_answered_and_only_as_text(desk: Desk) -> None:
+async def test_every_try_is_shown_with_all_that_was_answered_and_only_as_text(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     event_id = await desk.deliver(endpoint)
     await desk.answer(endpoint, event_id, status=None, error="The connection was refused.")
@@ -69,7 +69,7 @@ async def test_every_try_is_shown_with_all_that_was_answered_and_only_as_text(de
     assert seen.words.index("HTTP 503") < seen.words.index("The connection was refused.")
 
 
-async def test_deliveries_are_listed_by_key_and_by_state(desk: Desk) -> None:
+async def test_deliveries_are_listed_by_key_and_by_state(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     began = clock.now() - timedelta(minutes=5)
     made = [await desk.deliver(endpoint, began + timedelta(seconds=n)) for n in range(30)][::-1]
@@ -93,14 +93,14 @@ async def test_deliveries_are_listed_by_key_and_by_state(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("query", ["?state=%00", "?before=%00", "?before=" + "x" * 5000, "?state=NONSENSE"])
-async def test_nonsense_in_the_address_is_as_good_as_nothing(desk: Desk, query: str) -> None:
+async def test_nonsense_in_the_address_is_as_good_as_nothing(desk: WebhookPages, query: str) -> None:
     endpoint = await desk.add()
     event_id = await desk.deliver(endpoint)
 
     assert ROW.findall((await desk.surfer.get(f"{PATH}/{endpoint.id}{query}")).text) == [event_id]
 
 
-async def test_a_delivery_is_sent_again_from_the_first_try(desk: Desk) -> None:
+async def test_a_delivery_is_sent_again_from_the_first_try(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     event_id = await desk.deliver(endpoint)
     await desk.answer(endpoint, event_id, status=200)
@@ -111,7 +111,7 @@ async def test_a_delivery_is_sent_again_from_the_first_try(desk: Desk) -> None:
     assert [each.state for each in await desk.told(endpoint)] == [State.PENDING]
 
 
-async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: Desk) -> None:
+async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     path = f"{PATH}/{endpoint.id}"
     await desk.surfer.post(f"{path}/pause")
@@ -131,7 +131,7 @@ async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: Desk)
 
 
 @pytest.mark.parametrize("since", ["", "yesterday", "2999-01-01T00:00", "0001-01-01T00:00", "2026-01-01T00:00Z"])
-async def test_a_time_that_cannot_be_is_asked_for_again(desk: Desk, since: str) -> None:
+async def test_a_time_that_cannot_be_is_asked_for_again(desk: WebhookPages, since: str) -> None:
     endpoint = await desk.add()
 
     seen = await desk.surfer.post(f"{PATH}/{endpoint.id}/recover", {"since": since})

@@ -9,13 +9,13 @@ import pytest
 from malipo.db import Database
 from malipo.merchants.people import Role
 from tests.conftest import Running
-from tests.dashboard.surf import add_person, surfing
-from tests.dashboard.webhook_desk import GOOD, PATH, URL, Desk, numbers, secret_in
-from tests.dashboard.webhook_desk import desk as desk
-from tests.dashboard.webhook_desk import surfer as surfer
+from tests.dashboard.page_client import add_person, surfing
+from tests.dashboard.webhook_pages import GOOD, PATH, URL, WebhookPages, numbers, secret_in
+from tests.dashboard.webhook_pages import desk as desk
+from tests.dashboard.webhook_pages import surfer as surfer
 
 
-async def test_a_new_endpoint_shows_its_secret_this_once(desk: Desk) -> None:
+async def test_a_new_endpoint_shows_its_secret_this_once(desk: WebhookPages) -> None:
     made = await desk.surfer.post(PATH, GOOD)
 
     assert made.status == 201
@@ -28,7 +28,7 @@ async def test_a_new_endpoint_shows_its_secret_this_once(desk: Desk) -> None:
         assert "whsec_" not in seen.text
 
 
-async def test_the_page_says_where_we_are(desk: Desk) -> None:
+async def test_the_page_says_where_we_are(desk: WebhookPages) -> None:
     seen = await desk.surfer.get(PATH)
     assert desk.surfer.url in seen.words
     assert 'href="/docs"' in seen.text
@@ -47,7 +47,9 @@ async def test_the_page_says_where_we_are(desk: Desk) -> None:
         (URL, ["payment.imagined"], "Choose at least one event."),
     ],
 )
-async def test_a_mistake_is_said_and_nothing_is_added(desk: Desk, url: str, events: list[str], said: str) -> None:
+async def test_a_mistake_is_said_and_nothing_is_added(
+    desk: WebhookPages, url: str, events: list[str], said: str
+) -> None:
     seen = await desk.surfer.post(PATH, [("url", url), *(("events", each) for each in events)])
 
     assert seen.status == 400
@@ -56,7 +58,7 @@ async def test_a_mistake_is_said_and_nothing_is_added(desk: Desk, url: str, even
     assert await desk.endpoints() == []
 
 
-async def test_an_endpoint_is_changed(desk: Desk) -> None:
+async def test_an_endpoint_is_changed(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     path = f"{PATH}/{endpoint.id}"
     form = await desk.surfer.get(f"{path}/edit")
@@ -72,7 +74,7 @@ async def test_an_endpoint_is_changed(desk: Desk) -> None:
     assert after.secret == endpoint.secret
 
 
-async def test_whoever_resumes_is_asked_whether_they_want_what_was_missed(desk: Desk) -> None:
+async def test_whoever_resumes_is_asked_whether_they_want_what_was_missed(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     path = f"{PATH}/{endpoint.id}"
 
@@ -92,7 +94,7 @@ async def test_whoever_resumes_is_asked_whether_they_want_what_was_missed(desk: 
     assert f'value="{local:%Y-%m-%dT%H:%M}"' in (await desk.surfer.get(resumed.to)).text
 
 
-async def test_an_endpoint_that_we_switched_off_says_why_and_what_to_do(desk: Desk) -> None:
+async def test_an_endpoint_that_we_switched_off_says_why_and_what_to_do(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     event_id = await desk.deliver(endpoint)
     await desk.answer(endpoint, event_id, status=410)
@@ -105,7 +107,7 @@ async def test_an_endpoint_that_we_switched_off_says_why_and_what_to_do(desk: De
     assert "Switched off" in (await desk.surfer.get(PATH)).words
 
 
-async def test_an_endpoint_that_fails_says_since_when(desk: Desk) -> None:
+async def test_an_endpoint_that_fails_says_since_when(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     assert "Failing" not in (await desk.surfer.get(PATH)).words
     await desk.answer(endpoint, await desk.deliver(endpoint), status=500)
@@ -114,7 +116,7 @@ async def test_an_endpoint_that_fails_says_since_when(desk: Desk) -> None:
     assert "Failing since" in (await desk.surfer.get(f"{PATH}/{endpoint.id}")).words
 
 
-async def test_a_secret_is_changed_with_both_good_until_it_is_finished(desk: Desk) -> None:
+async def test_a_secret_is_changed_with_both_good_until_it_is_finished(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     path = f"{PATH}/{endpoint.id}"
     assert (await desk.surfer.get(f"{path}/rotate")).status == 200
@@ -139,7 +141,7 @@ async def test_a_secret_is_changed_with_both_good_until_it_is_finished(desk: Des
     assert (finished.secret, finished.next_secret) == (rotating.next_secret, None)
 
 
-async def test_deleting_asks_first(desk: Desk) -> None:
+async def test_deleting_asks_first(desk: WebhookPages) -> None:
     endpoint = await desk.add()
     path = f"{PATH}/{endpoint.id}"
 
@@ -151,7 +153,9 @@ async def test_deleting_asks_first(desk: Desk) -> None:
     assert (await desk.surfer.get(path)).status == 404
 
 
-async def test_a_viewer_sees_everything_and_has_no_buttons(desk: Desk, database: Database, running: Running) -> None:
+async def test_a_viewer_sees_everything_and_has_no_buttons(
+    desk: WebhookPages, database: Database, running: Running
+) -> None:
     endpoint = await desk.add()
     event_id = await desk.deliver(endpoint)
     await desk.surfer.post(f"{PATH}/{endpoint.id}/rotate")

@@ -188,7 +188,7 @@ def is_free(data_dir: Path, name: str) -> bool:
     return True
 
 
-def guardian_pid(data_dir: Path) -> int:
+def supervisor_pid(data_dir: Path) -> int:
     return int((data_dir / "postgres" / "guardian.lock").read_text().split()[0])
 
 

@@ -16,10 +16,10 @@ from tests.db.embedded_servers import (
     User,
     answers,
     ask,
-    guardian_pid,
     has_started_since,
     is_over,
     postmaster_pid,
+    supervisor_pid,
     until,
     when_started,
 )
@@ -121,10 +121,10 @@ def test_a_killed_postgres_comes_back_by_itself(data_dir: Path) -> None:
         assert "starting it again" in (data_dir / "postgres" / "server.log").read_text()
 
 
-def test_a_killed_guardian_takes_postgres_along_and_a_later_start_works(data_dir: Path) -> None:
+def test_a_killed_supervisor_takes_postgres_along_and_a_later_start_works(data_dir: Path) -> None:
     user = User(data_dir)
     user.said()
-    os.kill(guardian_pid(data_dir), signal.SIGKILL)
+    os.kill(supervisor_pid(data_dir), signal.SIGKILL)
     user.kill()
 
     until(lambda: is_over(data_dir), seconds=5)
@@ -132,11 +132,11 @@ def test_a_killed_guardian_takes_postgres_along_and_a_later_start_works(data_dir
         assert answers(url)
 
 
-def test_a_killed_guardian_is_replaced_while_somebody_needs_the_server(data_dir: Path) -> None:
+def test_a_killed_supervisor_is_replaced_while_somebody_needs_the_server(data_dir: Path) -> None:
     with server(data_dir) as url:
         started = when_started(url)
 
-        os.kill(guardian_pid(data_dir), signal.SIGKILL)
+        os.kill(supervisor_pid(data_dir), signal.SIGKILL)
 
         until(lambda: has_started_since(url, started))
 
@@ -145,18 +145,18 @@ def test_signals_that_stop_a_service_do_not_take_its_database_away(data_dir: Pat
     with server(data_dir) as url:
         started = when_started(url)
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            os.kill(guardian_pid(data_dir), each)
+            os.kill(supervisor_pid(data_dir), each)
         time.sleep(0.3)
         assert when_started(url) == started
 
 
-@pytest.mark.parametrize("victim", ["guardian", "user"])
+@pytest.mark.parametrize("victim", ["supervisor", "user"])
 def test_a_kill_during_initdb_leaves_nothing_half_made(tmp_path: Path, victim: str) -> None:
     user = User(tmp_path)
     until(lambda: (tmp_path / "postgres" / "data.new" / "base").exists())
 
-    if victim == "guardian":
-        os.kill(guardian_pid(tmp_path), signal.SIGKILL)
+    if victim == "supervisor":
+        os.kill(supervisor_pid(tmp_path), signal.SIGKILL)
     user.kill()
 
     until(lambda: is_over(tmp_path))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from malipo.db import guardian
+from malipo.db import supervisor
 from malipo.db.embedded import EmbeddedError, server
 from tests.db.embedded_servers import (
     AS_NOBODY,
@@ -99,7 +99,7 @@ def test_an_ordinary_user_may_run_it(open_to_all: Path, everybodys: Everybodys) 
 def test_other_users_of_the_machine_stay_outside(open_to_all: Path, made_once: Path, everybodys: Everybodys) -> None:
     with server(copy(made_once, open_to_all / "malipo")):
         knock = (
-            f"import socket; socket.socket(socket.AF_UNIX).connect('{open_to_all}/malipo/postgres/{guardian.SOCKET}')"
+            f"import socket; socket.socket(socket.AF_UNIX).connect('{open_to_all}/malipo/postgres/{supervisor.SOCKET}')"
         )
         (open_to_all / "malipo").chmod(0o755)
         stranger: dict[str, Any] = {"user": 4242, "group": 4242, "extra_groups": []}
@@ -149,7 +149,7 @@ def test_a_server_that_somebody_else_started_on_our_data_is_left_alone(open_to_a
     with server(data_dir) as url:
         postgres = Path(os.readlink(f"/proc/{postmaster_pid(data_dir)}/exe"))
     folder = data_dir / "postgres"
-    become = [sys.executable, guardian.__file__, "launch", str(folder), str(os.getpid()), str(int(signal.SIGKILL))]
+    become = [sys.executable, supervisor.__file__, "launch", str(folder), str(os.getpid()), str(int(signal.SIGKILL))]
     stranger = subprocess.Popen([*become, str(postgres), "-D", str(folder / "data")], stderr=subprocess.DEVNULL)
     until(lambda: answers(url))
 

@@ -14,18 +14,19 @@ from malipo.db.embedded import server
 from malipo.db.migrate import SchemaTooNew, migrate, migrations, pending
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
+from malipo.payments.listing import transaction_list
+from malipo.payments.listing.filter import Filter
 from malipo.payments.record import Change
-from malipo.payments.store import listing, transactions
-from malipo.payments.store.filter import Filter
+from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
-from tests.bookings.desk import LARGE, Desk
 from tests.conftest import NO_LIMITS, _create, make_merchant
-from tests.happen import happen
-from tests.journeys import witness
-from tests.journeys.crowd import order
-from tests.journeys.terminal import malipo
+from tests.journeys import database_facts
+from tests.journeys.concurrency import order
+from tests.journeys.operator_commands import malipo
+from tests.operators.booking_steps import LARGE, Desk
+from tests.status_changes import change_status
 
 POSTGRES_15 = Path("/usr/lib/postgresql/15/bin")
 
@@ -193,15 +194,15 @@ async def _live_a_life(service: Service) -> None:
     cancelled = await service.cancel(Cancellation(merchant.id, payouts[0].transaction.reference))
     assert cancelled.status is Status.CANCELLED
     for paid in (collections[0], payouts[1]):
-        assert await happen(service, news(paid.transaction.id, Cause.SUBMITTED))
-        assert await happen(service, news(paid.transaction.id, Cause.CONFIRMED))
-    assert await happen(service, news(payouts[2].transaction.id, Cause.SUBMITTED))
-    assert await happen(service, news(payouts[2].transaction.id, Cause.REFUSED))
+        assert await change_status(service, news(paid.transaction.id, Cause.SUBMITTED))
+        assert await change_status(service, news(paid.transaction.id, Cause.CONFIRMED))
+    assert await change_status(service, news(payouts[2].transaction.id, Cause.SUBMITTED))
+    assert await change_status(service, news(payouts[2].transaction.id, Cause.REFUSED))
     with pytest.raises(NotCancellable):
         await service.cancel(Cancellation(merchant.id, payouts[1].transaction.id))
 
     total, listed = await service.read_snapshot(
-        lambda connection: listing.page(
+        lambda connection: transaction_list.page(
             connection,
             merchant.id,
             Filter(type=Type.DISBURSEMENT, search="ASHA", last=payouts[3].transaction.created_at),
@@ -215,10 +216,10 @@ async def _live_a_life(service: Service) -> None:
     )
     assert found is not None
     assert (found.status, found.net_amount) == (Status.COMPLETED, 990)
-    assert await witness.wallet(service.database, merchant.id) == (10_000 + 990 - 2000 - 2000, 2000)
+    assert await database_facts.wallet(service.database, merchant.id) == (10_000 + 990 - 2000 - 2000, 2000)
     desk = Desk(service.database, merchant)
     for reference, decide in (("NMB-1", desk.approve), ("NMB-2", desk.reject)):
         assert (await desk.request(reference=reference)).proposal is not None
         await decide(reference)
     assert (await desk.available(), await desk.open()) == (6990 + LARGE, [])
-    await witness.assert_clean(service.database)
+    await database_facts.assert_clean(service.database)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.parcels import NEW, OLD
-from tests.examples.shops import LANGUAGES, Shop
+from tests.examples.example_receivers import LANGUAGES, Shop
+from tests.examples.signed_webhooks import NEW, OLD
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)

@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.examples.parcels import OLD, event, signed
-from tests.examples.shops import Shop
+from tests.examples.example_receivers import Shop
+from tests.examples.signed_webhooks import OLD, event, signed
 
 Open = Callable[..., Shop]
 

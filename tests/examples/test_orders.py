@@ -8,8 +8,8 @@ from threading import Barrier
 
 import pytest
 
-from tests.examples.parcels import event, signed
-from tests.examples.shops import Shop
+from tests.examples.example_receivers import Shop
+from tests.examples.signed_webhooks import event, signed
 
 
 def tell(shop: Shop, *bodies: bytes) -> list[str]:

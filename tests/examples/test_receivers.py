@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.grid import ACCEPTED, REFUSED
-from tests.examples.parcels import NEW, OLD, STRANGE, event, rotating, signed
-from tests.examples.shops import Shop
+from tests.examples.example_receivers import Shop
+from tests.examples.receiver_cases import ACCEPTED, REFUSED
+from tests.examples.signed_webhooks import NEW, OLD, STRANGE, event, rotating, signed
 
 LARGEST = 1024 * 1024
 

@@ -13,7 +13,7 @@ from malipo.installation.comparison import (
     why_exchanged,
     why_restored,
 )
-from malipo.installation.mark import Counted
+from malipo.installation.high_water_mark import Counted
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 A, B = "wrk_a", "wrk_b"

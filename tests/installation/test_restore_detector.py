@@ -8,13 +8,13 @@ import pytest
 from malipo.db import Database
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store import begin_epoch
-from malipo.networks.contract import Verdict
-from malipo.payments.pursuit import Act, Next
+from malipo.networks.connector import Verdict
+from malipo.payments.network_answer import Act, Next
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Type
 from malipo.service import Service
 from tests.conftest import Merchant
-from tests.payments.story import Story, a_claim, of
+from tests.payments.payment_steps import PaymentSteps, a_claim, of
 
 
 @dataclass
@@ -44,20 +44,20 @@ class Host:
         await self.detector.leave()
         return await Host(self.database, self.folder).arrive()
 
-    async def send(self, story: Story) -> bool:
+    async def send(self, steps: PaymentSteps) -> bool:
         """A batch of one; whether it may leave."""
         async with self.database.begin() as tx:
             await tx.execute("UPDATE installation SET fenced_at = NULL")
-        await story.open(Type.COLLECTION)
+        await steps.open(Type.COLLECTION)
         before = self.detector.counted
-        taken = await story.claim(worker_id=self.detector.worker_id)
+        taken = await steps.claim(worker_id=self.detector.worker_id)
         assert taken.to_send
         return await self.detector.may_leave(taken.batch, before=before)
 
 
 @pytest.fixture
-def story(service: Service, merchant: Merchant) -> Story:
-    return Story(service, merchant.id)
+def steps(service: Service, merchant: Merchant) -> PaymentSteps:
+    return PaymentSteps(service, merchant.id)
 
 
 async def _forget(database: Database, batches: int) -> None:
@@ -76,121 +76,129 @@ async def test_nothing_is_sent_before_the_first_look(database: Database, tmp_pat
     assert not Host(database, tmp_path).detector.may_send
 
 
-async def test_a_host_that_works_and_comes_back_is_no_restore(story: Story, tmp_path: Path) -> None:
-    host = await Host(story.database, tmp_path).arrive()
+async def test_a_host_that_works_and_comes_back_is_no_restore(steps: PaymentSteps, tmp_path: Path) -> None:
+    host = await Host(steps.database, tmp_path).arrive()
     for _ in range(3):
-        assert await host.send(story)
+        assert await host.send(steps)
         host = await host.restart()
         assert host.fences == []
     assert host.detector.counted == (1, 3, 3)
 
 
 @pytest.mark.parametrize("runs_on", [True, False])
-async def test_a_database_that_knows_of_fewer_batches_was_restored(story: Story, tmp_path: Path, runs_on: bool) -> None:
-    host = await Host(story.database, tmp_path).arrive()
+async def test_a_database_that_knows_of_fewer_batches_was_restored(
+    steps: PaymentSteps, tmp_path: Path, runs_on: bool
+) -> None:
+    host = await Host(steps.database, tmp_path).arrive()
     for _ in range(3):
-        await host.send(story)
-    await _forget(story.database, 2)
+        await host.send(steps)
+    await _forget(steps.database, 2)
     host = await host.arrive() if runs_on else await host.restart()
     assert host.fences
 
 
-async def test_a_batch_that_is_claimed_on_a_restored_database_does_not_leave(story: Story, tmp_path: Path) -> None:
+async def test_a_batch_that_is_claimed_on_a_restored_database_does_not_leave(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
     """The database is exchanged between two looks."""
-    host = await Host(story.database, tmp_path).arrive()
+    host = await Host(steps.database, tmp_path).arrive()
     for _ in range(3):
-        await host.send(story)
-    await _forget(story.database, 2)
-    assert not await host.send(story)
+        await host.send(steps)
+    await _forget(steps.database, 2)
+    assert not await host.send(steps)
     assert host.fences
 
 
-async def test_a_worker_that_sent_nothing_itself_knows_what_the_others_have(story: Story, tmp_path: Path) -> None:
-    busy = await Host(story.database, tmp_path / "busy").arrive()
-    idle = await Host(story.database, tmp_path / "idle").arrive()
+async def test_a_worker_that_sent_nothing_itself_knows_what_the_others_have(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    busy = await Host(steps.database, tmp_path / "busy").arrive()
+    idle = await Host(steps.database, tmp_path / "idle").arrive()
     for _ in range(3):
-        await busy.send(story)
+        await busy.send(steps)
     await idle.detector.look()
-    await _forget(story.database, 1)
-    assert not await idle.send(story)
+    await _forget(steps.database, 1)
+    assert not await idle.send(steps)
     assert idle.fences
 
 
-async def test_a_new_host_that_is_alone_with_payments_cannot_know_and_fences(story: Story, tmp_path: Path) -> None:
-    old = await Host(story.database, tmp_path / "old").arrive()
-    await old.send(story)
+async def test_a_new_host_that_is_alone_with_payments_cannot_know_and_fences(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    old = await Host(steps.database, tmp_path / "old").arrive()
+    await old.send(steps)
     await old.detector.leave()
-    new = await Host(story.database, tmp_path / "new").arrive()
+    new = await Host(steps.database, tmp_path / "new").arrive()
     assert new.fences
 
 
-async def test_a_new_host_beside_one_that_lives_joins_it(story: Story, tmp_path: Path) -> None:
-    old = await Host(story.database, tmp_path / "old").arrive()
-    await old.send(story)
-    new = await Host(story.database, tmp_path / "new", patience_seconds=60).arrive()
+async def test_a_new_host_beside_one_that_lives_joins_it(steps: PaymentSteps, tmp_path: Path) -> None:
+    old = await Host(steps.database, tmp_path / "old").arrive()
+    await old.send(steps)
+    new = await Host(steps.database, tmp_path / "new", patience_seconds=60).arrive()
     assert not new.detector.may_send, "it has not seen yet that the other lives"
     await old.detector.look()
     await new.detector.look()
     assert new.fences == []
     assert new.detector.counted == (1, 1, 0)
-    assert await new.send(story)
-    assert await old.send(story), "each goes on, whoever sends"
+    assert await new.send(steps)
+    assert await old.send(steps), "each goes on, whoever sends"
 
 
-async def test_a_host_whose_mark_is_behind_the_database_is_brought_forward(story: Story, tmp_path: Path) -> None:
-    old = await Host(story.database, tmp_path / "old").arrive()
-    other = await Host(story.database, tmp_path / "other").arrive()
+async def test_a_host_whose_mark_is_behind_the_database_is_brought_forward(steps: PaymentSteps, tmp_path: Path) -> None:
+    old = await Host(steps.database, tmp_path / "old").arrive()
+    other = await Host(steps.database, tmp_path / "other").arrive()
     await old.detector.leave()
     for _ in range(3):
-        await other.send(story)
-    back = await Host(story.database, tmp_path / "old").arrive()
+        await other.send(steps)
+    back = await Host(steps.database, tmp_path / "old").arrive()
     assert (back.fences, back.detector.counted) == ([], (1, 3, 0))
 
 
-async def test_where_it_is_switched_off_nothing_is_compared(story: Story) -> None:
-    host = await Host(story.database, None).arrive()
+async def test_where_it_is_switched_off_nothing_is_compared(steps: PaymentSteps) -> None:
+    host = await Host(steps.database, None).arrive()
     for _ in range(3):
-        assert await host.send(story)
-    await _forget(story.database, 3)
+        assert await host.send(steps)
+    await _forget(steps.database, 3)
     await host.detector.look()
-    assert await host.send(story)
+    assert await host.send(steps)
     assert host.fences == []
 
 
 async def test_what_is_claimed_is_counted_once_for_a_batch_and_not_for_its_payments(
-    story: Story, tmp_path: Path
+    steps: PaymentSteps, tmp_path: Path
 ) -> None:
-    host = await Host(story.database, tmp_path).arrive()
-    await story.open_many(Type.COLLECTION, 20)
-    taken = await story.claim(worker_id=host.detector.worker_id)
+    host = await Host(steps.database, tmp_path).arrive()
+    await steps.open_many(Type.COLLECTION, 20)
+    taken = await steps.claim(worker_id=host.detector.worker_id)
     assert taken.batch is not None
     assert (len(taken.to_send), taken.batch.counted) == (20, (1, 1, 1))
-    again = await story.claim(worker_id=host.detector.worker_id)
+    again = await steps.claim(worker_id=host.detector.worker_id)
     assert again.to_send == []
-    await story.hear(taken.to_send[0], Verdict.UNSENT, Act.SEND)
-    await story.make_due(taken.to_send[0])
-    second = (await story.claim(worker_id=host.detector.worker_id)).batch
+    await steps.hear(taken.to_send[0], Verdict.UNSENT, Act.SEND)
+    await steps.make_due(taken.to_send[0])
+    second = (await steps.claim(worker_id=host.detector.worker_id)).batch
     assert second is not None
     assert second.counted == (1, 2, 2)
 
 
-async def test_a_worker_that_the_backup_calls_alive_vouches_for_nothing(story: Story, tmp_path: Path) -> None:
-    old = await Host(story.database, tmp_path / "old").arrive()
-    await old.send(story)
-    new = await Host(story.database, tmp_path / "new", patience_seconds=60).arrive()
+async def test_a_worker_that_the_backup_calls_alive_vouches_for_nothing(steps: PaymentSteps, tmp_path: Path) -> None:
+    old = await Host(steps.database, tmp_path / "old").arrive()
+    await old.send(steps)
+    new = await Host(steps.database, tmp_path / "new", patience_seconds=60).arrive()
     await new.detector.look()
     assert (new.fences, new.detector.may_send) == ([], False)
-    await story.open(Type.COLLECTION)
-    alone = await Host(story.database, tmp_path / "alone").arrive()
+    await steps.open(Type.COLLECTION)
+    alone = await Host(steps.database, tmp_path / "alone").arrive()
     assert alone.fences
 
 
-async def test_two_hosts_without_a_mark_do_not_vouch_for_each_other(story: Story, tmp_path: Path) -> None:
-    old = await Host(story.database, tmp_path / "old").arrive()
-    await old.send(story)
+async def test_two_hosts_without_a_mark_do_not_vouch_for_each_other(steps: PaymentSteps, tmp_path: Path) -> None:
+    old = await Host(steps.database, tmp_path / "old").arrive()
+    await old.send(steps)
     await old.detector.leave()
-    first = await Host(story.database, tmp_path / "first", patience_seconds=60).arrive()
-    second = await Host(story.database, tmp_path / "second", patience_seconds=60).arrive()
+    first = await Host(steps.database, tmp_path / "first", patience_seconds=60).arrive()
+    second = await Host(steps.database, tmp_path / "second", patience_seconds=60).arrive()
     for _ in range(3):
         await first.detector.look()
         await second.detector.look()
@@ -198,56 +206,60 @@ async def test_two_hosts_without_a_mark_do_not_vouch_for_each_other(story: Story
     assert not second.detector.may_send
 
 
-async def test_what_is_fenced_is_known_and_not_fenced_again(story: Story, tmp_path: Path) -> None:
-    host = await Host(story.database, tmp_path).arrive()
+async def test_what_is_fenced_is_known_and_not_fenced_again(steps: PaymentSteps, tmp_path: Path) -> None:
+    host = await Host(steps.database, tmp_path).arrive()
     for _ in range(3):
-        await host.send(story)
-    await _forget(story.database, 2)
+        await host.send(steps)
+    await _forget(steps.database, 2)
     for _ in range(3):
         await host.detector.look()
     assert len(host.fences) == 1
-    assert await host.send(story)
+    assert await host.send(steps)
     assert (await host.restart()).fences == []
 
 
-async def test_a_host_that_was_away_at_the_restore_finds_it_explained(story: Story, tmp_path: Path) -> None:
-    here, away = [await Host(story.database, tmp_path / name).arrive() for name in ("here", "away")]
+async def test_a_host_that_was_away_at_the_restore_finds_it_explained(steps: PaymentSteps, tmp_path: Path) -> None:
+    here, away = [await Host(steps.database, tmp_path / name).arrive() for name in ("here", "away")]
     for _ in range(3):
-        await away.send(story)
+        await away.send(steps)
     await here.detector.look()
     await away.detector.leave()
-    await _forget(story.database, 2)
+    await _forget(steps.database, 2)
     await here.detector.look()
-    back = await Host(story.database, tmp_path / "away").arrive()
+    back = await Host(steps.database, tmp_path / "away").arrive()
     assert (len(here.fences), back.fences) == (1, [])
 
 
-async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(story: Story, tmp_path: Path) -> None:
+async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
     """Two workers claim at once, so that both come to the same total. The fail-over loses the second commit."""
-    kept, lost = [await Host(story.database, tmp_path / name).arrive() for name in ("kept", "lost")]
+    kept, lost = [await Host(steps.database, tmp_path / name).arrive() for name in ("kept", "lost")]
     before = lost.detector.counted
-    async with story.database.begin() as first, story.database.begin() as second:
+    async with steps.database.begin() as first, steps.database.begin() as second:
         counts = [
             await dispatches.take(tx, [], route="mpesa", claim="clm", lease_seconds=30, worker_id=worker_id)
             for tx, worker_id in ((first, kept.detector.worker_id), (second, lost.detector.worker_id))
         ]
     assert [each.counted.total for each in counts if each is not None] == [1, 1]
     assert await lost.detector.may_leave(counts[1], before=before)
-    async with story.database.begin() as tx:
+    async with steps.database.begin() as tx:
         await tx.execute("UPDATE send_marks SET batches = 0 WHERE worker_id = $1", lost.detector.worker_id)
     await lost.detector.look()
     assert lost.fences
 
 
-async def test_on_another_server_a_worker_waits_until_the_others_have_looked(story: Story, tmp_path: Path) -> None:
+async def test_on_another_server_a_worker_waits_until_the_others_have_looked(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
     """A standby takes over that has lost what one of them sent: whoever looks first must not go first."""
-    one = await Host(story.database, tmp_path / "one", patience_seconds=60).arrive()
-    other = await Host(story.database, tmp_path / "other", patience_seconds=60).arrive()
+    one = await Host(steps.database, tmp_path / "one", patience_seconds=60).arrive()
+    other = await Host(steps.database, tmp_path / "other", patience_seconds=60).arrive()
     await one.detector.look()
-    assert await one.send(story)
-    async with story.database.begin() as tx:
+    assert await one.send(steps)
+    async with steps.database.begin() as tx:
         await tx.execute("UPDATE send_marks SET server = 'the one that died'")
-    again = await Host(story.database, tmp_path / "third", patience_seconds=60).arrive()
+    again = await Host(steps.database, tmp_path / "third", patience_seconds=60).arrive()
     assert not again.detector.may_send
     for host in (one, other, again):
         await host.detector.look()
@@ -256,47 +268,51 @@ async def test_on_another_server_a_worker_waits_until_the_others_have_looked(sto
 
 
 async def test_a_batch_that_was_claimed_on_a_server_nobody_looked_at_stays_and_is_sent_later(
-    story: Story, tmp_path: Path
+    steps: PaymentSteps, tmp_path: Path
 ) -> None:
-    host = await Host(story.database, tmp_path).arrive()
-    opened = await story.open(Type.DISBURSEMENT)
+    host = await Host(steps.database, tmp_path).arrive()
+    opened = await steps.open(Type.DISBURSEMENT)
     claim = a_claim(worker_id=host.detector.worker_id)
-    taken = await story.service.submit(claim)
+    taken = await steps.service.submit(claim)
     assert taken.batch is not None
     assert not await host.detector.may_leave(taken.batch._replace(server="other"), before=host.detector.counted)
-    await story.service.take_back(claim)
+    await steps.service.take_back(claim)
     assert host.fences == []
-    assert of((await story.claim(worker_id=host.detector.worker_id)).to_send) == [opened.id]
+    assert of((await steps.claim(worker_id=host.detector.worker_id)).to_send) == [opened.id]
 
 
-async def test_what_was_fenced_meanwhile_is_not_taken_back_but_asked_about(story: Story, tmp_path: Path) -> None:
-    host = await Host(story.database, tmp_path).arrive()
-    opened = await story.open(Type.DISBURSEMENT)
+async def test_what_was_fenced_meanwhile_is_not_taken_back_but_asked_about(steps: PaymentSteps, tmp_path: Path) -> None:
+    host = await Host(steps.database, tmp_path).arrive()
+    opened = await steps.open(Type.DISBURSEMENT)
     claim = a_claim(worker_id=host.detector.worker_id)
-    await story.service.submit(claim)
-    await story.service.fence("Another host has noticed.", epoch=1)
-    await story.service.take_back(claim)
-    dispatch = await story.dispatch(opened)
+    await steps.service.submit(claim)
+    await steps.service.fence("Another host has noticed.", epoch=1)
+    await steps.service.take_back(claim)
+    dispatch = await steps.dispatch(opened)
     assert dispatch is not None
     assert (dispatch.next_act, dispatch.sends) == (Next.ASK, 1)
 
 
-async def test_payments_that_wait_for_the_very_first_worker_are_no_restore(story: Story, tmp_path: Path) -> None:
-    await story.open(Type.COLLECTION)
-    assert (await Host(story.database, tmp_path / "first").arrive()).fences == []
+async def test_payments_that_wait_for_the_very_first_worker_are_no_restore(steps: PaymentSteps, tmp_path: Path) -> None:
+    await steps.open(Type.COLLECTION)
+    assert (await Host(steps.database, tmp_path / "first").arrive()).fences == []
 
 
-async def test_payments_that_have_waited_for_days_without_a_worker_are_looked_at(story: Story, tmp_path: Path) -> None:
-    await story.open(Type.COLLECTION)
-    async with story.database.begin() as tx:
+async def test_payments_that_have_waited_for_days_without_a_worker_are_looked_at(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    await steps.open(Type.COLLECTION)
+    async with steps.database.begin() as tx:
         await tx.execute("UPDATE installation SET epoch_began_at = now() - interval '2 days'")
-    assert (await Host(story.database, tmp_path / "first").arrive()).fences
+    assert (await Host(steps.database, tmp_path / "first").arrive()).fences
 
 
-async def test_workers_without_a_mark_leave_one_row_behind_and_what_they_sent_stays_counted(story: Story) -> None:
+async def test_workers_without_a_mark_leave_one_row_behind_and_what_they_sent_stays_counted(
+    steps: PaymentSteps,
+) -> None:
     for _ in range(3):
-        host = await Host(story.database, None).arrive()
-        assert await host.send(story)
+        host = await Host(steps.database, None).arrive()
+        assert await host.send(steps)
         await host.detector.leave()
-    async with story.database.read() as connection:
+    async with steps.database.read() as connection:
         assert [tuple(row) for row in await connection.fetch("SELECT batches FROM send_marks")] == [(3,)]

@@ -20,19 +20,19 @@ from malipo.payments import record
 from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
-from malipo.worker.housekeeping import forget
+from malipo.worker.pruner import prune
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
-from tests.journeys import witness
-from tests.journeys.crowd import order
-from tests.journeys.door import Door, door
-from tests.journeys.market import Hand, Market, market
-from tests.journeys.town import until
+from tests.journeys import database_facts
+from tests.journeys.concurrency import order
+from tests.journeys.full_stack import until
+from tests.journeys.in_process_api import InProcessApi, in_process_api
+from tests.journeys.webhook_stack import Hand, WebhookStack, webhook_stack
 
 WRITERS = 20
 PAYMENTS = 12  # of each writer
 
 
-async def _number(tx: Tx, place: Market, *, most: int) -> int:
+async def _number(tx: Tx, place: WebhookStack, *, most: int) -> int:
     """What a worker does to give events their places; how many."""
     done = await fan_out(
         tx,
@@ -53,7 +53,7 @@ async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Tr
     return draft
 
 
-async def _end(tx: Tx, place: Market, opened: Transaction, *, at: datetime | None = None) -> None:
+async def _end(tx: Tx, place: WebhookStack, opened: Transaction, *, at: datetime | None = None) -> None:
     change = Change(merchant_id=opened.merchant_id, transaction_id=opened.id, cause=Cause.WITHDRAWN)
     await record.advance(tx, [change], now=at or place.clock())
 
@@ -61,7 +61,7 @@ async def _end(tx: Tx, place: Market, opened: Transaction, *, at: datetime | Non
 class Reader:
     """A merchant's program that reads on from where it was, and keeps what it has read."""
 
-    def __init__(self, door: Door, merchant: Merchant, chance: random.Random) -> None:
+    def __init__(self, door: InProcessApi, merchant: Merchant, chance: random.Random) -> None:
         self._door = door
         self._merchant = merchant
         self._chance = chance
@@ -83,7 +83,7 @@ class Reader:
             pass
 
 
-async def _feed(place: Market, merchant: Merchant) -> list[str]:
+async def _feed(place: WebhookStack, merchant: Merchant) -> list[str]:
     """The whole feed as it stands in the database, which must be numbered from 1 without a gap."""
     rows = await place.rows("SELECT id, number FROM events WHERE merchant_id = $1 ORDER BY number", merchant.id)
     assert [row["number"] for row in rows] == list(range(1, len(rows) + 1))
@@ -101,12 +101,12 @@ def _assert_told_in_order(read: Sequence[dict[str, Any]]) -> None:
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[Market]:
-    async with market(database_url) as place:
+async def place(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url) as place:
         yield place
 
 
-async def test_writers_numberers_and_readers_at_once_make_one_feed(place: Market) -> None:
+async def test_writers_numberers_and_readers_at_once_make_one_feed(place: WebhookStack) -> None:
     chance = random.Random(6)
     merchants = [await place.merchant(), await place.merchant()]
     over = asyncio.Event()
@@ -131,7 +131,7 @@ async def test_writers_numberers_and_readers_at_once_make_one_feed(place: Market
     async with (
         Database.opened(place.database_url, size=WRITERS) as writers,
         Database.opened(place.database_url, size=3) as numberers,
-        door(place) as opened,
+        in_process_api(place) as opened,
     ):
         readers = [(Reader(opened, merchants[n % 2], chance), merchants[n % 2]) for n in range(5)]
         all_read = asyncio.Event()
@@ -148,14 +148,14 @@ async def test_writers_numberers_and_readers_at_once_make_one_feed(place: Market
         assert len(feed) == WRITERS * PAYMENTS
         assert [each["id"] for each in reader.read] == feed
         _assert_told_in_order(reader.read)
-    await witness.assert_clean(place.database)
+    await database_facts.assert_clean(place.database)
 
 
 async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_is_not_passed_over(
-    place: Market,
+    place: WebhookStack,
 ) -> None:
     merchant = await place.merchant()
-    async with door(place) as opened:
+    async with in_process_api(place) as opened:
         reader, other = (Reader(opened, merchant, random.Random(n)) for n in range(2))
         async with place.database.begin() as late:
             draft = await _open(late, merchant)
@@ -178,7 +178,7 @@ async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_i
 
 
 async def test_of_what_was_told_in_one_millisecond_the_beginning_comes_first_however_it_is_cut_into_batches(
-    place: Market,
+    place: WebhookStack,
 ) -> None:
     merchant = await place.merchant()
     now = place.clock()
@@ -195,22 +195,22 @@ async def test_of_what_was_told_in_one_millisecond_the_beginning_comes_first_how
         async with place.database.begin() as tx:
             numbered = await _number(tx, place, most=3)
 
-    async with door(place) as opened:
+    async with in_process_api(place) as opened:
         answer = await opened.events(merchant, "?limit=100")
     assert len(answer.body["events"]) == 40
     _assert_told_in_order(answer.body["events"])
 
 
-async def _next(door: Door, merchant: Merchant, query: str = "") -> str:
+async def _next(door: InProcessApi, merchant: Merchant, query: str = "") -> str:
     answer = await door.events(merchant, query)
     assert answer.status == 200, answer.body
     return str(answer.body["next"])
 
 
 @pytest.mark.parametrize("has_begun", [False, True], ids=["that is empty", "at its end"])
-async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(place: Market, has_begun: bool) -> None:
+async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(place: WebhookStack, has_begun: bool) -> None:
     merchant, other = await place.merchant(), await place.merchant()
-    async with place.a_worker(), door(place) as opened:
+    async with place.a_worker(), in_process_api(place) as opened:
         if has_begun:
             await place.tell(merchant, 3)
             await until(lambda: _is_numbered(place), what="the beginning of the feed")
@@ -227,16 +227,16 @@ async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(place:
         assert len((await elsewhere).body["events"]) == 1
 
 
-async def _is_numbered(place: Market) -> bool:
+async def _is_numbered(place: WebhookStack) -> bool:
     return not await place.rows("SELECT FROM events WHERE number IS NULL")
 
 
-async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: Market) -> None:
+async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: WebhookStack) -> None:
     merchant = await place.merchant()
     await place.tell(merchant, 3)
     async with place.database.begin() as tx:
         await _number(tx, place, most=100)
-    async with door(place) as opened:
+    async with in_process_api(place) as opened:
         loop = asyncio.get_running_loop()
         began = loop.time()
         answer = await opened.events(merchant, "?after=3&wait=1")
@@ -246,7 +246,7 @@ async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: M
 
 
 async def test_whoever_waits_is_let_go_when_the_service_is_asked_to_stop(
-    place: Market, start: Callable[..., Running]
+    place: WebhookStack, start: Callable[..., Running]
 ) -> None:
     merchant = await place.merchant()
     running = await until_ready(start("api", database_url=place.database_url, **NO_LIMITS))
@@ -262,9 +262,9 @@ async def test_whoever_waits_is_let_go_when_the_service_is_asked_to_stop(
     assert await asyncio.to_thread(running.stop) == 0
 
 
-async def test_the_latest_place_is_where_the_feed_ends(place: Market) -> None:
+async def test_the_latest_place_is_where_the_feed_ends(place: WebhookStack) -> None:
     merchant = await place.merchant()
-    async with door(place) as opened:
+    async with in_process_api(place) as opened:
         assert await _next(opened, merchant, "?after=latest") == "0"
         await place.tell(merchant, 5)
         assert await _next(opened, merchant, "?after=latest") == "0", "nothing has a place yet"
@@ -275,13 +275,13 @@ async def test_the_latest_place_is_where_the_feed_ends(place: Market) -> None:
         assert answer.body == {"success": True, "events": [], "next": "5"}
 
 
-async def test_a_cursor_that_the_feed_never_gave_is_refused(place: Market) -> None:
+async def test_a_cursor_that_the_feed_never_gave_is_refused(place: WebhookStack) -> None:
     """Also one that is ahead of it: to say that there is nothing after it would be to hide what comes before."""
     merchant = await place.merchant()
     await place.tell(merchant, 5)
     async with place.database.begin() as tx:
         await _number(tx, place, most=100)
-    async with door(place) as opened:
+    async with in_process_api(place) as opened:
         for after in ("6", "9" * 18, "9" * 19, "-1", "1.0", "evt_1", "LATEST", "٣", " 1", "1%0A"):
             answer = await opened.events(merchant, f"?after={after}&wait=1")
             assert (answer.status, answer.code) == (400, "cursor_invalid"), after
@@ -291,19 +291,19 @@ async def test_a_cursor_that_the_feed_never_gave_is_refused(place: Market) -> No
 
 async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_so(database_url: str) -> None:
     hand = Hand()
-    async with market(database_url, clock=hand, events_keep_days=10) as place, door(place) as opened:
+    async with webhook_stack(database_url, clock=hand, events_keep_days=10) as place, in_process_api(place) as opened:
         merchant, other = await place.merchant(), await place.merchant()
         for days in (0, 4, 4):
             hand.move(timedelta(days=days))
             await place.tell(merchant, 4)
             async with place.database.begin() as tx:
                 await _number(tx, place, most=100)
-        await forget(place.service)
+        await prune(place.service)
         assert await _next(opened, merchant, "?limit=100") == "12", "all are kept"
 
         hand.move(timedelta(days=3))
-        await forget(place.service)
-        await forget(place.service)
+        await prune(place.service)
+        await prune(place.service)
 
         assert len((await opened.events(merchant)).body["events"]) == 8
         assert [(await opened.events(merchant, f"?after={after}")).code for after in (0, 3)] == ["cursor_expired"] * 2
@@ -315,7 +315,7 @@ async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_
         assert (await opened.events(other)).body["events"] == []
 
         hand.move(timedelta(days=100))
-        await forget(place.service)
+        await prune(place.service)
         assert await _next(opened, merchant) == await _next(opened, merchant, "?after=latest") == "12"
         assert (await opened.events(merchant, "?after=11")).code == "cursor_expired"
         await place.tell(merchant, 1)

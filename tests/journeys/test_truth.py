@@ -11,54 +11,54 @@ from typing import Any
 import pytest
 
 from tests.conftest import create_database
-from tests.journeys import witness
-from tests.journeys.town import Town, a_worker, founded, until
+from tests.journeys import database_facts
+from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 
 pytestmark = pytest.mark.timeout(120)
 HASTE: dict[str, Any] = {"poll_seconds": "0,0,1", "not_found_seconds": 0, "follow_up_seconds": "3,6,9"}
 
 
 @pytest.fixture
-async def town(tmp_path: Path, postgres: str, template: str) -> AsyncIterator[Town]:
+async def full_stack(tmp_path: Path, postgres: str, template: str) -> AsyncIterator[FullStack]:
     url = await create_database(postgres, template)
-    async with founded(tmp_path, url, wallet=100_000, **HASTE) as town:
-        yield town
+    async with full_stack_started(tmp_path, url, wallet=100_000, **HASTE) as full_stack:
+        yield full_stack
 
 
-async def _dispatch(town: Town, id_: str) -> dict[str, Any]:
-    async with town.database.read() as connection:
+async def _dispatch(full_stack: FullStack, id_: str) -> dict[str, Any]:
+    async with full_stack.database.read() as connection:
         row = await connection.fetchrow("SELECT * FROM dispatches WHERE transaction_id = $1", id_)
     return {} if row is None else dict(row)
 
 
-async def _asks(town: Town, id_: str) -> list[str]:
+async def _asks(full_stack: FullStack, id_: str) -> list[str]:
     """What the network's query has said, oldest first."""
-    async with town.database.read() as connection:
+    async with full_stack.database.read() as connection:
         rows = await connection.fetch(
             "SELECT verdict FROM hearings WHERE transaction_id = $1 AND act = 'ask' ORDER BY id", id_
         )
     return [row["verdict"] for row in rows]
 
 
-async def _until_status(town: Town, id_: str, status: str, *, seconds: float = 20) -> dict[str, Any]:
+async def _until_status(full_stack: FullStack, id_: str, status: str, *, seconds: float = 20) -> dict[str, Any]:
     async def has() -> dict[str, Any] | None:
-        shown = await town.shown(id_)
+        shown = await full_stack.shown(id_)
         return shown if shown["status"] == status else None
 
     found: dict[str, Any] = await until(has, seconds=seconds, what=f"{status} of {id_}")
     return found
 
 
-async def _until_corrected(town: Town, id_: str) -> dict[str, Any]:
+async def _until_corrected(full_stack: FullStack, id_: str) -> dict[str, Any]:
     async def has() -> dict[str, Any] | None:
-        return (await town.shown(id_)).get("correction")
+        return (await full_stack.shown(id_)).get("correction")
 
     found: dict[str, Any] = await until(has, seconds=20, what=f"a correction of {id_}")
     return found
 
 
-async def _switch(town: Town, channel: str, **switches: Any) -> None:
-    await town.sim.control(channels={channel: switches})
+async def _switch(full_stack: FullStack, channel: str, **switches: Any) -> None:
+    await full_stack.sim.control(channels={channel: switches})
 
 
 # A network and a code of its query that says nothing of the payment, though it was once taken for "not found".
@@ -74,55 +74,59 @@ async def _switch(town: Town, channel: str, **switches: Any) -> None:
     ],
 )
 async def test_a_customer_who_has_paid_is_never_told_failed_because_a_query_did_not_answer(
-    town: Town, channel: str, phone: str, code: str
+    full_stack: FullStack, channel: str, phone: str, code: str
 ) -> None:
     """The reply is lost, the query answers anything, and the callback has come: unsigned, but it says paid."""
     if channel == "AIRTEL_MONEY":
-        await _switch(town, channel, queryError=code, callbackForm="unsigned")
+        await _switch(full_stack, channel, queryError=code, callbackForm="unsigned")
     else:
-        await _switch(town, channel, queryError=code)
-    async with a_worker(town):
-        id_ = await town.take(channel, "COLLECTION", phone)
+        await _switch(full_stack, channel, queryError=code)
+    async with a_worker(full_stack):
+        id_ = await full_stack.take(channel, "COLLECTION", phone)
 
         async def is_shown() -> bool:
-            return (await _dispatch(town, id_)).get("attention") == "said_paid" and len(await _asks(town, id_)) > 6
+            return (await _dispatch(full_stack, id_)).get("attention") == "said_paid" and len(
+                await _asks(full_stack, id_)
+            ) > 6
 
         await until(is_shown, seconds=30, what="its being shown to an operator")
-        assert (await town.shown(id_))["status"] == "PROCESSING"
-        assert "paid" in (await town.unsettled())[id_]
-        await _switch(town, channel, queryError=None)
-        await _until_status(town, id_, "COMPLETED")
-    await witness.assert_clean(town.database)
+        assert (await full_stack.shown(id_))["status"] == "PROCESSING"
+        assert "paid" in (await full_stack.unsettled())[id_]
+        await _switch(full_stack, channel, queryError=None)
+        await _until_status(full_stack, id_, "COMPLETED")
+    await database_facts.assert_clean(full_stack.database)
 
 
-async def test_a_signed_success_after_the_end_is_credited_although_the_query_stays_silent(town: Town) -> None:
-    await _switch(town, "AIRTEL_MONEY", notFoundSeconds=3600, callbackDelaySeconds=40)
-    async with a_worker(town):
-        id_ = await town.take("AIRTEL_MONEY", "COLLECTION", "+255684000104")
-        shown = await _until_status(town, id_, "FAILED")
+async def test_a_signed_success_after_the_end_is_credited_although_the_query_stays_silent(
+    full_stack: FullStack,
+) -> None:
+    await _switch(full_stack, "AIRTEL_MONEY", notFoundSeconds=3600, callbackDelaySeconds=40)
+    async with a_worker(full_stack):
+        id_ = await full_stack.take("AIRTEL_MONEY", "COLLECTION", "+255684000104")
+        shown = await _until_status(full_stack, id_, "FAILED")
         assert shown["failureCode"] == "not_received"
-        await _switch(town, "AIRTEL_MONEY", queryError="DP00800001000")
-        told = await _until_corrected(town, id_)
+        await _switch(full_stack, "AIRTEL_MONEY", queryError="DP00800001000")
+        told = await _until_corrected(full_stack, id_)
 
     assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 1000, "credited")
-    assert (await town.shown(id_))["status"] == "FAILED", "what the merchant was told stays"
-    wallet = (await town.api("GET", "/v1/wallet")).body["wallet"]
+    assert (await full_stack.shown(id_))["status"] == "FAILED", "what the merchant was told stays"
+    wallet = (await full_stack.api("GET", "/v1/wallet")).body["wallet"]
     assert wallet["available"] == 101_000
-    entries = (await town.api("GET", "/v1/wallet/entries")).body["entries"]
+    entries = (await full_stack.api("GET", "/v1/wallet/entries")).body["entries"]
     assert (entries[0]["kind"], entries[0]["amount"]) == ("CORRECTION_CREDIT", 1000)
-    await witness.assert_clean(town.database)
+    await database_facts.assert_clean(full_stack.database)
 
 
-async def test_a_collection_that_is_found_too_late_is_asked_about_again_and_credited(town: Town) -> None:
+async def test_a_collection_that_is_found_too_late_is_asked_about_again_and_credited(full_stack: FullStack) -> None:
     """No callback comes at all: only the questions after the end find it."""
-    await _switch(town, "AIRTEL_MONEY", notFoundSeconds=50)
-    await town.sim("PUT", "/api/callbacks", {"AIRTEL_MONEY": None})
-    async with a_worker(town):
-        id_ = await town.take("AIRTEL_MONEY", "COLLECTION", "+255684000104")
-        await _until_status(town, id_, "FAILED")
-        told = await _until_corrected(town, id_)
+    await _switch(full_stack, "AIRTEL_MONEY", notFoundSeconds=50)
+    await full_stack.sim("PUT", "/api/callbacks", {"AIRTEL_MONEY": None})
+    async with a_worker(full_stack):
+        id_ = await full_stack.take("AIRTEL_MONEY", "COLLECTION", "+255684000104")
+        await _until_status(full_stack, id_, "FAILED")
+        told = await _until_corrected(full_stack, id_)
     assert (told["outcome"], told["reason"]) == ("COMPLETED", "credited")
-    await witness.assert_clean(town.database)
+    await database_facts.assert_clean(full_stack.database)
 
 
 @pytest.mark.parametrize(
@@ -130,48 +134,50 @@ async def test_a_collection_that_is_found_too_late_is_asked_about_again_and_cred
     [("AIRTEL_MONEY", "+255684000111"), ("MPESA", "+255754000111"), ("HALOPESA", "+255624000111")],
 )
 async def test_a_payout_that_was_told_failed_and_is_paid_without_a_word_is_a_debt_that_is_held_and_told(
-    town: Town, channel: str, phone: str
+    full_stack: FullStack, channel: str, phone: str
 ) -> None:
-    async with a_worker(town):
-        id_ = await town.take(channel, "DISBURSEMENT", phone, 60_000)
-        await _until_status(town, id_, "FAILED")
-        told = await _until_corrected(town, id_)
+    async with a_worker(full_stack):
+        id_ = await full_stack.take(channel, "DISBURSEMENT", phone, 60_000)
+        await _until_status(full_stack, id_, "FAILED")
+        told = await _until_corrected(full_stack, id_)
         assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 60_000, "debt_recorded")
-        wallet = (await town.api("GET", "/v1/wallet")).body["wallet"]
+        wallet = (await full_stack.api("GET", "/v1/wallet")).body["wallet"]
         assert (wallet["available"], wallet["owed"]) == (100_000, 60_000)
         spent = {"amount": 40_001, "channel": channel, "recipientPhone": "+255754000001"}
-        refused = await town.api("POST", "/v1/payments/disburse", spent)
+        refused = await full_stack.api("POST", "/v1/payments/disburse", spent)
         assert (refused.status, refused.headers["X-Error-Code"]) == (400, "insufficient_balance")
-        kept = await town.api("POST", "/v1/payments/disburse", spent | {"amount": 40_000})
+        kept = await full_stack.api("POST", "/v1/payments/disburse", spent | {"amount": 40_000})
         assert kept.status == 201, "what is not owed can be spent"
-        assert id_ in await town.unsettled()
-    events = (await town.api("GET", "/v1/events?limit=100")).body["events"]
+        assert id_ in await full_stack.unsettled()
+    events = (await full_stack.api("GET", "/v1/events?limit=100")).body["events"]
     [event] = [each for each in events if each["event"] == "payout.corrected"]
     assert event["transaction"]["correction"] == told
-    await witness.assert_clean(town.database)
+    await database_facts.assert_clean(full_stack.database)
 
 
-async def test_a_payout_that_was_only_begun_is_not_completed_and_one_that_came_back_is_a_case(town: Town) -> None:
+async def test_a_payout_that_was_only_begun_is_not_completed_and_one_that_came_back_is_a_case(
+    full_stack: FullStack,
+) -> None:
     """ClickPesa's own sample of PAYOUT INITIATED says SUCCESS."""
-    async with a_worker(town):
-        stuck = await town.take("HALOPESA", "DISBURSEMENT", "+255624000109", 2000)
-        back = await town.take("HALOPESA", "DISBURSEMENT", "+255624000112", 3000)
-        await _until_status(town, back, "COMPLETED")
+    async with a_worker(full_stack):
+        stuck = await full_stack.take("HALOPESA", "DISBURSEMENT", "+255624000109", 2000)
+        back = await full_stack.take("HALOPESA", "DISBURSEMENT", "+255624000112", 3000)
+        await _until_status(full_stack, back, "COMPLETED")
 
         async def has_come_back() -> bool:
-            return await _suspense(town) == 3000
+            return await _suspense(full_stack) == 3000
 
         await until(has_come_back, seconds=20, what="the payout that came back")
-        assert back in await town.unsettled(), "it waits until operators give it back"
-        seen = await town.sim("GET", "/api/seen?limit=200")
+        assert back in await full_stack.unsettled(), "it waits until operators give it back"
+        seen = await full_stack.sim("GET", "/api/seen?limit=200")
         assert any("PAYOUT INITIATED" in each["body"] and '"SUCCESS"' in each["body"] for each in seen)
-        assert (await town.shown(stuck))["status"] == "PROCESSING"
-        assert (await town.shown(back))["status"] == "COMPLETED"
-    await witness.assert_clean(town.database)
+        assert (await full_stack.shown(stuck))["status"] == "PROCESSING"
+        assert (await full_stack.shown(back))["status"] == "COMPLETED"
+    await database_facts.assert_clean(full_stack.database)
 
 
-async def _suspense(town: Town) -> int:
-    async with town.database.read() as connection:
+async def _suspense(full_stack: FullStack) -> int:
+    async with full_stack.database.read() as connection:
         found = await connection.fetchval(
             """
             SELECT sum(CASE 'suspense' WHEN target THEN amount ELSE -amount END)
@@ -181,8 +187,8 @@ async def _suspense(town: Town) -> int:
     return int(found or 0)
 
 
-async def test_a_callback_for_a_payment_that_we_do_not_have_is_kept_with_key_and_amount(town: Town) -> None:
-    path = f"/callbacks/tigo_pesa/{town.settings.tigo_pesa_callback_token}"
+async def test_a_callback_for_a_payment_that_we_do_not_have_is_kept_with_key_and_amount(full_stack: FullStack) -> None:
+    path = f"/callbacks/tigo_pesa/{full_stack.settings.tigo_pesa_callback_token}"
     said = {
         "Status": True,
         "Description": "Paid",
@@ -190,19 +196,21 @@ async def test_a_callback_for_a_payment_that_we_do_not_have_is_kept_with_key_and
         "ReferenceID": "DEMOSTRANGER1",
         "Amount": "7500",
     }
-    assert (await town.api("POST", path, said)).status == 200
-    async with town.database.read() as connection:
+    assert (await full_stack.api("POST", path, said)).status == 200
+    async with full_stack.database.read() as connection:
         [row] = await connection.fetch("SELECT * FROM unknown_callbacks")
     assert (row["route"], row["key"], row["amount"]) == ("tigo_pesa", "STRANGER1", 7500)
     assert (row["provider_reference"], row["verdict"], row["is_signed"]) == ("X77", "confirmed", False)
 
 
-async def test_customers_whose_numbers_are_barred_do_not_close_a_network_for_the_others(town: Town) -> None:
+async def test_customers_whose_numbers_are_barred_do_not_close_a_network_for_the_others(full_stack: FullStack) -> None:
     """Refusals that are about one customer never count towards "the network is down"."""
-    async with a_worker(town):
-        refused = [await town.take(channel, "DISBURSEMENT", phone) for channel, phone in _BARRED for _ in range(7)]
-        await asyncio.gather(*(_until_status(town, id_, "FAILED") for id_ in refused))
-        channels = (await town.api("GET", "/v1/channels")).body["channels"]
+    async with a_worker(full_stack):
+        refused = [
+            await full_stack.take(channel, "DISBURSEMENT", phone) for channel, phone in _BARRED for _ in range(7)
+        ]
+        await asyncio.gather(*(_until_status(full_stack, id_, "FAILED") for id_ in refused))
+        channels = (await full_stack.api("GET", "/v1/channels")).body["channels"]
         assert {each["channel"]: each["isUp"] for each in channels} == dict.fromkeys(
             ("MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA"), True
         )

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Client, create_database, make_merchant, until_ready
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create, tally
-from tests.journeys.town import Town, founded, until
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create, tally
+from tests.journeys.full_stack import FullStack, full_stack_started, until
 
 WALLET = 100_000
 LIMIT = 40
@@ -18,24 +18,26 @@ COLLECTION = {"amount": 1000, "channel": "AIRTEL_MONEY", "buyerPhone": "+2556840
 
 
 @pytest.fixture(scope="module")
-async def town(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Town]:
+async def full_stack(
+    postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[FullStack]:
     folder: Path = tmp_path_factory.mktemp("town")
     url = await create_database(postgres, template)
-    async with founded(folder, url, wallet=WALLET, rate_limit_list=LIMIT) as town:
+    async with full_stack_started(folder, url, wallet=WALLET, rate_limit_list=LIMIT) as full_stack:
         for _ in range(2):
-            town.start("worker")
-        yield town
+            full_stack.start("worker")
+        yield full_stack
 
 
 @pytest.fixture(scope="module")
-async def doors(town: Town) -> tuple[Client, Client]:
-    second = await until_ready(town.start("api"))
-    other = Client(town.api._http, second.url, town.merchant.key)
-    return town.api, other
+async def doors(full_stack: FullStack) -> tuple[Client, Client]:
+    second = await until_ready(full_stack.start("api"))
+    other = Client(full_stack.api._http, second.url, full_stack.merchant.key)
+    return full_stack.api, other
 
 
-async def test_a_key_that_comes_to_both_doors_pays_once(town: Town, doors: tuple[Client, Client]) -> None:
-    merchant = await make_merchant(town.database, wallet=50_000)
+async def test_a_key_that_comes_to_both_doors_pays_once(full_stack: FullStack, doors: tuple[Client, Client]) -> None:
+    merchant = await make_merchant(full_stack.database, wallet=50_000)
     keys = [f"order-{number}" for number in range(20)]
     answers = await at_once(
         [create(door.as_(merchant.key), PAYOUT, key=key) for key in keys for door in doors for _ in range(2)]
@@ -45,13 +47,13 @@ async def test_a_key_that_comes_to_both_doors_pays_once(town: Town, doors: tuple
     assert sum("Idempotency-Replayed" not in answer.headers for answer in answers) == 20
 
     async def are_paid() -> bool:
-        return await witness.wallet(town.database, merchant.id) == (30_000, 0)
+        return await database_facts.wallet(full_stack.database, merchant.id) == (30_000, 0)
 
     await until(are_paid, seconds=30, what="their being paid")
 
 
 async def test_both_doors_together_spend_no_more_than_the_wallet_holds(
-    town: Town, doors: tuple[Client, Client]
+    full_stack: FullStack, doors: tuple[Client, Client]
 ) -> None:
     """Each payout is to a phone of its own, so the network's book says who was paid, and how often."""
     phones = [f"+25568{number}001" for number in range(4_100, 4_250)]
@@ -62,35 +64,35 @@ async def test_both_doors_together_spend_no_more_than_the_wallet_holds(
     taken = [answer.body["transaction"]["id"] for answer in answers if answer.status == 201]
 
     async def are_over() -> bool:
-        async with town.database.read() as connection:
+        async with full_stack.database.read() as connection:
             open_ = await connection.fetchval(
                 "SELECT count(*) FROM transactions WHERE id = ANY($1) AND ended_at IS NULL", taken
             )
         return not open_
 
     await until(are_over, seconds=60, what="the end of all of them")
-    async with town.database.read() as connection:
+    async with full_stack.database.read() as connection:
         rows = await connection.fetch("SELECT phone, amount, status FROM transactions WHERE id = ANY($1)", taken)
     paid = {row["phone"]: row["amount"] for row in rows if row["status"] == "COMPLETED"}
-    moved = await town.moved()
+    moved = await full_stack.moved()
     assert {phone: [each["amount"] for each in moved.get(phone, [])] for phone in phones} == {
         phone: [paid[phone]] if phone in paid else [] for phone in phones
     }
     spent = sum(paid.values())
-    assert await witness.wallet(town.database, town.merchant.id) == (WALLET - spent, 0)
-    await witness.assert_clean(town.database)
+    assert await database_facts.wallet(full_stack.database, full_stack.merchant.id) == (WALLET - spent, 0)
+    await database_facts.assert_clean(full_stack.database)
 
 
-async def test_a_limit_counts_what_comes_to_both_doors(town: Town, doors: tuple[Client, Client]) -> None:
-    merchant = await make_merchant(town.database)
+async def test_a_limit_counts_what_comes_to_both_doors(full_stack: FullStack, doors: tuple[Client, Client]) -> None:
+    merchant = await make_merchant(full_stack.database)
     answers = await at_once([doors[number % 2].as_(merchant.key)("GET", "/v1/payments") for number in range(2 * LIMIT)])
     assert Counter(answer.status for answer in answers) == {200: LIMIT, 429: LIMIT}
 
 
 async def test_what_one_door_takes_the_other_shows_and_both_workers_work(
-    town: Town, doors: tuple[Client, Client]
+    full_stack: FullStack, doors: tuple[Client, Client]
 ) -> None:
-    merchant = await make_merchant(town.database)
+    merchant = await make_merchant(full_stack.database)
     here, there = (door.as_(merchant.key) for door in doors)
     made = await at_once([create(here, COLLECTION) for _ in range(60)])
     ids = {answer.body["transaction"]["id"] for answer in made}
@@ -100,9 +102,9 @@ async def test_what_one_door_takes_the_other_shows_and_both_workers_work(
     assert listed["pagination"]["total"] == 60
 
     async def are_paid() -> bool:
-        return await witness.wallet(town.database, merchant.id) == (60_000, 0)
+        return await database_facts.wallet(full_stack.database, merchant.id) == (60_000, 0)
 
     await until(are_paid, seconds=30, what="their being paid")
     shown = await at_once([there("GET", f"/v1/payments/{id_}") for id_ in ids])
     assert {answer.body["transaction"]["status"] for answer in shown} == {"COMPLETED"}
-    await witness.assert_clean(town.database)
+    await database_facts.assert_clean(full_stack.database)

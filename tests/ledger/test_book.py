@@ -6,8 +6,8 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.ledger import audit
-from malipo.ledger.book import Kind, ReferenceReused, WalletTooLow, book
+from malipo.ledger import check as ledger_check
+from malipo.ledger.bookings import Kind, ReferenceReused, WalletTooLow, book
 from malipo.ledger.store import wallets as store
 from tests.conftest import Merchant
 
@@ -19,7 +19,7 @@ async def _book(database: Database, kind: Kind, merchant: Merchant, amount: int,
 
 async def _available(database: Database, merchant: Merchant) -> int:
     async with database.read() as connection:
-        assert await audit.check(connection) == []
+        assert await ledger_check.check(connection) == []
         return (await store.get(connection, merchant.id))[0].available
 
 

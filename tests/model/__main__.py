@@ -5,9 +5,9 @@ import sys
 import time
 from collections import Counter
 
-from tests.model.life import live
 from tests.model.oracle import judge
-from tests.model.script import Script, draw
+from tests.model.run import live
+from tests.model.scenario import Scenario, draw
 from tests.model.shrink import shrink
 
 
@@ -16,12 +16,12 @@ def report(seed: int) -> str:
     found = judge(live(draw(seed)))
     rule = found[0].partition(":")[0]
 
-    def fails(script: Script) -> bool:
-        return any(each.startswith(f"{rule}:") for each in judge(live(script)))
+    def fails(scenario: Scenario) -> bool:
+        return any(each.startswith(f"{rule}:") for each in judge(live(scenario)))
 
     small = shrink(draw(seed), fails)
-    story = live(small)
-    return "\n".join([f"seed {seed}", *(f"  FINDING {each}" for each in judge(story)), str(small), str(story)])
+    trace = live(small)
+    return "\n".join([f"seed {seed}", *(f"  FINDING {each}" for each in judge(trace)), str(small), str(trace)])
 
 
 def main() -> int:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from malipo.networks.contract import Answer, FailureCode, Type, Verdict
-from tests.model.script import Duplicates, Fault, Kind, Nature, Script
+from malipo.networks.connector import Answer, FailureCode, Type, Verdict
+from tests.model.scenario import Duplicates, Fault, Kind, Nature, Scenario
 
 AMOUNT = 1000
 PROMPT_SECONDS = 20.0
@@ -40,9 +40,9 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Network:
-    def __init__(self, script: Script) -> None:
-        self.nature: Nature = script.nature
-        self._faults = script.faults
+    def __init__(self, scenario: Scenario) -> None:
+        self.nature: Nature = scenario.nature
+        self._faults = scenario.faults
         self._orders: list[tuple[float, list[Turn]]] = []  # when each was taken in, and what became of it
         self.amount = AMOUNT + 500 if self._has(Kind.OTHER_AMOUNT) else AMOUNT
 

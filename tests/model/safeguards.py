@@ -10,10 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from malipo.payments import correction, pursuit
-from tests.model.life import Decide, live
+from malipo.payments import correction, network_answer
 from tests.model.oracle import judge
-from tests.model.script import draw
+from tests.model.run import Decide, live
+from tests.model.scenario import draw
 
 
 class Safeguard(NamedTuple):
@@ -26,245 +26,245 @@ class Safeguard(NamedTuple):
 SAFEGUARDS = (
     Safeguard(
         "a success that was heard blocks FAILED and sending again on “not found”",
-        pursuit,
+        network_answer,
         "    if dispatch.is_success_heard:\n        # Somebody said",
         "    if False:\n        # Somebody said",
     ),
     Safeguard(
         "a success that was heard blocks sending again what did not leave",
-        pursuit,
+        network_answer,
         "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
         "case Verdict.UNSENT if heard.act is Act.SEND:",
     ),
     Safeguard(
         "an unsigned callback does not end a payment",
-        pursuit,
+        network_answer,
         "return heard.is_trusted or (is_good_enough and not is_refused_payout)",
         "return True",
     ),
     Safeguard(
         "an unsigned callback counts only where there is no query",
-        pursuit,
+        network_answer,
         "is_good_enough = heard.is_listed and not heard.may_ask",
         "is_good_enough = heard.is_listed",
     ),
     Safeguard(
         "an unsigned callback counts only from a listed address",
-        pursuit,
+        network_answer,
         "is_good_enough = heard.is_listed and not heard.may_ask",
         "is_good_enough = not heard.may_ask",
     ),
     Safeguard(
         "an unsigned failure never ends a payout",
-        pursuit,
+        network_answer,
         "(is_good_enough and not is_refused_payout)",
         "is_good_enough",
     ),
     Safeguard(
-        "“not found” counts only after three answers", pursuit, "counted.not_founds < _NOT_FOUNDS or", "False or"
+        "“not found” counts only after three answers", network_answer, "counted.not_founds < _NOT_FOUNDS or", "False or"
     ),
     Safeguard(
         "“not found” counts only after five minutes",
-        pursuit,
+        network_answer,
         "or not _had_time(counted, rules.not_found_seconds)",
         "or False",
     ),
     Safeguard(
         "“not indexed” counts only after six answers",
-        pursuit,
+        network_answer,
         "is_enough = counted.not_indexed >= rules.not_indexed_answers",
         "is_enough = True",
     ),
     Safeguard(
         "“not indexed” counts only after 30 minutes",
-        pursuit,
+        network_answer,
         "if not is_enough or not _had_time(counted, rules.not_indexed_seconds):",
         "if not is_enough:",
     ),
     Safeguard(
         "“not found” counts only in a row",
-        pursuit,
+        network_answer,
         "not_founds=dispatch.not_founds + 1 if verdict is Verdict.MISSING else 0,",
         "not_founds=dispatch.not_founds + (verdict is Verdict.MISSING),",
     ),
     Safeguard(
         "“not indexed” counts only in a row",
-        pursuit,
+        network_answer,
         "not_indexed=dispatch.not_indexed + 1 if verdict is Verdict.NOT_INDEXED else 0,",
         "not_indexed=dispatch.not_indexed + (verdict is Verdict.NOT_INDEXED),",
     ),
     Safeguard(
         "only a listed code is “not found”",
-        pursuit,
+        network_answer,
         "case Verdict.MISSING if heard.act is Act.ASK:",
         "case Verdict.MISSING | Verdict.UNKNOWN if heard.act is Act.ASK:",
     ),
     Safeguard(
         "the refusal of a second sending is not believed",
-        pursuit,
+        network_answer,
         "case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:",
         "case Verdict.REFUSED if False:",
     ),
     Safeguard(
         "a refusal in a late reply undoes nothing before the network was asked",
-        pursuit,
+        network_answer,
         "return heard.answer.verdict is Verdict.REFUSED and heard.act is not Act.ASK and heard.may_ask",
         "return heard.answer.verdict is Verdict.REFUSED and heard.act is Act.CALLBACK and heard.may_ask",
     ),
     Safeguard(
         "a signed refusal after the end undoes nothing before the network was asked",
-        pursuit,
+        network_answer,
         "return heard.answer.verdict is Verdict.REFUSED and heard.act is not Act.ASK and heard.may_ask",
         "return heard.answer.verdict is Verdict.REFUSED and heard.act is Act.SEND and heard.may_ask",
     ),
     Safeguard(
         "a success that was signed stands after FAILED, whoever denies it",
-        pursuit,
+        network_answer,
         "if last.is_paid and last.act is Act.CALLBACK:",
         "if False:",
     ),
     Safeguard(
         "a signed success stands after FAILED, though the query denies it",
-        pursuit,
+        network_answer,
         "if last.is_paid and last.act is Act.CALLBACK:",
         "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.ASK:",
     ),
     Safeguard(
         "a signed success stands after FAILED, though another callback denies it",
-        pursuit,
+        network_answer,
         "if last.is_paid and last.act is Act.CALLBACK:",
         "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.CALLBACK:",
     ),
     Safeguard(
         "a refusal in the reply is asked about if a success was heard",
-        pursuit,
+        network_answer,
         "case Verdict.REFUSED if heard.act is Act.SEND and dispatch.is_success_heard:",
         "case Verdict.REFUSED if False:",
     ),
     Safeguard(
         "an answer whose question left before a success was heard does not end it",
-        pursuit,
+        network_answer,
         "case Verdict.REFUSED if heard.act is Act.ASK and _is_overtaken(dispatch, heard):",
         "case Verdict.REFUSED if False:",
     ),
     Safeguard(
         "what waits to be sent is not sent after a success, where nobody can be asked",
-        pursuit,
+        network_answer,
         "if hinted.is_success_heard and hinted.next_act is Next.SEND:",
         "if False:",
     ),
     Safeguard(
         "another amount is not ours",
-        pursuit,
+        network_answer,
         "or (answer.amount is not None and answer.amount != transaction.amount)",
         "",
     ),
-    Safeguard("an amount that is left out is a wrong one", pursuit, "answer.lacks_amount\n", "False\n"),
+    Safeguard("an amount that is left out is a wrong one", network_answer, "answer.lacks_amount\n", "False\n"),
     Safeguard(
         "a wrong amount is shown",
-        pursuit,
+        network_answer,
         "return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)",
         "return _ask_later(dispatch, heard, rules)",
     ),
     Safeguard(
         "what did not leave is sent again only after UNSENT",
-        pursuit,
+        network_answer,
         "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
         "case Verdict.UNSENT | Verdict.UNKNOWN if heard.act is Act.SEND and not dispatch.is_success_heard:",
     ),
     Safeguard(
         "a payout never fails on “not found”",
-        pursuit,
+        network_answer,
         "    if transaction.type is Type.COLLECTION:\n        return _failed",
         "    if True:\n        return _failed",
     ),
     Safeguard(
         "a payout is sent again only where duplicates are refused",
-        pursuit,
+        network_answer,
         "if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.sends < _SENDS:",
         "if dispatch.sends < _SENDS:",
     ),
     Safeguard(
         "what its network had, and no longer knows, is for operators",
-        pursuit,
+        network_answer,
         "    if dispatch.is_acknowledged:\n        return _ask_later",
         "    if False:\n        return _ask_later",
     ),
     Safeguard(
         "questions go on after FAILED",
-        pursuit,
+        network_answer,
         "if may_be_paid and heard.may_ask:",
         "if False:",
     ),
     Safeguard(
         "every FAILED payout is asked about",
-        pursuit,
+        network_answer,
         "may_be_paid = transaction.type is Type.DISBURSEMENT or failure in",
         "may_be_paid = failure in",
     ),
     Safeguard(
         "collections that expired or were not found are asked about",
-        pursuit,
+        network_answer,
         "or failure in _MAY_STILL_BE_PAID or",
         "or",
     ),
     Safeguard(
         "questions after the end count from the end, so that others use up none",
-        pursuit,
+        network_answer,
         "[moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]",
         "[*rules.follow_up_seconds[asks : asks + 1]]",
     ),
     Safeguard(
         "another amount that was shown stays shown after FAILED",
-        pursuit,
+        network_answer,
         "shown = dispatch.attention if dispatch.attention in (Attention.DIFFERS, Attention.SAID_PAID) else None",
         "shown = None",
     ),
     Safeguard(
         "what stays shown is kept where nobody can be asked",
-        pursuit,
+        network_answer,
         "    elif after.attention is not None:\n",
         "    elif False:\n",
     ),
     Safeguard(
         "a signed success after the end is a contradiction at once",
-        pursuit,
+        network_answer,
         "if _is_believed(transaction, heard) and not _is_asked_first(heard):",
         "if heard.act is not Act.CALLBACK and not _is_asked_first(heard):",
     ),
     Safeguard(
         "what is not believed after the end is asked about",
-        pursuit,
+        network_answer,
         "return _ask_now(replace(asked, attention=Attention.DISPUTED) if is_dispute else asked)",
         "return Decision(dispatch=dispatch)",
     ),
     Safeguard(
         "a query that denies what was signed is shown",
-        pursuit,
+        network_answer,
         "return _ask_again(replace(asked, attention=Attention.DISPUTED), heard, rules)",
         "return _ask_again(asked, heard, rules)",
     ),
     Safeguard(
         "a signed refusal after the end is shown until it is answered",
-        pursuit,
+        network_answer,
         "return _ask_now(replace(asked, attention=Attention.DISPUTED) if is_dispute else asked)",
         "return _ask_now(asked)",
     ),
     Safeguard(
         "said to be paid, and not confirmed, is shown",
-        pursuit,
+        network_answer,
         "        return Attention.SAID_PAID\n",
         "        return None\n",
     ),
     Safeguard(
         "said to be paid after the end, where nobody can be asked, is shown",
-        pursuit,
+        network_answer,
         "return _ask_again(replace(asked, attention=Attention.SAID_PAID), heard, rules)",
         "return Decision(dispatch=dispatch)",
     ),
     Safeguard(
         "a payout that nobody heard of is shown where there is no query",
-        pursuit,
+        network_answer,
         "return _ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)",
         "return _ask_later(dispatch, heard, rules)",
     ),
@@ -318,9 +318,9 @@ def without(safeguard: Safeguard) -> tuple[Decide, Any]:
     for name, value in vars(safeguard.module).items():
         if isinstance(value, type):  # The types stay the same ones, so that values of both can be compared.
             setattr(changed, name, value)
-    if safeguard.module is pursuit:
+    if safeguard.module is network_answer:
         return changed.decide, correction
-    return pursuit.decide, changed
+    return network_answer.decide, changed
 
 
 def failing(safeguard: Safeguard, seeds: range) -> Iterator[int]:

@@ -5,21 +5,21 @@ from collections.abc import Callable, Iterator
 import msgspec
 from msgspec.structs import replace
 
-from tests.model.script import Nature, Script
+from tests.model.scenario import Nature, Scenario
 
 
-def shrink(script: Script, fails: Callable[[Script], bool]) -> Script:
+def shrink(scenario: Scenario, fails: Callable[[Scenario], bool]) -> Scenario:
     """The smallest script near this one that still fails: fewer faults first, then a more usual network."""
-    assert fails(script)
-    while (smaller := next((each for each in _smaller(script) if fails(each)), None)) is not None:
-        script = smaller
-    return script
+    assert fails(scenario)
+    while (smaller := next((each for each in _smaller(scenario) if fails(each)), None)) is not None:
+        scenario = smaller
+    return scenario
 
 
-def _smaller(script: Script) -> Iterator[Script]:
-    for place in range(len(script.faults)):
-        yield Script(script.nature, script.faults[:place] + script.faults[place + 1 :])
+def _smaller(scenario: Scenario) -> Iterator[Scenario]:
+    for place in range(len(scenario.faults)):
+        yield Scenario(scenario.nature, scenario.faults[:place] + scenario.faults[place + 1 :])
     usual = Nature()
-    for name, value in msgspec.structs.asdict(script.nature).items():
+    for name, value in msgspec.structs.asdict(scenario.nature).items():
         if value != getattr(usual, name):
-            yield Script(replace(script.nature, **{name: getattr(usual, name)}), script.faults)
+            yield Scenario(replace(scenario.nature, **{name: getattr(usual, name)}), scenario.faults)

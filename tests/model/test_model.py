@@ -5,14 +5,14 @@ More of them: `.venv/bin/python -m tests.model --seeds 100000 --from 0`.
 
 import pytest
 
-from malipo.networks.contract import Type
+from malipo.networks.connector import Type
 from malipo.payments.transaction import Status
 from tests.model.__main__ import report
-from tests.model.life import live
 from tests.model.oracle import judge
 from tests.model.regressions import REGRESSIONS
+from tests.model.run import live
 from tests.model.safeguards import SAFEGUARDS, Safeguard, failing
-from tests.model.script import Fault, Kind, Nature, Script, draw
+from tests.model.scenario import Fault, Kind, Nature, Scenario, draw
 from tests.model.shrink import shrink
 
 LIVES, PARTS = 12_000, 4
@@ -25,9 +25,9 @@ def test_no_life_breaks_a_rule(part: int) -> None:
             pytest.fail(report(seed))
 
 
-@pytest.mark.parametrize("script", REGRESSIONS.values(), ids=REGRESSIONS)
-def test_what_was_mended_stays_mended(script: Script) -> None:
-    assert judge(live(script)) == []
+@pytest.mark.parametrize("scenario", REGRESSIONS.values(), ids=REGRESSIONS)
+def test_what_was_mended_stays_mended(scenario: Scenario) -> None:
+    assert judge(live(scenario)) == []
 
 
 @pytest.mark.parametrize("safeguard", SAFEGUARDS, ids=lambda each: each.name)
@@ -37,7 +37,7 @@ def test_without_any_one_safeguard_a_life_goes_wrong(safeguard: Safeguard) -> No
 
 @pytest.mark.parametrize("type_", Type)
 def test_without_faults_a_payment_completes(type_: Type) -> None:
-    assert live(Script(Nature(type=type_))).status is Status.COMPLETED
+    assert live(Scenario(Nature(type=type_))).status is Status.COMPLETED
 
 
 def test_a_seed_always_lives_the_same_life() -> None:
@@ -46,10 +46,10 @@ def test_a_seed_always_lives_the_same_life() -> None:
 
 
 def test_the_lives_reach_every_end() -> None:
-    stories = [live(draw(seed)) for seed in range(1000)]
-    assert {each.status for each in stories} == {*Status} - {Status.PENDING}
-    assert any(each.is_case_open for each in stories)
-    assert any(each.is_shown for each in stories)
+    traces = [live(draw(seed)) for seed in range(1000)]
+    assert {each.status for each in traces} == {*Status} - {Status.PENDING}
+    assert any(each.is_case_open for each in traces)
+    assert any(each.is_shown for each in traces)
 
 
 def test_every_fault_is_drawn() -> None:
@@ -58,5 +58,5 @@ def test_every_fault_is_drawn() -> None:
 
 def test_a_failing_script_is_made_small() -> None:
     lost, down = Fault(Kind.REPLY_LOST), Fault(Kind.QUERY_DOWN, seconds=100)
-    script = Script(Nature(type=Type.DISBURSEMENT, fee=30), (down, lost, Fault(Kind.CALLBACK_LOST)))
-    assert shrink(script, lambda each: lost in each.faults) == Script(Nature(), (lost,))
+    scenario = Scenario(Nature(type=Type.DISBURSEMENT, fee=30), (down, lost, Fault(Kind.CALLBACK_LOST)))
+    assert shrink(scenario, lambda each: lost in each.faults) == Scenario(Nature(), (lost,))

@@ -4,39 +4,39 @@ from typing import Any
 import pytest
 
 from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.http.client import HttpClient
 from malipo.networks.mpesa import Mpesa
-from malipo.networks.wire import Wire
 from malipo.settings import Settings
-from tests.networks import airtel_money_sheet, mpesa_sheet
-from tests.networks.teller import Teller
+from tests.networks import airtel_money_spec, mpesa_spec
+from tests.networks.scripted_server import ScriptedServer
 
 
 @pytest.fixture
-async def teller() -> AsyncIterator[Teller]:
+async def server() -> AsyncIterator[ScriptedServer]:
     """Every request must have been expected, and every expected one must have come."""
-    async with Teller.opened() as teller:
-        yield teller
-    assert teller.unexpected == []
-    assert teller.unsaid == []
+    async with ScriptedServer.opened() as server:
+        yield server
+    assert server.unexpected == []
+    assert server.unsaid == []
 
 
 @pytest.fixture
-async def wire() -> AsyncIterator[Wire]:
-    async with Wire.opened() as wire:
-        yield wire
+async def http_client() -> AsyncIterator[HttpClient]:
+    async with HttpClient.opened() as http_client:
+        yield http_client
 
 
 @pytest.fixture
-def mpesa(teller: Teller, wire: Wire) -> Callable[..., Mpesa]:
+def mpesa(server: ScriptedServer, http_client: HttpClient) -> Callable[..., Mpesa]:
     def connect(**changes: Any) -> Mpesa:
-        return Mpesa(Settings(**mpesa_sheet.settings(teller.port) | changes), wire)
+        return Mpesa(Settings(**mpesa_spec.settings(server.port) | changes), http_client)
 
     return connect
 
 
 @pytest.fixture
-def airtel(teller: Teller, wire: Wire) -> Callable[..., AirtelMoney]:
+def airtel(server: ScriptedServer, http_client: HttpClient) -> Callable[..., AirtelMoney]:
     def connect(**changes: Any) -> AirtelMoney:
-        return AirtelMoney(Settings(**airtel_money_sheet.settings(teller.port) | changes), wire)
+        return AirtelMoney(Settings(**airtel_money_spec.settings(server.port) | changes), http_client)
 
     return connect

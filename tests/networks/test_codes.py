@@ -6,43 +6,43 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import pytest
 
-from malipo.networks import airtel_codes, clickpesa_codes, halopesa_codes, mpesa_codes, tigo_pesa_codes
-from malipo.networks.contract import Answer, Callback, Connector, Order, Type, Verdict
-from malipo.networks.meaning import Table
-from malipo.networks.wire import Wire
-from tests.networks import airtel_money_sheet as airtel
-from tests.networks import clickpesa_sheet as click
-from tests.networks import code_sheet as sheet
-from tests.networks import halopesa_sheet as halo
-from tests.networks import mpesa_sheet as mpesa
-from tests.networks import tigo_pesa_sheet as tigo
-from tests.networks.calls import connect_airtel, connect_mpesa
-from tests.networks.other_calls import connect_clickpesa, connect_halopesa, connect_tigo
-from tests.networks.outcome import UNKNOWN, Outcome
-from tests.networks.teller import Reply, Teller, http
+from malipo.networks import airtel_money_codes, clickpesa_codes, halopesa_codes, mpesa_codes, tigo_pesa_codes
+from malipo.networks.code_meanings import Table
+from malipo.networks.connector import Answer, Callback, Connector, Order, Type, Verdict
+from malipo.networks.http.client import HttpClient
+from tests.networks import airtel_money_spec as airtel
+from tests.networks import clickpesa_spec as click
+from tests.networks import code_spec as sheet
+from tests.networks import halopesa_spec as halo
+from tests.networks import mpesa_spec as mpesa
+from tests.networks import tigo_pesa_spec as tigo
+from tests.networks.other_payment_calls import connect_clickpesa, connect_halopesa, connect_tigo
+from tests.networks.payment_calls import connect_airtel, connect_mpesa
+from tests.networks.scripted_server import Reply, ScriptedServer, http
+from tests.networks.verdict_words import UNKNOWN, Outcome
 
 # A code, said in one place; None where it could not be read at all.
-Say = Callable[[Connector, Teller, str], Awaitable[Answer | None]]
+Say = Callable[[Connector, ScriptedServer, str], Awaitable[Answer | None]]
 
 
 def in_reply(line: str, order: Order, made: Callable[[str], Reply]) -> Say:
-    async def say(connector: Connector, teller: Teller, code: str) -> Answer:
-        teller.expect(line, made(code))
+    async def say(connector: Connector, server: ScriptedServer, code: str) -> Answer:
+        server.expect(line, made(code))
         return await connector.send(order)
 
     return say
 
 
 def in_answer(line: str, order: Order, made: Callable[[str], Reply]) -> Say:
-    async def say(connector: Connector, teller: Teller, code: str) -> Answer:
-        teller.expect(line, made(code))
+    async def say(connector: Connector, server: ScriptedServer, code: str) -> Answer:
+        server.expect(line, made(code))
         return await connector.ask(order)
 
     return say
 
 
 def in_callback(made: Callable[[str], str]) -> Say:
-    async def say(connector: Connector, teller: Teller, code: str) -> Answer | None:
+    async def say(connector: Connector, server: ScriptedServer, code: str) -> Answer | None:
         news = connector.read(Callback({}, made(code).encode()))
         return None if news is None else news.answer
 
@@ -108,7 +108,7 @@ CLICKPESA: dict[str, Say] = {
 # Its sheet, its places, its tables, how its codes look, how to reach it.
 NETWORKS = {
     "mpesa": (sheet.MPESA, MPESA, mpesa_codes.TABLES, "INS-{}", connect_mpesa),
-    "airtel_money": (sheet.AIRTEL, AIRTEL, airtel_codes.TABLES, "DP009{:08}", connect_airtel),
+    "airtel_money": (sheet.AIRTEL, AIRTEL, airtel_money_codes.TABLES, "DP009{:08}", connect_airtel),
     "tigo_pesa": (sheet.TIGO, TIGO, tigo_pesa_codes.TABLES, "{}", connect_tigo),
     "halopesa": (sheet.HALOPESA, HALOPESA, halopesa_codes.TABLES, "{}", connect_halopesa),
     "clickpesa": (sheet.CLICKPESA, CLICKPESA, clickpesa_codes.TABLES, "PAYMENT {}", connect_clickpesa),
@@ -126,11 +126,11 @@ def codes_of(places: Iterable[sheet.Meanings]) -> set[str]:
     return {code for meanings in places for codes in meanings.values() for code in codes}
 
 
-def let_in(teller: Teller) -> None:
-    teller.always(mpesa.SESSION, mpesa.SESSION_GIVEN)
-    teller.always(airtel.GET_TOKEN, airtel.TOKEN_GIVEN)
-    teller.always(tigo.GET_TOKEN, tigo.TOKEN_GIVEN)
-    teller.always(click.GET_TOKEN, click.TOKEN_GIVEN)
+def let_in(server: ScriptedServer) -> None:
+    server.always(mpesa.SESSION, mpesa.SESSION_GIVEN)
+    server.always(airtel.GET_TOKEN, airtel.TOKEN_GIVEN)
+    server.always(tigo.GET_TOKEN, tigo.TOKEN_GIVEN)
+    server.always(click.GET_TOKEN, click.TOKEN_GIVEN)
 
 
 def made_up(shape: str, known: set[str]) -> list[str]:
@@ -158,30 +158,30 @@ def check(answer: Answer | None, outcome: Outcome, code: str) -> None:
 
 @EACH
 async def test_a_code_means_what_the_sheet_says_and_in_every_other_place_nothing(
-    network: str, teller: Teller, wire: Wire
+    network: str, server: ScriptedServer, http_client: HttpClient
 ) -> None:
     places, says, tables, _, connect = NETWORKS[network]
-    connector = connect(teller.port, wire)
-    let_in(teller)
+    connector = connect(server.port, http_client)
+    let_in(server)
     # What the connector lists and the sheet does not has to mean nothing too.
     known = codes_of(places.values()) | {code for table in tables.values() for code in table} - NAMES_OF_OURS
     for place, say in says.items():
         for code in sorted(known):
-            check(await say(connector, teller, code), expected(places, place, code), f"{place}: {code}")
+            check(await say(connector, server, code), expected(places, place, code), f"{place}: {code}")
 
 
 @EACH
 async def test_a_code_that_nobody_knows_is_unknown_and_no_fault_and_no_refusal(
-    network: str, teller: Teller, wire: Wire
+    network: str, server: ScriptedServer, http_client: HttpClient
 ) -> None:
     places, says, _, shape, connect = NETWORKS[network]
-    connector = connect(teller.port, wire)
-    let_in(teller)
+    connector = connect(server.port, http_client)
+    let_in(server)
     strange = made_up(shape, codes_of(meanings for place, meanings in places.items() if place not in IN_SENTENCES))
     assert len(set(strange)) == 100
     for place, say in says.items():
         for code in strange:
-            answer = await say(connector, teller, code)
+            answer = await say(connector, server, code)
             if answer is not None:
                 assert (answer.verdict, answer.failure_code) == (Verdict.UNKNOWN, None), f"{place}: {answer}"
                 assert not answer.is_fault, f"{place}: {answer}"

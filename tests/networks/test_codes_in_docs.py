@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from malipo.networks import airtel_codes, clickpesa_codes, halopesa_codes, mpesa_codes, tigo_pesa_codes
-from malipo.networks.meaning import Meaning, Table
+from malipo.networks import airtel_money_codes, clickpesa_codes, halopesa_codes, mpesa_codes, tigo_pesa_codes
+from malipo.networks.code_meanings import Meaning, Table
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "networks.md"
 
 NETWORKS = {
     "M-Pesa": mpesa_codes.TABLES,
-    "Airtel Money": airtel_codes.TABLES,
+    "Airtel Money": airtel_money_codes.TABLES,
     "Tigo Pesa": tigo_pesa_codes.TABLES,
     "HaloPesa": halopesa_codes.TABLES,
     "ClickPesa": clickpesa_codes.TABLES,

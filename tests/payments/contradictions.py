@@ -3,16 +3,16 @@
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.payments import resolve
-from malipo.payments.pursuit import Rules
+from malipo.payments.network_answer import Rules
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.settings import Settings
-from malipo.trail.store import Actor
 from tests.conftest import NO_LIMITS, Merchant
-from tests.payments.story import Story
+from tests.payments.payment_steps import PaymentSteps
 
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Receipt QK12AB on the network's statement"
@@ -21,12 +21,12 @@ TRUTHS = {"paid": Truth.COMPLETED, "not-paid": Truth.FAILED}
 
 
 @pytest.fixture
-async def story(service: Service, merchant: Merchant) -> Story:
+async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     """With fees; and nothing is decided without operators."""
     by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
-    story = Story(by_hand, merchant.id)
-    await story.charge_fees()
-    return story
+    steps = PaymentSteps(by_hand, merchant.id)
+    await steps.charge_fees()
+    return steps
 
 
 async def propose(database: Database, id_: str, truth: Truth) -> resolve.Resolved:

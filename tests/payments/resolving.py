@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments import resolve
-from malipo.payments.pursuit import Attention
+from malipo.payments.network_answer import Attention
 from malipo.payments.resolve import Finding, Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
-from malipo.trail.store import Actor
 from tests.conftest import NO_LIMITS, Merchant
-from tests.payments.story import Story
+from tests.payments.payment_steps import PaymentSteps
 
 ASHA, JUMA, NEEMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma", "neema"))
 EVIDENCE = "Receipt QK12AB on the network's statement"
@@ -25,12 +25,12 @@ PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 
 
 @pytest.fixture
-async def story(service: Service, merchant: Merchant) -> Story:
+async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     """With fees; and nothing is decided without operators."""
     by_hand = Service.assemble(Settings(**NO_LIMITS, credit_by_itself=False), service.database)
-    story = Story(by_hand, merchant.id)
-    await story.charge_fees()
-    return story
+    steps = PaymentSteps(by_hand, merchant.id)
+    await steps.charge_fees()
+    return steps
 
 
 Write = Callable[[Tx], Awaitable[Resolved]]
@@ -42,23 +42,23 @@ async def write(database: Database, act: Write) -> Resolved:
 
 
 async def propose(
-    story: Story, payment: str, truth: Truth, *, actor: Actor = ASHA, evidence: str = EVIDENCE, **more: Any
+    steps: PaymentSteps, payment: str, truth: Truth, *, actor: Actor = ASHA, evidence: str = EVIDENCE, **more: Any
 ) -> Resolved:
     finding = Finding(truth, evidence, **{"is_despite_waiting": True, **more})
-    return await write(story.database, lambda tx: resolve.propose(tx, payment, finding, actor=actor, now=clock.now()))
+    return await write(steps.database, lambda tx: resolve.propose(tx, payment, finding, actor=actor, now=clock.now()))
 
 
-async def approve(story: Story, payment: str, *, actor: Actor = JUMA) -> Resolved:
-    return await write(story.database, lambda tx: resolve.approve(tx, payment, actor=actor, now=clock.now()))
+async def approve(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> Resolved:
+    return await write(steps.database, lambda tx: resolve.approve(tx, payment, actor=actor, now=clock.now()))
 
 
-async def reject(story: Story, payment: str, *, actor: Actor = JUMA) -> Resolved:
-    return await write(story.database, lambda tx: resolve.reject(tx, payment, actor=actor, now=clock.now()))
+async def reject(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> Resolved:
+    return await write(steps.database, lambda tx: resolve.reject(tx, payment, actor=actor, now=clock.now()))
 
 
-async def unsettled(story: Story, *, seconds: float = 3600) -> dict[str, Attention | str | None]:
+async def unsettled(steps: PaymentSteps, *, seconds: float = 3600) -> dict[str, Attention | str | None]:
     """Everything that an operator is shown, and why."""
-    async with story.database.snapshot() as connection:
+    async with steps.database.snapshot() as connection:
         open_ = await cases.find_unsettled(connection, unsettled_seconds=seconds)
         contradicted = await cases.find_contradicted(connection)
     found = {case.transaction.id: case.dispatch.attention for case in open_ if case.dispatch is not None}
@@ -67,16 +67,16 @@ async def unsettled(story: Story, *, seconds: float = 3600) -> dict[str, Attenti
     return found | {case.transaction.id: "contradicted" for case in contradicted}
 
 
-async def deeds(story: Story) -> list[tuple[str, str]]:
+async def deeds(steps: PaymentSteps) -> list[tuple[str, str]]:
     """What operators did to payments, oldest first."""
-    async with story.database.read() as connection:
+    async with steps.database.read() as connection:
         rows = await connection.fetch("SELECT what, who FROM audit WHERE what LIKE 'payment.res%' ORDER BY id")
     return [(row["what"].removeprefix("payment."), row["who"].removeprefix("operator ")) for row in rows]
 
 
-async def told(story: Story, transaction: Transaction) -> list[tuple[str, int]]:
+async def told(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str, int]]:
     """What the merchant was told of corrections, in order."""
-    async with story.database.read() as connection:
+    async with steps.database.read() as connection:
         rows = await connection.fetch(
             "SELECT body FROM events WHERE transaction_id = $1 AND event LIKE '%.corrected' ORDER BY ordinal",
             transaction.id,
@@ -85,6 +85,6 @@ async def told(story: Story, transaction: Transaction) -> list[tuple[str, int]]:
     return [(each["reason"], each["amount"]) for each in said]
 
 
-async def cancel(story: Story, payment: str) -> Transaction:
-    async with story.database.begin() as tx:
+async def cancel(steps: PaymentSteps, payment: str) -> Transaction:
+    async with steps.database.begin() as tx:
         return await resolve.cancel(tx, payment, actor=ASHA, now=clock.now())

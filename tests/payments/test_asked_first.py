@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from malipo.networks.contract import Resubmit, Verdict
-from malipo.payments.pursuit import Act, Attention, Decision, Dispatch, Next, Rules, decide
+from malipo.networks.connector import Resubmit, Verdict
+from malipo.payments.network_answer import Act, Attention, Decision, Dispatch, Next, Rules, decide
 from malipo.payments.transaction import Cause, Type
-from tests.payments.test_pursuit import heard
+from tests.payments.test_network_answer import heard
 from tests.payments.test_transaction import a_transaction
 
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)

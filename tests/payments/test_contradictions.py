@@ -8,25 +8,25 @@ import pytest
 from malipo import clock
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
-from malipo.networks.contract import Verdict
-from malipo.payments import shown
-from malipo.payments.pursuit import Act, Attention
+from malipo.networks.connector import Verdict
+from malipo.payments import views
+from malipo.payments.network_answer import Act, Attention
 from malipo.payments.resolve import Truth
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Merchant
-from tests.journeys import witness
+from tests.journeys import database_facts
 from tests.payments.contradictions import RULES, TRUTHS, resolve_by_all
-from tests.payments.contradictions import story as story
-from tests.payments.story import Story, a_report
+from tests.payments.contradictions import steps as steps
+from tests.payments.payment_steps import PaymentSteps, a_report
 
 
-async def _lines(story: Story) -> list[Line]:
+async def _lines(steps: PaymentSteps) -> list[Line]:
     """The statement, oldest first."""
-    async with story.database.snapshot() as connection:
-        _, lines = await statement.page(connection, story.merchant_id, Filter(), page=1, limit=100)
+    async with steps.database.snapshot() as connection:
+        _, lines = await statement.page(connection, steps.merchant_id, Filter(), page=1, limit=100)
     return lines[::-1]
 
 
@@ -63,105 +63,107 @@ BALANCES = {
 
 @pytest.mark.parametrize(("type_", "status", "truth", "lines"), STATEMENT_ROWS)
 async def test_the_money_waits_in_suspense_until_it_is_decided_where_it_belongs(
-    story: Story, type_: str, status: str, truth: str, lines: str
+    steps: PaymentSteps, type_: str, status: str, truth: str, lines: str
 ) -> None:
-    contradicted = await story.contradicted(Type(type_), Status(status))
-    assert await story.status(contradicted) == status, "what the merchant saw stays"
-    assert abs((await story.balances())["suspense"]) == 1000
-    await witness.assert_clean(story.database)
+    contradicted = await steps.contradicted(Type(type_), Status(status))
+    assert await steps.status(contradicted) == status, "what the merchant saw stays"
+    assert abs((await steps.balances())["suspense"]) == 1000
+    await database_facts.assert_clean(steps.database)
 
-    await resolve_by_all(story.database, contradicted, TRUTHS[truth])
+    await resolve_by_all(steps.database, contradicted, TRUTHS[truth])
 
-    assert await story.status(contradicted) == status, "even now"
+    assert await steps.status(contradicted) == status, "even now"
     balances = {"wallet": 1_000_000, "bank": -1_000_000}
     told = status.replace("CANCELLED", "FAILED")
     for name, balance in BALANCES[type_, told, truth].items():
         balances[name] = balances.get(name, 0) + balance
-    assert await story.balances() == balances
-    [top_up, *written] = await _lines(story)
+    assert await steps.balances() == balances
+    [top_up, *written] = await _lines(steps)
     assert top_up.kind == "TOP_UP"
     assert ", ".join(f"{line.kind} {line.change:+}" for line in written) == lines
     assert {line.reference for line in written} <= {contradicted.reference}
-    await witness.assert_clean(story.database)
+    await database_facts.assert_clean(steps.database)
 
 
-async def test_a_contradiction_told_twice_moves_money_once(story: Story) -> None:
-    contradicted = await story.contradicted(Type.DISBURSEMENT, Status.FAILED)
-    before = await story.balances()
+async def test_a_contradiction_told_twice_moves_money_once(steps: PaymentSteps) -> None:
+    contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
+    before = await steps.balances()
 
     for act in Act:
-        again = await story.hear(contradicted, Verdict.CONFIRMED, act)
+        again = await steps.hear(contradicted, Verdict.CONFIRMED, act)
         assert not again.is_contradiction
         assert again.transaction.status is Status.FAILED
 
-    assert await story.balances() == before
-    assert await _noted(story) == 1, "and it is on the trail once"
-    await witness.assert_clean(story.database)
+    assert await steps.balances() == before
+    assert await _noted(steps) == 1, "and it is on the trail once"
+    await database_facts.assert_clean(steps.database)
 
 
-async def _noted(story: Story) -> int:
-    async with story.database.read() as connection:
+async def _noted(steps: PaymentSteps) -> int:
+    async with steps.database.read() as connection:
         return int(await connection.fetchval("SELECT count(*) FROM audit WHERE what = 'payment.contradicted'"))
 
 
-async def test_contradictions_told_in_one_breath_move_money_once(story: Story) -> None:
-    ended = await story.ended(Type.COLLECTION, Status.FAILED)
+async def test_contradictions_told_in_one_breath_move_money_once(steps: PaymentSteps) -> None:
+    ended = await steps.ended(Type.COLLECTION, Status.FAILED)
     reports = [a_report(ended, Verdict.CONFIRMED) for _ in range(3)]
-    async with story.database.begin() as tx:
+    async with steps.database.begin() as tx:
         await Settle(clock=clock.now, rules=RULES, credits_by_itself=False)(tx, reports, again=False)
-    assert (await story.balances())["suspense"] == 1000
-    assert await _noted(story) == 1
-    await witness.assert_clean(story.database)
+    assert (await steps.balances())["suspense"] == 1000
+    assert await _noted(steps) == 1
+    await database_facts.assert_clean(steps.database)
 
 
 async def test_a_network_that_wavers_in_one_breath_leaves_what_it_said_last(
     service: Service, merchant: Merchant
 ) -> None:
-    story = Story(service, merchant.id)
-    await story.charge_fees()
+    steps = PaymentSteps(service, merchant.id)
+    await steps.charge_fees()
     for type_ in Type:
-        ended = await story.ended(type_, Status.FAILED)
+        ended = await steps.ended(type_, Status.FAILED)
         reports = [a_report(ended, verdict) for verdict in (Verdict.CONFIRMED, Verdict.REFUSED, Verdict.CONFIRMED)]
-        async with story.database.begin() as tx:
+        async with steps.database.begin() as tx:
             await Settle(clock=clock.now, rules=RULES)(tx, reports, again=False)
-        await witness.assert_clean(story.database)
-        found = await story.correction(ended)
+        await database_facts.assert_clean(steps.database)
+        found = await steps.correction(ended)
         assert found is not None
         assert found.is_paid
-    assert await witness.wallet(story.database, merchant.id) == (1_000_970, 0), "the customer who paid is credited once"
-    assert await _owed(story) == 1030
+    assert await database_facts.wallet(steps.database, merchant.id) == (1_000_970, 0), (
+        "the customer who paid is credited once"
+    )
+    assert await _owed(steps) == 1030
 
 
-async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_case(story: Story) -> None:
-    contradicted = await story.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
-    await resolve_by_all(story.database, contradicted, Truth.FAILED)
-    resolved = await story.balances()
-    await story.hear(contradicted, Verdict.REFUSED)
-    assert await story.balances() == resolved, "what it repeats moves nothing"
+async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_case(steps: PaymentSteps) -> None:
+    contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
+    await resolve_by_all(steps.database, contradicted, Truth.FAILED)
+    resolved = await steps.balances()
+    await steps.hear(contradicted, Verdict.REFUSED)
+    assert await steps.balances() == resolved, "what it repeats moves nothing"
 
-    assert (await story.hear(contradicted, Verdict.CONFIRMED)).is_contradiction
+    assert (await steps.hear(contradicted, Verdict.CONFIRMED)).is_contradiction
 
-    assert (await story.balances())["suspense"] == -1000
-    assert await _owed(story) == 1030, "the wallet got it back, and now it was paid after all"
-    await witness.assert_clean(story.database)
-    await resolve_by_all(story.database, contradicted, Truth.COMPLETED)
-    assert await story.balances() == {
+    assert (await steps.balances())["suspense"] == -1000
+    assert await _owed(steps) == 1030, "the wallet got it back, and now it was paid after all"
+    await database_facts.assert_clean(steps.database)
+    await resolve_by_all(steps.database, contradicted, Truth.COMPLETED)
+    assert await steps.balances() == {
         "wallet": 998_970,
         "bank": -1_000_000,
         "fees": 30,
         "float MPESA": 1000,
     }
-    await witness.assert_clean(story.database)
+    await database_facts.assert_clean(steps.database)
 
 
-async def _owed(story: Story) -> int:
-    async with story.database.read() as connection:
-        return int(await connection.fetchval("SELECT owed FROM wallets WHERE merchant_id = $1", story.merchant_id))
+async def _owed(steps: PaymentSteps) -> int:
+    async with steps.database.read() as connection:
+        return int(await connection.fetchval("SELECT owed FROM wallets WHERE merchant_id = $1", steps.merchant_id))
 
 
-async def _told(story: Story, transaction: Transaction) -> list[dict[str, Any]]:
+async def _told(steps: PaymentSteps, transaction: Transaction) -> list[dict[str, Any]]:
     """What the merchant was told of corrections, in order."""
-    async with story.database.read() as connection:
+    async with steps.database.read() as connection:
         rows = await connection.fetch(
             "SELECT event, body FROM events WHERE transaction_id = $1 AND event LIKE '%.corrected' ORDER BY ordinal",
             transaction.id,
@@ -177,79 +179,79 @@ async def _told(story: Story, transaction: Transaction) -> list[dict[str, Any]]:
 async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by_itself_and_told(
     service: Service, merchant: Merchant, how: str
 ) -> None:
-    story = Story(service, merchant.id)
-    await story.charge_fees()
-    collection = await story.ended(Type.COLLECTION, Status.FAILED)
+    steps = PaymentSteps(service, merchant.id)
+    await steps.charge_fees()
+    collection = await steps.ended(Type.COLLECTION, Status.FAILED)
 
-    settled = await story.hear(collection, Verdict.CONFIRMED, Act(how))
+    settled = await steps.hear(collection, Verdict.CONFIRMED, Act(how))
 
     assert (settled.is_contradiction, settled.is_told) == (True, True), "whatever a query says or fails to say"
-    assert await witness.wallet(story.database, merchant.id) == (1_000_970, 0)
-    [told] = await _told(story, collection)
+    assert await database_facts.wallet(steps.database, merchant.id) == (1_000_970, 0)
+    [told] = await _told(steps, collection)
     assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 970, "credited")
-    async with story.database.read() as connection:
+    async with steps.database.read() as connection:
         found = await transactions.get(connection, merchant.id, collection.id)
     assert found is not None
-    assert shown.retrieved(found)["correction"] == told, "the same on retrieve"
-    assert "correction" not in shown.listed(found), "the list keeps to its fields"
-    assert [line.kind for line in await _lines(story)] == ["TOP_UP", "CORRECTION_CREDIT"]
-    await witness.assert_clean(story.database)
+    assert views.retrieved(found)["correction"] == told, "the same on retrieve"
+    assert "correction" not in views.listed(found), "the list keeps to its fields"
+    assert [line.kind for line in await _lines(steps)] == ["TOP_UP", "CORRECTION_CREDIT"]
+    await database_facts.assert_clean(steps.database)
     # The customer gets their money back in the end: the wallet owes it. Only what was signed stands, for operators.
-    await story.hear(collection, Verdict.REFUSED)
+    await steps.hear(collection, Verdict.REFUSED)
     if how == "callback":
-        dispatch = await story.dispatch(collection)
+        dispatch = await steps.dispatch(collection)
         assert dispatch is not None
         assert dispatch.attention is Attention.DISPUTED
     else:
-        assert await _owed(story) == 970
-        assert [each["reason"] for each in await _told(story, collection)] == ["credited", "debt_recorded"]
-    await witness.assert_clean(story.database)
+        assert await _owed(steps) == 970
+        assert [each["reason"] for each in await _told(steps, collection)] == ["credited", "debt_recorded"]
+    await database_facts.assert_clean(steps.database)
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.CANCELLED])
 async def test_a_debt_is_held_in_the_commit_of_the_contradiction_and_withdrawn_when_the_network_recants(
-    story: Story, status: Status
+    steps: PaymentSteps, status: Status
 ) -> None:
-    payout = await story.ended(Type.DISBURSEMENT, status)
-    before = await story.balances()
-    await story.hear(payout, Verdict.CONFIRMED)
-    assert await _owed(story) == 1030
-    await witness.assert_clean(story.database)
+    payout = await steps.ended(Type.DISBURSEMENT, status)
+    before = await steps.balances()
+    await steps.hear(payout, Verdict.CONFIRMED)
+    assert await _owed(steps) == 1030
+    await database_facts.assert_clean(steps.database)
 
-    await story.hear(payout, Verdict.REFUSED)
+    await steps.hear(payout, Verdict.REFUSED)
 
-    assert await _owed(story) == 0
-    assert await story.balances() == before
-    assert [(each["reason"], each["amount"]) for each in await _told(story, payout)] == [
+    assert await _owed(steps) == 0
+    assert await steps.balances() == before
+    assert [(each["reason"], each["amount"]) for each in await _told(steps, payout)] == [
         ("debt_recorded", 1030),
         ("debt_withdrawn", 1030),
     ]
-    await witness.assert_clean(story.database)
+    await database_facts.assert_clean(steps.database)
 
 
-async def test_a_signed_success_after_the_end_counts_whatever_the_query_says(story: Story) -> None:
-    payout = await story.ended(Type.DISBURSEMENT, Status.FAILED)
-    assert (await story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)).is_contradiction
+async def test_a_signed_success_after_the_end_counts_whatever_the_query_says(steps: PaymentSteps) -> None:
+    payout = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    assert (await steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)).is_contradiction
     for verdict in (Verdict.UNKNOWN, Verdict.REFUSED, Verdict.MISSING):
-        assert not (await story.hear(payout, verdict)).is_contradiction
-    assert await _owed(story) == 1030
-    await witness.assert_clean(story.database)
+        assert not (await steps.hear(payout, verdict)).is_contradiction
+    assert await _owed(steps) == 1030
+    await database_facts.assert_clean(steps.database)
 
 
-async def test_a_payment_that_its_network_confirms_again_is_no_contradiction(story: Story) -> None:
-    ended = await story.ended(Type.COLLECTION, Status.COMPLETED)
-    before = await story.balances()
+async def test_a_payment_that_its_network_confirms_again_is_no_contradiction(steps: PaymentSteps) -> None:
+    ended = await steps.ended(Type.COLLECTION, Status.COMPLETED)
+    before = await steps.balances()
     for act in Act:
-        assert not (await story.hear(ended, Verdict.CONFIRMED, act)).is_contradiction
-    assert await story.balances() == before
-    assert await story.dispatch(ended) is None
-    await witness.assert_clean(story.database)
+        assert not (await steps.hear(ended, Verdict.CONFIRMED, act)).is_contradiction
+    assert await steps.balances() == before
+    assert await steps.dispatch(ended) is None
+    await database_facts.assert_clean(steps.database)
 
 
-async def test_a_contradiction_is_on_the_trail_with_what_both_sides_said(story: Story) -> None:
-    contradicted = await story.contradicted(Type.DISBURSEMENT, Status.FAILED)
-    async with story.database.read() as connection:
+async def test_a_contradiction_is_on_the_trail_with_what_both_sides_said(steps: PaymentSteps) -> None:
+    contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
+    async with steps.database.read() as connection:
         [row] = await connection.fetch("SELECT * FROM audit WHERE what = 'payment.contradicted'")
-    assert (row["who"], row["origin"], row["merchant_id"]) == ("network mpesa", "ask", story.merchant_id)
+    assert (row["who"], row["origin"], row["merchant_id"]) == ("network mpesa", "ask", steps.merchant_id)
     for word in (contradicted.id, "FAILED", "confirmed", "1000"):
         assert word in row["details"]

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from malipo.ledger.entry import Step
+from malipo.ledger.moves import Step
 from malipo.payments.effects import EVENTS, event_of, posting_of
 from malipo.payments.transaction import Status, Type
 from tests.payments.test_transaction import a_transaction

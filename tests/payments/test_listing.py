@@ -13,19 +13,20 @@ from typing import Any
 import pytest
 
 from malipo.db import Database
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
+from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
-from malipo.outbox import totals
-from malipo.payments import tallying
-from malipo.payments.pursuit import follow_up
+from malipo.payments.counts import counter
+from malipo.payments.listing import by_counts, keyset, transaction_list
+from malipo.payments.listing.filter import Filter
+from malipo.payments.network_answer import follow_up
 from malipo.payments.record import Change
-from malipo.payments.store import browsing, counted, dispatches, listing
-from malipo.payments.store.filter import Filter
+from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
 from malipo.service import Service
 from tests.api.conftest import place
 from tests.conftest import Merchant, make_merchant
-from tests.happen import happen
+from tests.status_changes import change_status
 
 BEGIN = datetime(2025, 3, 14, 8, 0, 0, 123000, tzinfo=UTC)
 NAMES = ("Asha Juma", "Neema Mushi", "Baraka O'Malley", "Zawadi 754", "Ñandú", "")
@@ -77,7 +78,7 @@ class Shop:
                     failure_code=code,
                     failure_reason=reason,
                 )
-                outcome = await happen(self.service, change)
+                outcome = await change_status(self.service, change)
                 assert outcome is not None
                 self.payments[each.id] = outcome.transaction
 
@@ -87,17 +88,17 @@ class Shop:
 
 async def number(database: Database, most: int = 10_000) -> None:
     async with database.begin() as tx:
-        await totals.add(tx, await outbox.number(tx, most=most))
+        await daily_totals.add(tx, await outbox.number(tx, most=most))
 
 
 async def count(database: Database) -> None:
     async with database.begin() as tx:
-        await tallying.count(tx, least=1)
+        await counter.count(tx, least=1)
 
 
 async def ask(database: Database, merchant: Merchant, wanted: Filter, page: int, limit: int) -> tuple[int, list[str]]:
     async with database.snapshot() as connection:
-        total, found = await listing.page(connection, merchant.id, wanted, page=page, limit=limit)
+        total, found = await transaction_list.page(connection, merchant.id, wanted, page=page, limit=limit)
     return total, [each.id for each in found]
 
 
@@ -154,7 +155,7 @@ async def test_whatever_is_counted_the_list_says_the_same(
     database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
     """Where the newest rows are many, a page is read from them; where they are few, it is walked to."""
-    monkeypatch.setattr(counted, "_NEAR", near)
+    monkeypatch.setattr(by_counts, "_NEAR", near)
     for _ in range(6):
         await shop.sell(25)
         await shop.go_on()
@@ -213,19 +214,19 @@ async def test_a_payment_that_is_asked_about_again_is_counted_once(database: Dat
 
 
 async def test_a_few_are_left_until_there_are_more(database: Database, shop: Shop) -> None:
-    await shop.sell(tallying.LEAST // 3)
+    await shop.sell(counter.LEAST // 3)
     for _ in range(8):
         await shop.go_on()
     await number(database)
     async with database.begin() as tx:
-        assert not await tallying.count(tx)
+        assert not await counter.count(tx)
 
-    await shop.sell(tallying.LEAST)
+    await shop.sell(counter.LEAST)
     await number(database)
     async with database.begin() as tx:
-        assert await tallying.count(tx)
+        assert await counter.count(tx)
     async with database.begin() as tx:
-        assert not await tallying.count(tx)
+        assert not await counter.count(tx)
     await agree(database, shop, Filter())
 
 
@@ -234,7 +235,7 @@ async def test_pages_by_key_say_the_same_there_and_back(
     database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
     """As the dashboard turns them. Where few payments are looked through, a search finds by windows."""
-    monkeypatch.setattr(browsing, "_NEAR", near)
+    monkeypatch.setattr(keyset, "_NEAR", near)
     await shop.sell(80)
     for _ in range(6):
         await shop.go_on()
@@ -245,7 +246,7 @@ async def test_pages_by_key_say_the_same_there_and_back(
         wanted = Filter(search=search)
         expected = shop.fitting(lambda each: fits(wanted, each))  # noqa: B023
         assert await turned(database, shop, wanted) == expected
-        pieces = browsing.stream(shop.service.read, shop.merchant.id, wanted, size=10)
+        pieces = keyset.stream(shop.service.read, shop.merchant.id, wanted, size=10)
         assert [each.id async for piece in pieces for each in piece] == expected
 
 
@@ -255,9 +256,9 @@ async def turned(database: Database, shop: Shop, wanted: Filter) -> list[str]:
     before: str | None = None
     while True:
         async with database.snapshot() as connection:
-            page = await browsing.page(connection, shop.merchant.id, wanted, before=before, limit=7)
+            page = await keyset.page(connection, shop.merchant.id, wanted, before=before, limit=7)
             if seen and page.newer:
-                back = await browsing.page(connection, shop.merchant.id, wanted, after=page.newer, limit=7)
+                back = await keyset.page(connection, shop.merchant.id, wanted, after=page.newer, limit=7)
                 assert [each.id for each in back.transactions] == seen[-1]
         seen.append([each.id for each in page.transactions])
         if page.older is None:

@@ -4,103 +4,103 @@ import pytest
 
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden
-from malipo.ledger.book import WalletTooLow
-from malipo.networks.contract import Verdict
+from malipo.ledger.bookings import WalletTooLow
+from malipo.networks.connector import Verdict
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.pursuit import Act
+from malipo.payments.network_answer import Act
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
-from tests.journeys import witness
+from tests.journeys import database_facts
+from tests.payments.payment_steps import PaymentSteps
 from tests.payments.resolving import ASHA, COLLECTION, PAYOUT, approve, deeds, propose, reject, told, unsettled
-from tests.payments.resolving import story as story
-from tests.payments.story import Story
+from tests.payments.resolving import steps as steps
 
 
 async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and_moves_nothing_twice(
-    story: Story,
+    steps: PaymentSteps,
 ) -> None:
-    payout = await story.processing(PAYOUT)
-    await propose(story, payout.id, Truth.FAILED)
-    await approve(story, payout.id)
+    payout = await steps.processing(PAYOUT)
+    await propose(steps, payout.id, Truth.FAILED)
+    await approve(steps, payout.id)
 
-    settled = await story.hear(payout, Verdict.CONFIRMED, Act.SEND)  # The reply was late.
-    again = await story.hear(payout, Verdict.CONFIRMED)
+    settled = await steps.hear(payout, Verdict.CONFIRMED, Act.SEND)  # The reply was late.
+    again = await steps.hear(payout, Verdict.CONFIRMED)
 
     assert (settled.is_contradiction, again.is_contradiction) == (True, False)
-    assert await story.status(payout) is Status.FAILED
-    assert await story.balances() == {
+    assert await steps.status(payout) is Status.FAILED
+    assert await steps.balances() == {
         "wallet": 1_000_000,
         "bank": -1_000_000,
         "suspense": -1000,
         "float MPESA": 1000,
     }
-    assert await unsettled(story) == {payout.id: "contradicted"}
-    await witness.assert_clean(story.database)
+    assert await unsettled(steps) == {payout.id: "contradicted"}
+    await database_facts.assert_clean(steps.database)
 
 
 async def test_a_debt_is_held_taken_in_parts_and_told(database: Database) -> None:
     """A payout told FAILED and paid after all: what the wallet then holds cannot be spent again."""
     merchant = await make_merchant(database, wallet=2000)
-    story = Story(Service.assemble(Settings(**NO_LIMITS), database), merchant.id)
-    first = await story.ended(PAYOUT, Status.FAILED, 2000)
-    await story.ended(PAYOUT, Status.COMPLETED, 1500)  # Spent before anybody knew.
-    assert await witness.wallet(database, merchant.id) == (500, 0)
-    await story.hear(first, Verdict.CONFIRMED)
+    steps = PaymentSteps(Service.assemble(Settings(**NO_LIMITS), database), merchant.id)
+    first = await steps.ended(PAYOUT, Status.FAILED, 2000)
+    await steps.ended(PAYOUT, Status.COMPLETED, 1500)  # Spent before anybody knew.
+    assert await database_facts.wallet(database, merchant.id) == (500, 0)
+    await steps.hear(first, Verdict.CONFIRMED)
 
     with pytest.raises(InsufficientBalance) as refused:
-        await story.open(PAYOUT, 500)
+        await steps.open(PAYOUT, 500)
     assert "owed" in str(refused.value.details)
-    await propose(story, first.id, Truth.COMPLETED)
-    taken = await approve(story, first.id)
+    await propose(steps, first.id, Truth.COMPLETED)
+    taken = await approve(steps, first.id)
 
     assert (taken.credited, taken.owed) == (-500, 1500)
-    assert await witness.wallet(database, merchant.id) == (0, 0)
-    await witness.assert_clean(database)
-    await propose(story, first.id, Truth.COMPLETED)
+    assert await database_facts.wallet(database, merchant.id) == (0, 0)
+    await database_facts.assert_clean(database)
+    await propose(steps, first.id, Truth.COMPLETED)
     with pytest.raises(WalletTooLow):
-        await approve(story, first.id)
-    await reject(story, first.id)
-    await story.ended(COLLECTION, Status.COMPLETED, 2000)  # When there is money again, the rest is taken.
-    await propose(story, first.id, Truth.COMPLETED)
-    assert (await approve(story, first.id)).credited == -1500
-    assert await witness.wallet(database, merchant.id) == (500, 0)
-    assert await told(story, first) == [("debt_recorded", 2000), ("debt_collected", 500), ("debt_collected", 1500)]
-    assert await unsettled(story) == {}
-    await witness.assert_clean(database)
+        await approve(steps, first.id)
+    await reject(steps, first.id)
+    await steps.ended(COLLECTION, Status.COMPLETED, 2000)  # When there is money again, the rest is taken.
+    await propose(steps, first.id, Truth.COMPLETED)
+    assert (await approve(steps, first.id)).credited == -1500
+    assert await database_facts.wallet(database, merchant.id) == (500, 0)
+    assert await told(steps, first) == [("debt_recorded", 2000), ("debt_collected", 500), ("debt_collected", 1500)]
+    assert await unsettled(steps) == {}
+    await database_facts.assert_clean(database)
 
 
-async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(story: Story) -> None:
-    payout = await story.contradicted(PAYOUT, Status.FAILED)
+async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(steps: PaymentSteps) -> None:
+    payout = await steps.contradicted(PAYOUT, Status.FAILED)
     with pytest.raises(Conflict, match="Nothing is owed"):
-        await propose(story, (await story.contradicted(PAYOUT, Status.COMPLETED)).id, Truth.FAILED, is_waived=True)
-    before = await story.balances()
-    await propose(story, payout.id, Truth.COMPLETED, is_waived=True)
-    waived = await approve(story, payout.id)
+        await propose(steps, (await steps.contradicted(PAYOUT, Status.COMPLETED)).id, Truth.FAILED, is_waived=True)
+    before = await steps.balances()
+    await propose(steps, payout.id, Truth.COMPLETED, is_waived=True)
+    waived = await approve(steps, payout.id)
     assert (waived.credited, waived.borne, waived.owed) == (0, -1030, 0)
-    after = await story.balances()
+    after = await steps.balances()
     assert after["losses"] == -1030
     assert after["float MPESA"] == before["float MPESA"]
-    assert await told(story, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
-    await witness.assert_clean(story.database)
+    assert await told(steps, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
+    await database_facts.assert_clean(steps.database)
     # Told that it was wrong to waive it, two operators take it after all.
-    await propose(story, payout.id, Truth.COMPLETED)
-    assert (await approve(story, payout.id)).credited == -1030
-    assert "losses" not in await story.balances()
-    await witness.assert_clean(story.database)
+    await propose(steps, payout.id, Truth.COMPLETED)
+    assert (await approve(steps, payout.id)).credited == -1030
+    assert "losses" not in await steps.balances()
+    await database_facts.assert_clean(steps.database)
 
 
-async def test_a_contradicted_payout_takes_two_operators_as_well(story: Story) -> None:
-    contradicted = await story.contradicted(PAYOUT, Status.COMPLETED)
-    before = await story.balances()
-    assert not (await propose(story, contradicted.id, Truth.FAILED)).is_done
+async def test_a_contradicted_payout_takes_two_operators_as_well(steps: PaymentSteps) -> None:
+    contradicted = await steps.contradicted(PAYOUT, Status.COMPLETED)
+    before = await steps.balances()
+    assert not (await propose(steps, contradicted.id, Truth.FAILED)).is_done
     with pytest.raises(Forbidden):
-        await approve(story, contradicted.id, actor=ASHA)
-    assert await story.balances() == before
-    assert (await approve(story, contradicted.id)).is_done
-    assert await story.balances() == {"wallet": 1_000_000, "bank": -1_000_000}
+        await approve(steps, contradicted.id, actor=ASHA)
+    assert await steps.balances() == before
+    assert (await approve(steps, contradicted.id)).is_done
+    assert await steps.balances() == {"wallet": 1_000_000, "bank": -1_000_000}
 
 
 @pytest.mark.parametrize(
@@ -113,41 +113,41 @@ async def test_a_contradicted_payout_takes_two_operators_as_well(story: Story) -
     ],
 )
 async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_does_not_take_back(
-    story: Story, type_: Type, status: Status, truth: Truth, wallet: int
+    steps: PaymentSteps, type_: Type, status: Status, truth: Truth, wallet: int
 ) -> None:
-    ended = await story.ended(type_, status)
-    before = await story.balances()
+    ended = await steps.ended(type_, status)
+    before = await steps.balances()
 
-    proposed = await propose(story, ended.reference, truth)
+    proposed = await propose(steps, ended.reference, truth)
     assert not proposed.is_done, "of a collection, too: nobody but us doubts it"
-    assert await story.balances() == before
+    assert await steps.balances() == before
     with pytest.raises(Forbidden):
-        await approve(story, ended.reference, actor=ASHA)
-    approved = await approve(story, ended.reference)
+        await approve(steps, ended.reference, actor=ASHA)
+    approved = await approve(steps, ended.reference)
 
     assert approved.is_done
-    assert await story.status(ended) is status, "what the merchant saw stays"
-    assert await witness.wallet(story.database, story.merchant_id) == (wallet, 0)
-    assert "suspense" not in await story.balances()
-    assert await deeds(story) == [("resolution_proposed", "asha"), ("resolved", "juma")]
-    await witness.assert_clean(story.database)
+    assert await steps.status(ended) is status, "what the merchant saw stays"
+    assert await database_facts.wallet(steps.database, steps.merchant_id) == (wallet, 0)
+    assert "suspense" not in await steps.balances()
+    assert await deeds(steps) == [("resolution_proposed", "asha"), ("resolved", "juma")]
+    await database_facts.assert_clean(steps.database)
     # And it is done once: neither an operator nor the network does it again.
-    after = await story.balances()
+    after = await steps.balances()
     with pytest.raises(Conflict):
-        await propose(story, ended.reference, truth)
-    await story.hear(ended, Verdict.CONFIRMED if truth is Truth.COMPLETED else Verdict.REFUSED)
-    assert await story.balances() == after
-    await witness.assert_clean(story.database)
+        await propose(steps, ended.reference, truth)
+    await steps.hear(ended, Verdict.CONFIRMED if truth is Truth.COMPLETED else Verdict.REFUSED)
+    assert await steps.balances() == after
+    await database_facts.assert_clean(steps.database)
 
 
 @pytest.mark.parametrize("type_", Type)
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED])
-async def test_operators_who_were_wrong_can_take_it_back(story: Story, type_: Type, status: Status) -> None:
-    ended = await story.ended(type_, status)
-    before = await story.balances()
+async def test_operators_who_were_wrong_can_take_it_back(steps: PaymentSteps, type_: Type, status: Status) -> None:
+    ended = await steps.ended(type_, status)
+    before = await steps.balances()
     wrong = Truth.FAILED if status is Status.COMPLETED else Truth.COMPLETED
     for truth in (wrong, Truth(status.lower())):
-        await propose(story, ended.reference, truth)
-        assert (await approve(story, ended.reference)).is_done
-        await witness.assert_clean(story.database)
-    assert await story.balances() == before
+        await propose(steps, ended.reference, truth)
+        assert (await approve(steps, ended.reference)).is_done
+        await database_facts.assert_clean(steps.database)
+    assert await steps.balances() == before

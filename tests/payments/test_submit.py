@@ -8,18 +8,18 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants import onboard
-from malipo.networks.contract import Channel, Verdict
-from malipo.payments.pursuit import Act, Next
+from malipo.networks.connector import Channel, Verdict
+from malipo.payments.network_answer import Act, Next
 from malipo.payments.store import dispatches
 from malipo.payments.submit import Taken
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
-from tests.journeys import witness
-from tests.journeys.wire import Fault, wire_to
-from tests.payments.story import PAIRS, ROUTE, Story, a_claim, a_report, of
-from tests.payments.story import story as story
+from tests.journeys import database_facts
+from tests.journeys.postgres_proxy import Fault, proxy_to
+from tests.payments.payment_steps import PAIRS, ROUTE, PaymentSteps, a_claim, a_report, of
+from tests.payments.payment_steps import steps as steps
 
 # What a transaction has run that takes payments up.
 TAKES_UP = "SET route = $3, claim = $4"
@@ -33,28 +33,28 @@ async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 10
 
 
 @pytest.mark.parametrize("type_", Type)
-async def test_a_payment_is_processing_and_committed_before_a_worker_gets_it(story: Story, type_: Type) -> None:
-    opened = await story.open(type_)
+async def test_a_payment_is_processing_and_committed_before_a_worker_gets_it(steps: PaymentSteps, type_: Type) -> None:
+    opened = await steps.open(type_)
 
-    taken = await story.claim()
+    taken = await steps.claim()
 
     assert of(taken.to_send) == [opened.id]
     assert taken.lapsed == []
     [sent] = taken.to_send
     assert sent.status is Status.PROCESSING
     assert sent.network_key == opened.network_key
-    assert await story.status(opened) is Status.PROCESSING
-    dispatch = await story.dispatch(opened)
+    assert await steps.status(opened) is Status.PROCESSING
+    dispatch = await steps.dispatch(opened)
     assert dispatch is not None
     assert (dispatch.route, dispatch.next_act, dispatch.sends) == (ROUTE, Next.SENDING, 1)
-    assert (await story.claim()).to_send == [], "and nobody else gets it"
-    await witness.assert_clean(story.database)
+    assert (await steps.claim()).to_send == [], "and nobody else gets it"
+    await database_facts.assert_clean(steps.database)
 
 
 async def test_two_workers_claims_at_once_never_share_a_payment(database: Database, merchant: Merchant) -> None:
     workers = [Service.assemble(Settings(**NO_LIMITS), database) for _ in range(10)]
-    story = Story(workers[0], merchant.id)
-    opened = [*await story.open_many(Type.COLLECTION, 40), *await story.open_many(Type.DISBURSEMENT, 40)]
+    steps = PaymentSteps(workers[0], merchant.id)
+    opened = [*await steps.open_many(Type.COLLECTION, 40), *await steps.open_many(Type.DISBURSEMENT, 40)]
     start = asyncio.Barrier(len(workers))
 
     async def work(worker: Service) -> list[str]:
@@ -66,96 +66,98 @@ async def test_two_workers_claims_at_once_never_share_a_payment(database: Databa
 
     taken = await asyncio.gather(*map(work, workers))
     # Whoever found only locked rows has gone home; what is left is taken by the next who looks.
-    rest = of((await story.claim(most=100)).to_send)
+    rest = of((await steps.claim(most=100)).to_send)
 
     counted = Counter(id_ for each in [*taken, rest] for id_ in each)
     assert counted == Counter(of(opened))
     assert sum(map(bool, taken)) > 1, "they raced"
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
 
 
-async def test_a_payment_that_is_being_cancelled_is_not_waited_for_and_not_sent(story: Story) -> None:
-    first, second = await story.open_many(Type.DISBURSEMENT, 2)
-    async with story.database.begin() as tx:
+async def test_a_payment_that_is_being_cancelled_is_not_waited_for_and_not_sent(steps: PaymentSteps) -> None:
+    first, second = await steps.open_many(Type.DISBURSEMENT, 2)
+    async with steps.database.begin() as tx:
         await tx.execute("SELECT FROM transactions WHERE id = $1 FOR UPDATE", first.id)
         async with asyncio.timeout(5):
-            assert of((await story.claim()).to_send) == [second.id]
-    assert of((await story.claim()).to_send) == [first.id]
+            assert of((await steps.claim()).to_send) == [second.id]
+    assert of((await steps.claim()).to_send) == [first.id]
 
 
 @pytest.mark.parametrize(("flood", "few"), [(Type.DISBURSEMENT, Type.COLLECTION), (Type.COLLECTION, Type.DISBURSEMENT)])
-async def test_a_flood_of_one_type_does_not_keep_the_other_waiting(story: Story, flood: Type, few: Type) -> None:
-    await story.open_many(flood, 30)
-    wanted = await story.open_many(few, 3)
+async def test_a_flood_of_one_type_does_not_keep_the_other_waiting(steps: PaymentSteps, flood: Type, few: Type) -> None:
+    await steps.open_many(flood, 30)
+    wanted = await steps.open_many(few, 3)
 
-    taken = of((await story.claim(most=10)).to_send)
+    taken = of((await steps.claim(most=10)).to_send)
 
     assert set(of(wanted)) < set(taken), "though they came last"
     assert len(taken) >= 8, "and the flood is not kept waiting either"
-    while more := of((await story.claim(most=10 - len(taken))).to_send):
+    while more := of((await steps.claim(most=10 - len(taken))).to_send):
         taken += more
     assert len(taken) == 10, "whoever looks again finds something for every place"
 
 
 @pytest.mark.parametrize(("flood", "few"), [(Type.DISBURSEMENT, Type.COLLECTION), (Type.COLLECTION, Type.DISBURSEMENT)])
 async def test_a_flood_does_not_keep_the_other_waiting_when_places_get_free_one_by_one(
-    story: Story, flood: Type, few: Type
+    steps: PaymentSteps, flood: Type, few: Type
 ) -> None:
-    await story.open_many(flood, 10)
-    wanted = await story.open(few)
+    await steps.open_many(flood, 10)
+    wanted = await steps.open(few)
 
     taken: list[str] = []
     for _ in range(6):
-        taken += of((await story.claim(most=1)).to_send)
+        taken += of((await steps.claim(most=1)).to_send)
 
     assert wanted.id in taken
 
 
-async def test_places_that_one_type_does_not_need_are_the_others(story: Story) -> None:
-    opened = [*await story.open_many(Type.COLLECTION, 2), *await story.open_many(Type.DISBURSEMENT, 20)]
-    taken = await story.claim(most=12)
+async def test_places_that_one_type_does_not_need_are_the_others(steps: PaymentSteps) -> None:
+    opened = [*await steps.open_many(Type.COLLECTION, 2), *await steps.open_many(Type.DISBURSEMENT, 20)]
+    taken = await steps.claim(most=12)
     assert of(taken.to_send) == of(opened[:12])
 
 
-async def test_the_oldest_go_first_and_no_more_than_there_are_places_for(story: Story) -> None:
-    opened = await story.open_many(Type.DISBURSEMENT, 7)
-    taken = [of((await story.claim(most=3)).to_send) for _ in range(4)]
+async def test_the_oldest_go_first_and_no_more_than_there_are_places_for(steps: PaymentSteps) -> None:
+    opened = await steps.open_many(Type.DISBURSEMENT, 7)
+    taken = [of((await steps.claim(most=3)).to_send) for _ in range(4)]
     assert taken == [of(opened[:3]), of(opened[3:6]), of(opened[6:]), []]
 
 
-async def test_a_worker_takes_only_what_its_network_carries(story: Story) -> None:
-    collection, payout = await story.open(Type.COLLECTION), await story.open(Type.DISBURSEMENT)
-    assert (await story.claim(pairs=[(Channel.HALOPESA, Type.COLLECTION)])).to_send == []
-    assert of((await story.claim(pairs=PAIRS[1:])).to_send) == [payout.id]
-    assert of((await story.claim(pairs=PAIRS[:1])).to_send) == [collection.id]
+async def test_a_worker_takes_only_what_its_network_carries(steps: PaymentSteps) -> None:
+    collection, payout = await steps.open(Type.COLLECTION), await steps.open(Type.DISBURSEMENT)
+    assert (await steps.claim(pairs=[(Channel.HALOPESA, Type.COLLECTION)])).to_send == []
+    assert of((await steps.claim(pairs=PAIRS[1:])).to_send) == [payout.id]
+    assert of((await steps.claim(pairs=PAIRS[:1])).to_send) == [collection.id]
 
 
 async def test_the_payouts_of_a_merchant_who_was_stopped_are_held_until_it_may_go_on(
-    story: Story, database: Database
+    steps: PaymentSteps, database: Database
 ) -> None:
-    other = Story(story.service, (await make_merchant(database, wallet=10_000)).id)
-    payout, collection = await story.open(Type.DISBURSEMENT), await story.open(Type.COLLECTION)
+    other = PaymentSteps(steps.service, (await make_merchant(database, wallet=10_000)).id)
+    payout, collection = await steps.open(Type.DISBURSEMENT), await steps.open(Type.COLLECTION)
     others = await other.open(Type.DISBURSEMENT)
-    await _set_active(database, story.merchant_id, is_active=False)
+    await _set_active(database, steps.merchant_id, is_active=False)
 
-    assert set(of((await story.claim()).to_send)) == {collection.id, others.id}
-    assert (await story.claim()).to_send == []
-    assert await story.status(payout) is Status.PENDING
-    await witness.assert_clean(database)
+    assert set(of((await steps.claim()).to_send)) == {collection.id, others.id}
+    assert (await steps.claim()).to_send == []
+    assert await steps.status(payout) is Status.PENDING
+    await database_facts.assert_clean(database)
 
-    await _set_active(database, story.merchant_id, is_active=True)
-    assert of((await story.claim()).to_send) == [payout.id]
+    await _set_active(database, steps.merchant_id, is_active=True)
+    assert of((await steps.claim()).to_send) == [payout.id]
 
 
-async def test_what_did_not_leave_before_its_merchant_was_stopped_is_held_too(story: Story, database: Database) -> None:
-    payout, collection = await story.send(Type.DISBURSEMENT), await story.send(Type.COLLECTION)
+async def test_what_did_not_leave_before_its_merchant_was_stopped_is_held_too(
+    steps: PaymentSteps, database: Database
+) -> None:
+    payout, collection = await steps.send(Type.DISBURSEMENT), await steps.send(Type.COLLECTION)
     for each in (payout, collection):
-        await story.hear(each, Verdict.UNSENT, Act.SEND)
-    await story.make_due(payout, collection)
-    await _set_active(database, story.merchant_id, is_active=False)
-    assert of((await story.claim()).to_send) == [collection.id]
-    await _set_active(database, story.merchant_id, is_active=True)
-    assert of((await story.claim()).to_send) == [payout.id]
+        await steps.hear(each, Verdict.UNSENT, Act.SEND)
+    await steps.make_due(payout, collection)
+    await _set_active(database, steps.merchant_id, is_active=False)
+    assert of((await steps.claim()).to_send) == [collection.id]
+    await _set_active(database, steps.merchant_id, is_active=True)
+    assert of((await steps.claim()).to_send) == [payout.id]
 
 
 async def _set_active(database: Database, merchant_id: str, *, is_active: bool) -> None:
@@ -163,74 +165,76 @@ async def _set_active(database: Database, merchant_id: str, *, is_active: bool) 
         await onboard.set_active(tx, merchant_id, is_active=is_active, actor=NOBODY, now=clock.now())
 
 
-async def test_payouts_that_are_held_do_not_take_the_places_of_others(story: Story, database: Database) -> None:
-    held = await story.open_many(Type.DISBURSEMENT, 5)
-    await _set_active(database, story.merchant_id, is_active=False)
-    other = Story(story.service, (await make_merchant(database, wallet=10_000)).id)
+async def test_payouts_that_are_held_do_not_take_the_places_of_others(steps: PaymentSteps, database: Database) -> None:
+    held = await steps.open_many(Type.DISBURSEMENT, 5)
+    await _set_active(database, steps.merchant_id, is_active=False)
+    other = PaymentSteps(steps.service, (await make_merchant(database, wallet=10_000)).id)
     good = await other.open(Type.DISBURSEMENT)
-    assert of((await story.claim(most=2)).to_send) == [good.id]
+    assert of((await steps.claim(most=2)).to_send) == [good.id]
     assert len(held) == 5
 
 
-async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_same_key(story: Story) -> None:
-    sent = await story.send(Type.DISBURSEMENT)
-    await story.hear(sent, Verdict.UNSENT, Act.SEND)
+async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_same_key(steps: PaymentSteps) -> None:
+    sent = await steps.send(Type.DISBURSEMENT)
+    await steps.hear(sent, Verdict.UNSENT, Act.SEND)
 
-    assert (await story.claim()).to_send == [], "not at once"
-    assert await _asks(story.database) == [], "and there is nothing to ask"
-    await story.make_due(sent)
-    [again] = (await story.claim()).to_send
+    assert (await steps.claim()).to_send == [], "not at once"
+    assert await _asks(steps.database) == [], "and there is nothing to ask"
+    await steps.make_due(sent)
+    [again] = (await steps.claim()).to_send
 
     assert (again.id, again.network_key, again.status) == (sent.id, sent.network_key, Status.PROCESSING)
     assert again.processing_at == sent.processing_at
-    dispatch = await story.dispatch(sent)
+    dispatch = await steps.dispatch(sent)
     assert dispatch is not None
     assert (dispatch.sends, dispatch.next_act) == (1, Next.SENDING)
 
 
 async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_asked_about_and_not_sent(
-    story: Story,
+    steps: PaymentSteps,
 ) -> None:
-    slow = await story.send(Type.DISBURSEMENT, lease_seconds=60)
-    dead = await story.send(Type.DISBURSEMENT, lease_seconds=0.02)
-    assert 55 < await story.due_in_seconds(slow) <= 60
+    slow = await steps.send(Type.DISBURSEMENT, lease_seconds=60)
+    dead = await steps.send(Type.DISBURSEMENT, lease_seconds=0.02)
+    assert 55 < await steps.due_in_seconds(slow) <= 60
     await asyncio.sleep(0.03)
 
-    assert (await story.claim()).to_send == [], "nobody sends it unasked"
-    assert await _asks(story.database, lease_seconds=30) == [dead.id]
-    assert await _asks(story.database) == [], "one worker asks, the others leave it"
-    assert 25 < await story.due_in_seconds(dead) <= 30
-    dispatch = await story.dispatch(dead)
+    assert (await steps.claim()).to_send == [], "nobody sends it unasked"
+    assert await _asks(steps.database, lease_seconds=30) == [dead.id]
+    assert await _asks(steps.database) == [], "one worker asks, the others leave it"
+    assert 25 < await steps.due_in_seconds(dead) <= 30
+    dispatch = await steps.dispatch(dead)
     assert dispatch is not None
     assert (dispatch.next_act, dispatch.sends) == (Next.SENDING, 1), "only an answer changes where we stand"
 
 
-async def test_workers_who_ask_at_once_never_ask_about_the_same_payment(story: Story) -> None:
-    sent = [await story.send(Type.DISBURSEMENT) for _ in range(20)]
-    await story.make_due(*sent)
+async def test_workers_who_ask_at_once_never_ask_about_the_same_payment(steps: PaymentSteps) -> None:
+    sent = [await steps.send(Type.DISBURSEMENT) for _ in range(20)]
+    await steps.make_due(*sent)
 
-    asked = await asyncio.gather(*(_asks(story.database, most=4) for _ in range(10)))
-    asked.append(await _asks(story.database))
+    asked = await asyncio.gather(*(_asks(steps.database, most=4) for _ in range(10)))
+    asked.append(await _asks(steps.database))
 
     assert Counter(id_ for each in asked for id_ in each) == Counter(of(sent))
 
 
-async def test_questions_go_out_in_the_order_they_are_due_and_no_more_than_there_are_places_for(story: Story) -> None:
-    sent = [await story.send(Type.COLLECTION) for _ in range(3)]
+async def test_questions_go_out_in_the_order_they_are_due_and_no_more_than_there_are_places_for(
+    steps: PaymentSteps,
+) -> None:
+    sent = [await steps.send(Type.COLLECTION) for _ in range(3)]
     for each in reversed(sent):
-        await story.make_due(each)
+        await steps.make_due(each)
         await asyncio.sleep(0.002)
 
-    assert set(await _asks(story.database, most=2)) == set(of(sent[1:]))
-    assert await _asks(story.database, most=2) == [sent[0].id]
+    assert set(await _asks(steps.database, most=2)) == set(of(sent[1:]))
+    assert await _asks(steps.database, most=2) == [sent[0].id]
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_BEFORE, Fault.CUT_DURING])
 async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_others(
-    story: Story, database_url: str, fault: Fault
+    steps: PaymentSteps, database_url: str, fault: Fault
 ) -> None:
-    opened = await story.open_many(Type.DISBURSEMENT, 6)
-    async with wire_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
+    opened = await steps.open_many(Type.DISBURSEMENT, 6)
+    async with proxy_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
         worker = Service.assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(fault, after=TAKES_UP)
 
@@ -240,41 +244,43 @@ async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_
         await worker.finish()
     assert set(of(taken.to_send)) == set(of(opened[:3]))
     assert {each.status for each in taken.to_send} == {Status.PROCESSING}
-    sends = [dispatch.sends for each in opened if (dispatch := await story.dispatch(each))]
+    sends = [dispatch.sends for each in opened if (dispatch := await steps.dispatch(each))]
     assert sends == [1, 1, 1, 0, 0, 0], "each is sent once, and no other was taken along"
-    assert of((await story.claim()).to_send) == of(opened[3:])
-    await witness.assert_clean(story.database)
+    assert of((await steps.claim()).to_send) == of(opened[3:])
+    await database_facts.assert_clean(steps.database)
 
 
 async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_not_sent_after_all(
-    story: Story, database_url: str
+    steps: PaymentSteps, database_url: str
 ) -> None:
-    [payout] = await story.open_many(Type.DISBURSEMENT, 1)
-    async with wire_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
+    [payout] = await steps.open_many(Type.DISBURSEMENT, 1)
+    async with proxy_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
         worker = Service.assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(Fault.HANG_AFTER, after=TAKES_UP)
         claiming = asyncio.create_task(worker.submit(a_claim()))
         await trap.sprung.wait()
         await trap.server_is_done.wait()
-        await story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
+        await steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
         wire.cut_all()
 
         assert (await claiming).to_send == []
         await worker.finish()
-    assert await story.status(payout) is Status.COMPLETED
+    assert await steps.status(payout) is Status.COMPLETED
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNSENT, Verdict.MISSING, Verdict.WAITING])
-async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(story: Story, verdict: Verdict) -> None:
+async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(
+    steps: PaymentSteps, verdict: Verdict
+) -> None:
     """Whoever did not hear of the commit tells it again, with the same id, and perhaps much later."""
-    sent = await story.send(Type.DISBURSEMENT)
+    sent = await steps.send(Type.DISBURSEMENT)
     act = Act.ASK if verdict is Verdict.MISSING else Act.SEND
     report = a_report(sent, verdict, act)
-    await story.service.settle(report)
-    await story.make_due(sent)
-    await story.claim()  # Meanwhile it was taken up again, if it was to be sent.
-    before = await story.dispatch(sent)
+    await steps.service.settle(report)
+    await steps.make_due(sent)
+    await steps.claim()  # Meanwhile it was taken up again, if it was to be sent.
+    before = await steps.dispatch(sent)
 
-    await story.service.settle(report)
+    await steps.service.settle(report)
 
-    assert await story.dispatch(sent) == before
+    assert await steps.dispatch(sent) == before

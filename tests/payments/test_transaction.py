@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
 from malipo.payments.transaction import TRANSITIONS, Cause, Status, Transaction, Type, next_status
 
 # What each cause does in each status. "-" means that nothing happens.

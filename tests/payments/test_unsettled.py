@@ -3,24 +3,24 @@
 import pytest
 
 from malipo.errors import Conflict, Forbidden, Missing
-from malipo.networks.contract import Resubmit, Verdict
-from malipo.payments.pursuit import Act, Attention
+from malipo.networks.connector import Resubmit, Verdict
+from malipo.payments.network_answer import Act, Attention
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
-from tests.journeys import witness
+from tests.journeys import database_facts
+from tests.payments.payment_steps import PaymentSteps
 from tests.payments.resolving import COLLECTION, PAYOUT, approve, cancel, propose, unsettled
-from tests.payments.resolving import story as story
-from tests.payments.story import Story
+from tests.payments.resolving import steps as steps
 
 
 async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
     service: Service, merchant: Merchant
 ) -> None:
     settings = Settings(**NO_LIMITS, not_found_seconds=0, credit_by_itself=False)
-    eager = Story(Service.assemble(settings, service.database), merchant.id)
+    eager = PaymentSteps(Service.assemble(settings, service.database), merchant.id)
     old = eager.ago(3700)
     shown: dict[str, Attention | str | None] = {}
 
@@ -52,69 +52,69 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
     assert set(await unsettled(eager, seconds=4000)) == {id_ for id_, why in shown.items() if why is not None}
 
 
-async def test_a_payment_that_was_not_sent_and_is_spoken_of_is_on_the_list_and_is_not_sent(story: Story) -> None:
-    opened = await story.open(PAYOUT)
+async def test_a_payment_that_was_not_sent_and_is_spoken_of_is_on_the_list_and_is_not_sent(steps: PaymentSteps) -> None:
+    opened = await steps.open(PAYOUT)
 
-    settled = await story.hear(opened, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, provider_reference="FORGED")
+    settled = await steps.hear(opened, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, provider_reference="FORGED")
 
     assert settled.transaction.status is Status.PROCESSING
     assert settled.transaction.provider_reference is None, "what is not signed is not written down as true"
-    assert await unsettled(story) == {opened.id: Attention.UNSENT}
-    assert (await story.claim()).to_send == []
-    await witness.assert_clean(story.database)
-    await story.hear(opened, Verdict.CONFIRMED)
-    assert await unsettled(story) == {}
-    await witness.assert_clean(story.database)
+    assert await unsettled(steps) == {opened.id: Attention.UNSENT}
+    assert (await steps.claim()).to_send == []
+    await database_facts.assert_clean(steps.database)
+    await steps.hear(opened, Verdict.CONFIRMED)
+    assert await unsettled(steps) == {}
+    await database_facts.assert_clean(steps.database)
 
 
-async def test_what_was_resolved_is_off_the_list(story: Story) -> None:
-    old = story.ago(3700)
+async def test_what_was_resolved_is_off_the_list(steps: PaymentSteps) -> None:
+    old = steps.ago(3700)
     collection, payout = await old.processing(COLLECTION), await old.processing(PAYOUT)
-    contradicted = await story.contradicted(COLLECTION, Status.FAILED)
-    assert set(await unsettled(story)) == {collection.id, payout.id, contradicted.id}
+    contradicted = await steps.contradicted(COLLECTION, Status.FAILED)
+    assert set(await unsettled(steps)) == {collection.id, payout.id, contradicted.id}
 
-    await propose(story, collection.id, Truth.FAILED)
-    await propose(story, contradicted.id, Truth.COMPLETED)
-    await propose(story, payout.id, Truth.FAILED)
-    assert set(await unsettled(story)) == {payout.id, contradicted.id}, "which another operator has to approve"
-    await approve(story, contradicted.id)
-    await approve(story, payout.id)
+    await propose(steps, collection.id, Truth.FAILED)
+    await propose(steps, contradicted.id, Truth.COMPLETED)
+    await propose(steps, payout.id, Truth.FAILED)
+    assert set(await unsettled(steps)) == {payout.id, contradicted.id}, "which another operator has to approve"
+    await approve(steps, contradicted.id)
+    await approve(steps, payout.id)
 
-    assert await unsettled(story) == {}
-    await witness.assert_clean(story.database)
+    assert await unsettled(steps) == {}
+    await database_facts.assert_clean(steps.database)
 
 
 async def test_a_failed_payment_that_is_said_to_be_paid_is_listed_until_two_operators_have_looked(
-    story: Story,
+    steps: PaymentSteps,
 ) -> None:
-    payout = await story.ended(PAYOUT, Status.FAILED)
-    await story.hear(payout, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    payout = await steps.ended(PAYOUT, Status.FAILED)
+    await steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
     for _ in range(9):
-        await story.hear(payout, Verdict.UNKNOWN)
-    assert await unsettled(story) == {payout.id: Attention.SAID_PAID}
-    await propose(story, payout.id, Truth.FAILED)
-    assert (await approve(story, payout.id)).is_done
-    assert await unsettled(story) == {}
-    assert await story.correction(payout) is None, "nothing was put right: the merchant was told the truth"
-    await witness.assert_clean(story.database)
+        await steps.hear(payout, Verdict.UNKNOWN)
+    assert await unsettled(steps) == {payout.id: Attention.SAID_PAID}
+    await propose(steps, payout.id, Truth.FAILED)
+    assert (await approve(steps, payout.id)).is_done
+    assert await unsettled(steps) == {}
+    assert await steps.correction(payout) is None, "nothing was put right: the merchant was told the truth"
+    await database_facts.assert_clean(steps.database)
 
 
-async def test_a_closed_merchants_payouts_are_listed_and_an_operator_can_cancel_them(story: Story) -> None:
-    payout, collection = await story.open(PAYOUT), await story.open(COLLECTION)
+async def test_a_closed_merchants_payouts_are_listed_and_an_operator_can_cancel_them(steps: PaymentSteps) -> None:
+    payout, collection = await steps.open(PAYOUT), await steps.open(COLLECTION)
     with pytest.raises(Forbidden, match="active"):
-        await cancel(story, payout.id)
-    async with story.database.begin() as tx:
-        await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", story.merchant_id)
-    assert await unsettled(story) == {payout.id: None}
+        await cancel(steps, payout.id)
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", steps.merchant_id)
+    assert await unsettled(steps) == {payout.id: None}
 
-    cancelled = await cancel(story, payout.id)
+    cancelled = await cancel(steps, payout.id)
 
     assert cancelled.status is Status.CANCELLED
-    assert await unsettled(story) == {}
-    assert await witness.wallet(story.database, story.merchant_id) == (1_000_000, 0)
+    assert await unsettled(steps) == {}
+    assert await database_facts.wallet(steps.database, steps.merchant_id) == (1_000_000, 0)
     with pytest.raises(Missing):
-        await cancel(story, payout.id)
+        await cancel(steps, payout.id)
     with pytest.raises(Conflict):
-        await cancel(story, cancelled.reference)
-    assert await story.status(collection) is Status.PENDING
-    await witness.assert_clean(story.database)
+        await cancel(steps, cancelled.reference)
+    assert await steps.status(collection) is Status.PENDING
+    await database_facts.assert_clean(steps.database)

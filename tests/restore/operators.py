@@ -3,39 +3,39 @@
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Transaction
 from malipo.restore import release
 from malipo.service import Service
-from malipo.trail.store import Actor
 from tests.conftest import Merchant
-from tests.payments.story import PAIRS, Story
+from tests.payments.payment_steps import PAIRS, PaymentSteps
 
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Statements of the lost hour, all four networks"
 
 
 @pytest.fixture
-async def story(service: Service, merchant: Merchant) -> Story:
-    return Story(service, merchant.id)
+async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
+    return PaymentSteps(service, merchant.id)
 
 
-async def fence(story: Story) -> None:
-    await story.service.fence("A test says that it was restored.", epoch=1)
+async def fence(steps: PaymentSteps) -> None:
+    await steps.service.fence("A test says that it was restored.", epoch=1)
 
 
-async def let_go(story: Story, *actors: Actor, scope: release.Scope = None, is_alone: bool = False) -> bool:
+async def let_go(steps: PaymentSteps, *actors: Actor, scope: release.Scope = None, is_alone: bool = False) -> bool:
     released = None
     for actor in actors:
-        async with story.database.begin() as tx:
+        async with steps.database.begin() as tx:
             released = await release.release(tx, EVIDENCE, scope, actor=actor, now=clock.now(), is_alone=is_alone)
     assert released is not None
     return released.is_done
 
 
-async def ask_first(story: Story) -> list[Transaction]:
+async def ask_first(steps: PaymentSteps) -> list[Transaction]:
     """What a worker asks about before anything is sent."""
-    async with story.database.begin() as tx:
+    async with steps.database.begin() as tx:
         found = [
             await dispatches.claim_asked_first(tx, channel, type_, lease_seconds=60, most=100)
             for channel, type_ in PAIRS

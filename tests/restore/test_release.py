@@ -3,60 +3,60 @@
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.restore import release
-from malipo.trail.store import Actor
-from tests.payments.story import Story
+from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import ASHA, EVIDENCE, JUMA, fence, let_go
-from tests.restore.operators import story as story
+from tests.restore.operators import steps as steps
 
 
-async def test_it_takes_two_operators_or_the_only_one(story: Story) -> None:
-    await fence(story)
-    assert not await let_go(story, ASHA)
+async def test_it_takes_two_operators_or_the_only_one(steps: PaymentSteps) -> None:
+    await fence(steps)
+    assert not await let_go(steps, ASHA)
     with pytest.raises(Forbidden, match="two operators"):
-        await let_go(story, ASHA)
-    async with story.database.begin() as tx:
+        await let_go(steps, ASHA)
+    async with steps.database.begin() as tx:
         for name in ("asha", "juma"):
             await tx.execute("INSERT INTO operators (id, name, created_at) VALUES ($1, $2, now())", f"opr_{name}", name)
     with pytest.raises(Forbidden, match="more than one"):
-        await let_go(story, ASHA, is_alone=True)
-    assert await let_go(story, JUMA)
+        await let_go(steps, ASHA, is_alone=True)
+    assert await let_go(steps, JUMA)
     with pytest.raises(Conflict, match="not fenced"):
-        await let_go(story, ASHA)
+        await let_go(steps, ASHA)
 
 
-async def test_where_there_is_one_operator_that_one_releases_alone_and_it_is_kept(story: Story) -> None:
-    await fence(story)
-    assert await let_go(story, ASHA, is_alone=True)
-    async with story.database.read() as connection:
+async def test_where_there_is_one_operator_that_one_releases_alone_and_it_is_kept(steps: PaymentSteps) -> None:
+    await fence(steps)
+    assert await let_go(steps, ASHA, is_alone=True)
+    async with steps.database.read() as connection:
         assert await connection.fetchval("SELECT is_alone FROM restore_releases")
 
 
 @pytest.mark.parametrize("rejects", [ASHA, JUMA], ids=["whoever proposed it", "another"])
 @pytest.mark.parametrize("scope", [None, ("MPESA", "DISBURSEMENT")], ids=["the whole", "a channel"])
 async def test_a_proposed_release_is_rejected_or_taken_back_and_lets_nothing_go(
-    story: Story, scope: release.Scope, rejects: Actor
+    steps: PaymentSteps, scope: release.Scope, rejects: Actor
 ) -> None:
-    await fence(story)
-    await let_go(story, ASHA, scope=scope)
-    async with story.database.begin() as tx:
+    await fence(steps)
+    await let_go(steps, ASHA, scope=scope)
+    async with steps.database.begin() as tx:
         await release.reject(tx, scope, actor=rejects, now=clock.now())
         with pytest.raises(Missing, match="Nobody has proposed"):
             await release.reject(tx, scope, actor=rejects, now=clock.now())
-    assert not await let_go(story, JUMA, scope=scope), "it is proposed anew, and by that not approved"
-    assert await let_go(story, ASHA, scope=scope)
-    async with story.database.read() as connection:
+    assert not await let_go(steps, JUMA, scope=scope), "it is proposed anew, and by that not approved"
+    assert await let_go(steps, ASHA, scope=scope)
+    async with steps.database.read() as connection:
         noted = await connection.fetch("SELECT who, details FROM audit WHERE what = 'installation.release_rejected'")
     assert [each["who"] for each in noted] == [rejects.who]
     assert EVIDENCE in str(noted[0]["details"])
 
 
 @pytest.mark.parametrize("scope", [None, ("MPESA", "DISBURSEMENT"), ("TIGO_PESA", "COLLECTION")])
-async def test_what_is_rejected_is_what_was_named_and_nothing_else(story: Story, scope: release.Scope) -> None:
-    await fence(story)
-    await let_go(story, ASHA, scope=("TIGO_PESA", "DISBURSEMENT"))
+async def test_what_is_rejected_is_what_was_named_and_nothing_else(steps: PaymentSteps, scope: release.Scope) -> None:
+    await fence(steps)
+    await let_go(steps, ASHA, scope=("TIGO_PESA", "DISBURSEMENT"))
     with pytest.raises(Missing):
-        async with story.database.begin() as tx:
+        async with steps.database.begin() as tx:
             await release.reject(tx, scope, actor=JUMA, now=clock.now())
-    assert await let_go(story, JUMA, scope=("TIGO_PESA", "DISBURSEMENT"))
+    assert await let_go(steps, JUMA, scope=("TIGO_PESA", "DISBURSEMENT"))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tests.simulator.merchants import HTML, SILENT
+from tests.simulator.merchant_clients import HTML, SILENT
 
 CUT = "cut"
 BACK = "and back"

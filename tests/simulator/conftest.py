@@ -14,7 +14,7 @@ from aiohttp import web
 from tests.simulator.airtel import Airtel
 from tests.simulator.clickpesa import Clickpesa
 from tests.simulator.halopesa import Halopesa
-from tests.simulator.merchants import ByAirtel, ByClickpesa, ByHalopesa, ByMpesa, ByTigo, Merchant
+from tests.simulator.merchant_clients import ByAirtel, ByClickpesa, ByHalopesa, ByMpesa, ByTigo, Merchant
 from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Listener, Process, Sim, start
 from tests.simulator.tigo import Tigo

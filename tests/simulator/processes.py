@@ -15,14 +15,14 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from tests import nursery
+from tests import fork_server
 
 ROOT = Path(__file__).parents[2]
 
 
 @dataclass
 class Process:
-    process: nursery.Child
+    process: fork_server.Child
     url: str
     _words: IO[str]
     _complaints: IO[str]
@@ -62,7 +62,7 @@ def start(*arguments: str) -> Process:
     hears, says = os.pipe()
     words, complaints = os.fdopen(hears), TemporaryFile("w+")  # noqa: SIM115 (closed at its end)
     command = ("malipo_simulator", "--port", "0", *arguments)
-    child = nursery.run_module(*command, env={"PATH": os.environ["PATH"]}, stdout=says, stderr=complaints)
+    child = fork_server.run_module(*command, env={"PATH": os.environ["PATH"]}, stdout=says, stderr=complaints)
     os.close(says)
     line = words.readline()
     assert line.startswith("simulator ready on http://127.0.0.1:"), line + complaints.read()

@@ -10,7 +10,7 @@ import pytest
 from malipo_simulator.behaviour import ANY_OTHER, TABLE
 from tests.simulator.behaviour_grids import ASKED, BACK, CUT, GRIDS, Expected
 from tests.simulator.conftest import SPEED
-from tests.simulator.merchants import HTML, Merchant
+from tests.simulator.merchant_clients import HTML, Merchant
 from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Listener, Sim
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from malipo_simulator.seen import Entry, Seen, mask
+from malipo_simulator.request_log import Entry, RequestLog, mask
 from tests.simulator.airtel import Airtel
 from tests.simulator.conftest import SPEED
 from tests.simulator.mpesa import Mpesa
@@ -203,7 +203,7 @@ async def test_what_was_seen_can_be_picked_by_channel_and_phone(sim: Sim, mpesa:
 
 
 def test_what_was_seen_is_bounded() -> None:
-    seen = Seen()
+    seen = RequestLog()
     for number in range(2_500):
         seen.add(Entry(number, "MPESA", "in", "GET", "/", {}, b"x" * 100_000))
     found = list(seen.newest())

@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulator.conftest import SPEED
 from tests.simulator.halopesa import Halopesa
-from tests.simulator.merchants import Merchant
+from tests.simulator.merchant_clients import Merchant
 from tests.simulator.processes import Sim
 
 KINDS = [

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from malipo_simulator.behaviour import TABLE
-from malipo_simulator.switch_words import WORDS
+from malipo_simulator.switch_descriptions import WORDS
 from tests.simulator.airtel import Airtel
 from tests.simulator.conftest import SPEED
 from tests.simulator.mpesa import Mpesa

@@ -7,7 +7,7 @@ import pytest
 from tests.simulator.airtel import Airtel
 from tests.simulator.clickpesa import Clickpesa
 from tests.simulator.conftest import SPEED
-from tests.simulator.merchants import Merchant
+from tests.simulator.merchant_clients import Merchant
 from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Sim
 from tests.simulator.tigo import Tigo

@@ -11,13 +11,13 @@ from malipo import clock
 from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
 from malipo.payments.transaction import Status, Type
-from malipo.webhooks import register
+from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
-from malipo.webhooks.store import endpoints, history
+from malipo.webhooks.store import delivery_history, endpoints
 from tests.conftest import NOBODY, make_merchant
-from tests.journeys.market import Market, market
-from tests.payments.story import Story
+from tests.journeys.webhook_stack import WebhookStack, webhook_stack
+from tests.payments.payment_steps import PaymentSteps
 
 URL = "http://127.0.0.1:9/"
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -48,17 +48,19 @@ def test_an_asterisk_wants_every_event_there_is(event: Event) -> None:
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[Market]:
-    async with market(database_url) as place:
+async def place(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url) as place:
         yield place
 
 
-async def _fan_out(place: Market, may_take: Callable[[str], bool] = lambda _: False, most: int = 100) -> FannedOut:
+async def _fan_out(
+    place: WebhookStack, may_take: Callable[[str], bool] = lambda _: False, most: int = 100
+) -> FannedOut:
     async with place.database.begin() as tx:
         return await fan_out(tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=may_take, now=place.clock())
 
 
-async def _deliveries(place: Market) -> list[dict[str, Any]]:
+async def _deliveries(place: WebhookStack) -> list[dict[str, Any]]:
     return await place.rows(
         """
         SELECT d.*, e.number, e.body AS told, d.leased_until > now() AS is_leased
@@ -67,7 +69,7 @@ async def _deliveries(place: Market) -> list[dict[str, Any]]:
     )
 
 
-async def test_only_those_are_told_who_listen_now(place: Market) -> None:
+async def test_only_those_are_told_who_listen_now(place: WebhookStack) -> None:
     merchant, other = await place.merchant(), await place.merchant()
     all_ = await place.register(merchant, URL)
     ends = await place.register(merchant, URL, [CANCELLED])
@@ -75,8 +77,10 @@ async def test_only_those_are_told_who_listen_now(place: Market) -> None:
     stranger = await place.register(other, URL)
     async with place.database.begin() as tx:
         now = clock.now()
-        await register.change(tx, merchant.id, paused.id, url=None, events=None, is_active=False, actor=NOBODY, now=now)
-        await register.delete(tx, merchant.id, deleted.id, actor=NOBODY, now=now)
+        await manage_endpoints.change(
+            tx, merchant.id, paused.id, url=None, events=None, is_active=False, actor=NOBODY, now=now
+        )
+        await manage_endpoints.delete(tx, merchant.id, deleted.id, actor=NOBODY, now=now)
     await place.take_back(await place.open(merchant))
 
     done = await _fan_out(place)
@@ -91,7 +95,7 @@ async def test_only_those_are_told_who_listen_now(place: Market) -> None:
     assert stranger.id not in {each for _, _, each in told}
 
 
-async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(place: Market) -> None:
+async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(place: WebhookStack) -> None:
     merchant = await place.merchant()
     stand = await place.register(merchant, URL, [PENDING])
     await place.open(merchant, 5)
@@ -110,7 +114,7 @@ async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(
     assert done.left == {stand.id}
 
 
-async def test_an_endpoint_without_room_leaves_the_others_theirs(place: Market) -> None:
+async def test_an_endpoint_without_room_leaves_the_others_theirs(place: WebhookStack) -> None:
     merchant = await place.merchant()
     full, free = await place.register(merchant, URL, [PENDING]), await place.register(merchant, URL, [PENDING])
     await place.open(merchant, 3)
@@ -121,7 +125,7 @@ async def test_an_endpoint_without_room_leaves_the_others_theirs(place: Market) 
     assert done.left == {full.id}
 
 
-async def test_events_that_nobody_listens_to_have_their_places_too(place: Market) -> None:
+async def test_events_that_nobody_listens_to_have_their_places_too(place: WebhookStack) -> None:
     merchant = await place.merchant()
     await place.open(merchant, 5)
 
@@ -135,7 +139,7 @@ class _TakenBack(Exception):  # noqa: N818
     """Ends a transaction without a trace."""
 
 
-async def test_a_place_is_given_with_its_deliveries_or_not_at_all(place: Market) -> None:
+async def test_a_place_is_given_with_its_deliveries_or_not_at_all(place: WebhookStack) -> None:
     merchant = await place.merchant()
     await place.register(merchant, URL)
     await place.open(merchant)
@@ -155,12 +159,14 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(place: Market)
 FORMER = [event for event in Event if not event.endswith(".corrected")]
 
 
-async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named_the_others(place: Market) -> None:
+async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named_the_others(
+    place: WebhookStack,
+) -> None:
     merchant = await make_merchant(place.database, wallet=1_000_000)
     every = await place.register(merchant, URL, ["*"])
     named = await place.register(merchant, URL, ["payout.corrected"])
     former = await place.register(merchant, URL, FORMER)
-    story = Story(place.service, merchant.id)
+    story = PaymentSteps(place.service, merchant.id)
     for type_ in Type:
         await story.contradicted(type_, Status.FAILED)
 
@@ -177,9 +183,9 @@ async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named
     }
 
 
-async def test_what_was_missed_is_sent_again_to_who_wants_everything(place: Market) -> None:
+async def test_what_was_missed_is_sent_again_to_who_wants_everything(place: WebhookStack) -> None:
     merchant = await make_merchant(place.database, wallet=1_000_000)
-    await Story(place.service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED)
+    await PaymentSteps(place.service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED)
     await _fan_out(place)
     every, former = await place.register(merchant, URL, ["*"]), await place.register(merchant, URL, FORMER)
 
@@ -188,7 +194,7 @@ async def test_what_was_missed_is_sent_again_to_who_wants_everything(place: Mark
             endpoint = await endpoints.get(tx, merchant.id, stand.id)
             assert endpoint is not None
             since = place.clock() - timedelta(hours=1)
-            await history.recover(tx, endpoint, since=since, after=None, most=100, now=place.clock())
+            await delivery_history.recover(tx, endpoint, since=since, after=None, most=100, now=place.clock())
 
     told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(place)}
     assert told == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.access.passwords import Passwords
 from malipo.merchants import onboard
-from malipo.merchants.passwords import Passwords
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY, Client, create_database, make_merchant
-from tests.examples.parcels import STRANGE
-from tests.examples.shops import LANGUAGES, Shop
-from tests.journeys.receivers import Got, Receiver, a_receiver
-from tests.journeys.town import Town, a_worker, founded, until
+from tests.examples.example_receivers import LANGUAGES, Shop
+from tests.examples.signed_webhooks import STRANGE
+from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
+from tests.journeys.webhook_receivers import Got, Receiver, a_receiver
 from tests.webhooks.official import Wrong, verify_with_node, verify_with_openssl, verify_with_python
 
 EVENTS = ["payment.pending", "payment.completed"]
@@ -52,24 +52,29 @@ class Owner:
 
 
 @pytest.fixture(scope="module")
-async def town(tmp_path_factory: pytest.TempPathFactory, postgres: str, template: str) -> AsyncIterator[Town]:
+async def full_stack(
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, template: str
+) -> AsyncIterator[FullStack]:
     """One for all: each test has a merchant of its own there."""
     database_url = await create_database(postgres, template)
     folder = tmp_path_factory.mktemp("town")
-    async with founded(folder, database_url, webhook_allow_private="true") as town, a_worker(town):
-        yield town
+    async with (
+        full_stack_started(folder, database_url, webhook_allow_private="true") as full_stack,
+        a_worker(full_stack),
+    ):
+        yield full_stack
 
 
 @pytest.fixture
-async def owner(town: Town) -> Owner:
-    merchant = await make_merchant(town.database)
+async def owner(full_stack: FullStack) -> Owner:
+    merchant = await make_merchant(full_stack.database)
     login = {"email": f"{merchant.id}@example.com", "password": "maji ya kunde 7"}
-    async with town.database.begin() as tx:
+    async with full_stack.database.begin() as tx:
         person = await onboard.add_person(
             tx, merchant.id, email=login["email"], name="", role=Role.OWNER, actor=NOBODY, now=clock.now()
         )
         await people.set_password(tx, person.id, await Passwords().hash(login["password"]))
-    api = town.api.as_(merchant.key)
+    api = full_stack.api.as_(merchant.key)
     answer = await api.as_(None)("POST", "/merchant/auth/login", login)
     return Owner(api, answer.body["token"])
 

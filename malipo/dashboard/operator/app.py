@@ -4,32 +4,32 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.dashboard import cookies
-from malipo.dashboard.door import Door
 from malipo.dashboard.language import Words
+from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, Page
-from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.dashboard.site import Site
 from malipo.installation import store as installation
 from malipo.service import Service
 
 
-class Operator(Door[Page, OperatorVisit]):
-    root = OperatorVisit.root
+class OperatorDashboard(Site[Page, OperatorRequest]):
+    root = OperatorRequest.root
 
     def __init__(self, service: Service) -> None:
         super().__init__(service, PAGES)
 
-    def _guest(self, request: Request, words: Words, address: str) -> OperatorVisit:
-        return OperatorVisit(service=self._service, request=request, words=words, address=address)
+    def _new_request(self, request: Request, words: Words, address: str) -> OperatorRequest:
+        return OperatorRequest(service=self._service, http=request, words=words, address=address)
 
-    async def _recognise(self, guest: OperatorVisit) -> None:
-        # A merchant's cookie is sealed in the same way; but the session that it names is not an operator's.
-        session_id = self._service.cookies.session_of(guest.request.cookies.get(cookies.OPERATOR, ""))
+    async def _recognise(self, browser_request: OperatorRequest) -> None:
+        # A merchant's cookie is signed in the same way; but the session that it names is not an operator's.
+        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.OPERATOR, ""))
         if session_id is not None:
-            guest.session = await self._service.operators.live_session(session_id, now=self._service.clock())
-        if guest.session is not None:
-            guest.standing = await self._service.read(installation.get)
+            browser_request.session = await self._service.operators.live_session(session_id, now=self._service.clock())
+        if browser_request.session is not None:
+            browser_request.standing = await self._service.read(installation.get)
 
-    async def _open(self, page: Page, guest: OperatorVisit) -> Response:
-        if guest.session is None and not page.is_for_everybody:
-            return self._to_log_in(guest.request)
-        return await page.handler(guest)
+    async def _open(self, page: Page, browser_request: OperatorRequest) -> Response:
+        if browser_request.session is None and not page.is_for_everybody:
+            return self._to_log_in(browser_request.http)
+        return await page.handler(browser_request)

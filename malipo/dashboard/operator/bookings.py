@@ -1,4 +1,5 @@
-"""Top-ups and settlements that wait for a second operator. The rules are those of `malipo/bookings.py`.
+"""Top-ups and settlements that wait for a second operator. The rules are those of
+`malipo/operators/booking_approval.py`.
 
 Each form names the booking by its id, so nobody approves another sum than the one they saw.
 """
@@ -10,19 +11,19 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from malipo import bookings
-from malipo.bookings import NotOpen, NotProposed
-from malipo.dashboard import draw, mistakes
-from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.errors import Conflict, Forbidden, Refusal
-from malipo.ledger.store import proposals
-from malipo.ledger.store.proposals import Proposal
+from malipo.ledger.store import booking_proposals
+from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants.store import merchants
+from malipo.operators import booking_approval
+from malipo.operators.booking_approval import NotOpen, NotProposed
 
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.
-_ID = re.compile(proposals.ID_PREFIX + "[0-9A-Za-z]+")
+_ID = re.compile(booking_proposals.ID_PREFIX + "[0-9A-Za-z]+")
 _CHANGED = "It has changed since you looked. Look at it again."
 
 SENTENCES = [_CHANGED, "Whoever proposed it cannot approve it: it takes two operators."]
@@ -34,30 +35,30 @@ class Row(NamedTuple):
     is_mine: bool
 
 
-async def show(visit: OperatorVisit) -> Response:
-    return await _page(visit)
+async def show(request: OperatorRequest) -> Response:
+    return await _page(request)
 
 
-async def approve(visit: OperatorVisit) -> Response:
-    return await _decide(visit, bookings.approve, "booking-approved")
+async def approve(request: OperatorRequest) -> Response:
+    return await _decide(request, booking_approval.approve, "booking-approved")
 
 
-async def reject(visit: OperatorVisit) -> Response:
-    return await _decide(visit, bookings.reject, "booking-rejected")
+async def reject(request: OperatorRequest) -> Response:
+    return await _decide(request, booking_approval.reject, "booking-rejected")
 
 
-async def _decide(visit: OperatorVisit, decide: Callable[..., Awaitable[Proposal]], notice: str) -> Response:
-    form = await visit.form()
+async def _decide(request: OperatorRequest, decide: Callable[..., Awaitable[Proposal]], notice: str) -> Response:
+    form = await request.form()
     booking = form.text("booking")
     try:
         if not _ID.fullmatch(booking):
             raise NotProposed(booking)
-        await visit.service.write(lambda tx: decide(tx, booking, actor=visit.actor, now=visit.service.clock()))
+        await request.service.write(lambda tx: decide(tx, booking, actor=request.actor, now=request.service.clock()))
     except (NotOpen, NotProposed):
-        return await _page(visit, status=HTTPStatus.CONFLICT, problem=visit.words(_CHANGED))
+        return await _page(request, status=HTTPStatus.CONFLICT, problem=request.words(_CHANGED))
     except Refusal as refusal:
-        return await _page(visit, status=_status(refusal), problem=mistakes.of_refusal(visit.words, refusal))
-    return visit.go(_PATH, notice)
+        return await _page(request, status=_status(refusal), problem=form_errors.of_refusal(request.words, refusal))
+    return request.go(_PATH, notice)
 
 
 def _status(refusal: Refusal) -> HTTPStatus:
@@ -70,18 +71,20 @@ def _status(refusal: Refusal) -> HTTPStatus:
             return HTTPStatus.BAD_REQUEST
 
 
-async def _page(visit: OperatorVisit, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None) -> Response:
+async def _page(
+    request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None
+) -> Response:
     async def find(connection: Conn) -> tuple[list[Proposal], Mapping[str, str]]:
-        found = await proposals.find_all_open(connection)
+        found = await booking_proposals.find_all_open(connection)
         return found, {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
 
-    found, names = await visit.service.read_snapshot(find)
-    rows = [Row(each, names[each.merchant_id], each.proposed_by == visit.actor.who) for each in found]
-    return draw.page(
-        visit,
+    found, names = await request.service.read_snapshot(find)
+    rows = [Row(each, names[each.merchant_id], each.proposed_by == request.actor.who) for each in found]
+    return render.page(
+        request,
         "operator/bookings.html",
         status=status,
         problem=problem,
         rows=rows,
-        amount=visit.service.settings.booking_approval_amount,
+        amount=request.service.settings.booking_approval_amount,
     )

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from malipo.dashboard import draw
-from malipo.dashboard.operator.visit import OperatorVisit
-from malipo.networks import store
-from malipo.networks.connect import Networks
-from malipo.networks.contract import Channel, Type
-from malipo.networks.store import Down
+from malipo.dashboard import render
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.networks import circuit_store
+from malipo.networks.circuit_store import Down
+from malipo.networks.connector import Channel, Type
+from malipo.networks.routing import Networks
 
 
 class Row(NamedTuple):
@@ -21,9 +21,9 @@ class Row(NamedTuple):
     is_called_back: bool
 
 
-async def show(visit: OperatorVisit) -> Response:
-    down = await visit.service.read(store.find_down)
-    return draw.page(visit, "operator/networks.html", rows=rows_of(visit.service.networks, down))
+async def show(request: OperatorRequest) -> Response:
+    down = await request.service.read(circuit_store.find_down)
+    return render.page(request, "operator/networks.html", rows=rows_of(request.service.networks, down))
 
 
 def rows_of(networks: Networks, down: Mapping[str, Down]) -> list[Row]:

@@ -9,18 +9,18 @@ from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
-from malipo.dashboard import draw, mistakes
-from malipo.dashboard.operator.visit import OperatorVisit
-from malipo.dashboard.visit import Form
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.browser_request import Form
+from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.installation import store
 from malipo.installation.store import Release
-from malipo.networks.contract import Channel, Type
+from malipo.networks.connector import Channel, Type
+from malipo.operators import store as operators
 from malipo.restore import hold, release, status
 from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
-from malipo.trail import store_sessions as operators
 
 _PATH = "/operator/restore"
 _EVERYTHING = "everything"
@@ -60,13 +60,13 @@ class Found(NamedTuple):
     operators: int
 
 
-async def show(visit: OperatorVisit) -> Response:
-    return await _page(visit)
+async def show(request: OperatorRequest) -> Response:
+    return await _page(request)
 
 
-async def let_go(visit: OperatorVisit) -> Response:
+async def let_go(request: OperatorRequest) -> Response:
     """Propose that sending begins, or agree with another operator who has."""
-    form = await visit.form()
+    form = await request.form()
     scope = _scope_of(form)
     evidence = " ".join(form.text("evidence").split())
 
@@ -74,22 +74,22 @@ async def let_go(visit: OperatorVisit) -> Response:
         await _require_as_seen(tx, form, scope)
         is_alone = form.text("alone") == "yes"
         return await release.release(
-            tx, evidence, scope, actor=visit.actor, now=visit.service.clock(), is_alone=is_alone
+            tx, evidence, scope, actor=request.actor, now=request.service.clock(), is_alone=is_alone
         )
 
-    return await _done(visit, form, act, lambda released: "released" if released.is_done else "release-proposed")
+    return await _done(request, form, act, lambda released: "released" if released.is_done else "release-proposed")
 
 
-async def reject(visit: OperatorVisit) -> Response:
+async def reject(request: OperatorRequest) -> Response:
     """Disagree with another operator, or take one's own proposal back."""
-    form = await visit.form()
+    form = await request.form()
     scope = _scope_of(form)
 
     async def act(tx: Tx) -> Released:
         await _require_as_seen(tx, form, scope)
-        return await release.reject(tx, scope, actor=visit.actor, now=visit.service.clock())
+        return await release.reject(tx, scope, actor=request.actor, now=request.service.clock())
 
-    return await _done(visit, form, act, lambda _: "release-rejected")
+    return await _done(request, form, act, lambda _: "release-rejected")
 
 
 async def _require_as_seen(tx: Tx, form: Form, scope: Scope) -> None:
@@ -100,23 +100,23 @@ async def _require_as_seen(tx: Tx, form: Form, scope: Scope) -> None:
         raise Conflict(_CHANGED)
 
 
-async def begin_hold(visit: OperatorVisit) -> Response:
-    form = await visit.form()
+async def begin_hold(request: OperatorRequest) -> Response:
+    form = await request.form()
 
     async def act(tx: Tx) -> None:
         pairs, reason = _pairs_of(form), " ".join(form.text("reason").split())
-        await hold.hold(tx, pairs, reason, actor=visit.actor, now=visit.service.clock())
+        await hold.hold(tx, pairs, reason, actor=request.actor, now=request.service.clock())
 
-    return await _done(visit, form, act, lambda _: "held")
+    return await _done(request, form, act, lambda _: "held")
 
 
-async def end_hold(visit: OperatorVisit) -> Response:
-    form = await visit.form()
+async def end_hold(request: OperatorRequest) -> Response:
+    form = await request.form()
 
     async def act(tx: Tx) -> None:
-        await hold.end(tx, _pairs_of(form), actor=visit.actor, now=visit.service.clock())
+        await hold.end(tx, _pairs_of(form), actor=request.actor, now=request.service.clock())
 
-    return await _done(visit, form, act, lambda _: "hold-ended")
+    return await _done(request, form, act, lambda _: "hold-ended")
 
 
 def _scope_of(form: Form) -> Scope:
@@ -140,16 +140,16 @@ def _known(channel: str, type_: str) -> tuple[str, str]:
 
 
 async def _done(
-    visit: OperatorVisit, form: Form, act: Callable[[Tx], Awaitable[Any]], notice: Callable[[Any], str]
+    request: OperatorRequest, form: Form, act: Callable[[Tx], Awaitable[Any]], notice: Callable[[Any], str]
 ) -> Response:
     try:
-        done = await visit.service.write(act)
+        done = await request.service.write(act)
     except Refusal as refusal:
-        problem = mistakes.of_refusal(visit.words, refusal)
-        return await _page(visit, code=_code(refusal), problem=problem, values=form.values())
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await _page(request, code=_code(refusal), problem=problem, values=form.values())
     for channel in Channel:
-        visit.service.bell.ring(channel)  # What has waited may go.
-    return visit.go(_PATH, notice(done))
+        request.service.notifier.notify(channel)  # What has waited may go.
+    return request.go(_PATH, notice(done))
 
 
 def _code(refusal: Refusal) -> HTTPStatus:
@@ -162,22 +162,22 @@ def _code(refusal: Refusal) -> HTTPStatus:
             return HTTPStatus.BAD_REQUEST
 
 
-async def _find(visit: OperatorVisit, connection: Conn) -> Found:
+async def _find(request: OperatorRequest, connection: Conn) -> Found:
     found = await status.find(connection)
     epoch = found.installation.epoch
     proposals = {(each.channel, each.type): each for each in await store.find_proposed_releases(connection, epoch)}
     released = await store.find_released_channels(connection, epoch)
     waiting = [
         Waiting(*pair, *_sums(found, pair), pair in released, proposals.get(pair))
-        for pair in _held_back(visit, found)
+        for pair in _held_back(request, found)
         if epoch > 1
     ]
     return Found(found, proposals.get((None, None)), waiting, await operators.count(connection))
 
 
-def _held_back(visit: OperatorVisit, found: Status) -> list[tuple[str, str]]:
+def _held_back(request: OperatorRequest, found: Status) -> list[tuple[str, str]]:
     """Payouts whose network cannot be asked, and whatever else waits for operators."""
-    networks = visit.service.networks
+    networks = request.service.networks
     silent = {
         (channel, type_)
         for (channel, type_), name in networks.routes.items()
@@ -193,16 +193,16 @@ def _sums(found: Status, pair: tuple[str, str]) -> tuple[int, int]:
 
 
 async def _page(
-    visit: OperatorVisit, *, code: HTTPStatus = HTTPStatus.OK, problem: str | None = None, values: Any = None
+    request: OperatorRequest, *, code: HTTPStatus = HTTPStatus.OK, problem: str | None = None, values: Any = None
 ) -> Response:
-    found = await visit.service.read_snapshot(lambda connection: _find(visit, connection))
-    return draw.page(
-        visit,
+    found = await request.service.read_snapshot(lambda connection: _find(request, connection))
+    return render.page(
+        request,
         "operator/restore.html",
         status=code,
         problem=problem,
         values=values or {},
         found=found,
-        me=visit.actor.who,
+        me=request.actor.who,
         pairs=[(channel, type_) for channel in Channel for type_ in (Type.DISBURSEMENT, Type.COLLECTION)],
     )

@@ -5,11 +5,20 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.dashboard.entrance import choose_language
-from malipo.dashboard.operator import bookings, callbacks, cases, decide, entrance, ledger, networks, restore
-from malipo.dashboard.operator.visit import OperatorVisit
+from malipo.dashboard.merchant.login_pages import choose_language
+from malipo.dashboard.operator import (
+    bookings,
+    cases,
+    ledger_check,
+    login_pages,
+    networks,
+    resolve_case,
+    restore,
+    unknown_callbacks,
+)
+from malipo.dashboard.operator.request import OperatorRequest
 
-Handler = Callable[[OperatorVisit], Awaitable[Response]]
+Handler = Callable[[OperatorRequest], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +30,18 @@ class Page:
 
 
 PAGES = [
-    Page("GET", "/operator/login", entrance.show, is_for_everybody=True),
-    Page("POST", "/operator/login", entrance.log_in, is_for_everybody=True),
+    Page("GET", "/operator/login", login_pages.show, is_for_everybody=True),
+    Page("POST", "/operator/login", login_pages.log_in, is_for_everybody=True),
     Page("POST", "/operator/language", choose_language, is_for_everybody=True),
-    Page("POST", "/operator/logout", entrance.log_out),
+    Page("POST", "/operator/logout", login_pages.log_out),
     Page("GET", "/operator", cases.show_all),
     Page("GET", "/operator/cases", cases.look_up),
     Page("GET", "/operator/cases/{payment}", cases.show),
-    Page("POST", "/operator/cases/{payment}/propose", decide.propose),
-    Page("POST", "/operator/cases/{payment}/approve", decide.approve),
-    Page("POST", "/operator/cases/{payment}/reject", decide.reject),
-    Page("POST", "/operator/cases/{payment}/cancel", decide.cancel),
-    Page("GET", "/operator/callbacks", callbacks.show),
+    Page("POST", "/operator/cases/{payment}/propose", resolve_case.propose),
+    Page("POST", "/operator/cases/{payment}/approve", resolve_case.approve),
+    Page("POST", "/operator/cases/{payment}/reject", resolve_case.reject),
+    Page("POST", "/operator/cases/{payment}/cancel", resolve_case.cancel),
+    Page("GET", "/operator/callbacks", unknown_callbacks.show),
     Page("GET", "/operator/bookings", bookings.show),
     Page("POST", "/operator/bookings/approve", bookings.approve),
     Page("POST", "/operator/bookings/reject", bookings.reject),
@@ -42,6 +51,6 @@ PAGES = [
     Page("POST", "/operator/restore/hold", restore.begin_hold),
     Page("POST", "/operator/restore/end-hold", restore.end_hold),
     Page("GET", "/operator/networks", networks.show),
-    Page("GET", "/operator/ledger", ledger.show),
-    Page("POST", "/operator/ledger", ledger.check),
+    Page("GET", "/operator/ledger", ledger_check.show),
+    Page("POST", "/operator/ledger", ledger_check.check),
 ]

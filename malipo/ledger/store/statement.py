@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+from malipo.counts import store as rollups
+from malipo.counts.bucket_tree import Piece, Range, cut, pieces_of
+from malipo.counts.store import Rollup
 from malipo.db import Conn, Row
-from malipo.db.where import Where
-from malipo.ledger.entry import Account
+from malipo.db.conditions import Conditions
+from malipo.ledger.moves import Account
 from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
-from malipo.ledger.tallying import CELLS, TREE
-from malipo.tally import store as tallies
-from malipo.tally.store import Book
-from malipo.tally.tree import Piece, Range, cut, pieces_of
+from malipo.ledger.statement_counts import CATEGORIES, TREE
 
 _PIECE = 1000
 _FIRST_PIECE = 50  # so that something is seen soon
@@ -35,8 +35,15 @@ async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int,
     """How many lines match, and this page of them, newest first. The connection is a snapshot."""
     pieces = await _pieces(connection, merchant_id, wanted)
     total = sum(piece.count for piece in pieces)
-    picked, skip = await tallies.walk(
-        connection, merchant_id, Book.STATEMENT, TREE, _cells(wanted), pieces, skip=(page - 1) * limit, take=limit
+    picked, skip = await rollups.walk(
+        connection,
+        merchant_id,
+        Rollup.STATEMENT,
+        TREE,
+        _categories(wanted),
+        pieces,
+        skip=(page - 1) * limit,
+        take=limit,
     )
     picked, skip = cut(picked, skip=skip, take=limit)
     where = _where(merchant_id, wanted)
@@ -62,7 +69,7 @@ async def _pieces(connection: Conn, merchant_id: str, wanted: Filter) -> list[Pi
     if wanted.kind is None:
         pieces += [Piece(each, each.last - each.first + 1) for each in sure]
     else:
-        mark = await tallies.find_mark(connection, merchant_id, Book.STATEMENT)
+        mark = await rollups.find_position(connection, merchant_id, Rollup.STATEMENT)
         for each in sure:
             pieces += await _counted(connection, merchant_id, wanted, Range(each.first, min(each.last, mark)))
             tail = Range(max(each.first, mark + 1), each.last)
@@ -72,7 +79,7 @@ async def _pieces(connection: Conn, merchant_id: str, wanted: Filter) -> list[Pi
 
 async def _counted(connection: Conn, merchant_id: str, wanted: Filter, span: Range) -> list[Piece]:
     cover = TREE.cover(span.first, span.last)
-    found = await tallies.find(connection, merchant_id, Book.STATEMENT, cover.rows, _cells(wanted))
+    found = await rollups.find(connection, merchant_id, Rollup.STATEMENT, cover.rows, _categories(wanted))
     edges = [Piece(each, await _count(connection, merchant_id, wanted, each)) for each in cover.edges]
     return [*edges, *(piece for row in cover.rows for piece in pieces_of(TREE, row, found, ()))]
 
@@ -97,8 +104,8 @@ async def _spans(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[li
     return [Range(low[1] + 1, high[0])], [each for each in unsure if each.first <= each.last]
 
 
-def _cells(wanted: Filter) -> list[int]:
-    return [CELLS[wanted.kind]] if wanted.kind else [*CELLS.values()]
+def _categories(wanted: Filter) -> list[int]:
+    return [CATEGORIES[wanted.kind]] if wanted.kind else [*CATEGORIES.values()]
 
 
 async def before(
@@ -175,8 +182,8 @@ async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int,
     )
 
 
-def _where(merchant_id: str, wanted: Filter) -> Where:
-    where = Where("m.merchant_id = {} AND m.wallet_line IS NOT NULL", merchant_id)
+def _where(merchant_id: str, wanted: Filter) -> Conditions:
+    where = Conditions("m.merchant_id = {} AND m.wallet_line IS NOT NULL", merchant_id)
     where.add("m.at >= {}", wanted.first)
     where.add("m.at <= {}", wanted.last)
     if wanted.kind is not None:

@@ -86,3 +86,48 @@ async def use_refresh(tx: Tx, token_hash: bytes, *, now: datetime) -> tuple[str,
         await tx.execute("UPDATE refresh_tokens SET used_at = $2 WHERE hash = $1", token_hash, now)
         await tx.execute("UPDATE sessions SET last_used_at = $2 WHERE id = $1", row["session_id"], now)
     return row["session_id"], row["used_at"] is None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSession:
+    id: str
+    created_at: datetime
+    expires_at: datetime
+    address: str
+    user_agent: str
+
+
+async def find_sessions(connection: Conn, person_id: str, *, now: datetime, most: int) -> list[LiveSession]:
+    """The sessions of a person that have not ended, the latest first."""
+    rows = await connection.fetch(
+        """
+        SELECT id, created_at, expires_at, address, user_agent FROM sessions
+        WHERE person_id = $1 AND ended_at IS NULL AND expires_at > $2 ORDER BY id DESC LIMIT $3
+        """,
+        person_id,
+        now,
+        most,
+    )
+    return [LiveSession(*row.values()) for row in rows]
+
+
+async def end_session(tx: Tx, person_id: str, session_id: str, *, now: datetime) -> bool:
+    """Whether it was theirs, and had not ended."""
+    done = await tx.execute(
+        "UPDATE sessions SET ended_at = $3 WHERE person_id = $1 AND id = $2 AND ended_at IS NULL AND expires_at > $3",
+        person_id,
+        session_id,
+        now,
+    )
+    return done == "UPDATE 1"
+
+
+async def end_other_sessions(tx: Tx, person_id: str, kept_id: str, *, now: datetime) -> int:
+    """How many have ended: all of a person's but one."""
+    done = await tx.execute(
+        "UPDATE sessions SET ended_at = $3 WHERE person_id = $1 AND id <> $2 AND ended_at IS NULL AND expires_at > $3",
+        person_id,
+        kept_id,
+        now,
+    )
+    return int(done.removeprefix("UPDATE "))

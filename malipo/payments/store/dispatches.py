@@ -12,11 +12,11 @@ import msgspec
 from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
 from malipo.installation import store as installation
-from malipo.installation.mark import Counted
+from malipo.installation.high_water_mark import Counted
 from malipo.installation.store import CountedBatch
-from malipo.networks.contract import Channel, FailureCode, Type
+from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments.correction import Correction
-from malipo.payments.pursuit import Attention, Dispatch, Next
+from malipo.payments.network_answer import Attention, Dispatch, Next
 from malipo.payments.store import corrections
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Told, Transaction, Type
 
 Key = tuple[str, str]  # a merchant's id and a transaction's

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.payments.store.hearings import storable
+from malipo.payments.store.network_answers import storable
 
 
 class UnknownCallback(NamedTuple):

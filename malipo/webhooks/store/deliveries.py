@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.webhooks.delivery import Attempt, Delivery, Key, Parcel, State
+from malipo.webhooks.delivery import Attempt, Delivery, Key, State, WebhookMessage
 from malipo.webhooks.store import endpoints
 
 _encode = msgspec.json.Encoder().encode
@@ -70,7 +70,9 @@ async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
     return [row["id"] for row in rows]
 
 
-async def claim(tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds: float, now: datetime) -> list[Parcel]:
+async def claim(
+    tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds: float, now: datetime
+) -> list[WebhookMessage]:
     """Take what is due, of each endpoint as many as there is room for, the longest due first."""
     rows = await tx.fetch(
         """
@@ -101,7 +103,7 @@ async def claim(tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds
     )
     active = {each.id: each for each in await endpoints.find_active_by_id(tx, {row["endpoint_id"] for row in rows})}
     return [
-        Parcel(active[row["endpoint_id"]], row["event_id"], row["event"], row["body"], claim_id)
+        WebhookMessage(active[row["endpoint_id"]], row["event_id"], row["event"], row["body"], claim_id)
         for row in rows
         if row["endpoint_id"] in active and row["body"] is not None
     ]

@@ -150,7 +150,7 @@ async def switch_off(tx: Tx, id_: str, why: str, *, now: datetime) -> str | None
     return merchant_id
 
 
-async def find_sealed(tx: Tx) -> list[tuple[str, bytes, bytes | None]]:
+async def find_encrypted(tx: Tx) -> list[tuple[str, bytes, bytes | None]]:
     """Every secret there is, locked."""
     rows = await tx.fetch(
         "SELECT id, secret, next_secret FROM endpoints WHERE deleted_at IS NULL ORDER BY id FOR UPDATE"
@@ -158,5 +158,5 @@ async def find_sealed(tx: Tx) -> list[tuple[str, bytes, bytes | None]]:
     return [(row["id"], row["secret"], row["next_secret"]) for row in rows]
 
 
-async def reseal(tx: Tx, id_: str, secret: bytes, next_secret: bytes | None) -> None:
+async def reencrypt(tx: Tx, id_: str, secret: bytes, next_secret: bytes | None) -> None:
     await tx.execute("UPDATE endpoints SET secret = $2, next_secret = $3 WHERE id = $1", id_, secret, next_secret)

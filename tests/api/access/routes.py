@@ -8,9 +8,9 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.limits.window import RateClass
-from malipo.merchants import issue, onboard
-from malipo.merchants.keys import Environment, NewKey, Permission
+from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants.api_keys import Environment, NewKey, Permission
+from malipo.rate_limit.sliding_window import RateClass
 from tests.api.conftest import FLEET_LIMITS
 from tests.conftest import COLLECTION, NOBODY, PAYOUT, Answer, Client, Merchant, Running
 
@@ -48,7 +48,7 @@ async def make_key(database: Database, merchant: Merchant, **changes: Any) -> Ne
             "actor": NOBODY,
             "now": clock.now(),
         }
-        return await issue.create_key(tx, merchant.id, **(wanted | changes))
+        return await issue_api_keys.create_key(tx, merchant.id, **(wanted | changes))
 
 
 async def deactivate(database: Database, merchant: Merchant) -> None:

@@ -9,10 +9,10 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.merchants.keys import Environment
+from malipo.merchants.api_keys import Environment
 from tests.api.access.routes import EVERY_ROUTE, call, make_key, revoke
 from tests.api.conftest import created, is_refused, total
-from tests.api.wire import exchange, request
+from tests.api.raw_http import exchange, request
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, Running
 
 

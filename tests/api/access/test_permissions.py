@@ -7,8 +7,8 @@ import pytest
 
 from malipo.api.routes import ROUTES
 from malipo.db import Database
-from malipo.limits.window import RateClass
-from malipo.merchants.keys import Permission
+from malipo.merchants.api_keys import Permission
+from malipo.rate_limit.sliding_window import RateClass
 from tests.api.access.routes import EVERY_ROUTE, NEEDS, call, deactivate, make_key, networks
 from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
 from tests.conftest import COLLECTION, Client, Merchant, Running

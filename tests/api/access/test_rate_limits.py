@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.db import Database
-from malipo.limits import store as windows
-from malipo.limits.window import RateClass
-from malipo.merchants.keys import hash_of
-from malipo.merchants.store import keys
+from malipo.merchants.api_keys import hash_of
+from malipo.merchants.store import api_keys
+from malipo.rate_limit import store as rate_limits
+from malipo.rate_limit.sliding_window import RateClass
 from tests.api.access.routes import LIMITS, NEEDS, STANDING, call, make_key
 from tests.api.access.routes import limited as limited
 from tests.api.conftest import created, is_refused
@@ -66,9 +66,9 @@ async def test_refused_requests_do_not_count_and_retry_after_is_true(
     async def age(seconds: int) -> None:
         async with database.begin() as tx:
             want = (hash_of(merchant.key.encode()), RateClass.LIST)
-            found = (await keys.find_by_hashes(tx, [want]))[want]
+            found = (await api_keys.find_by_hashes(tx, [want]))[want]
             older = replace(found.window, start_ms=found.window.start_ms - seconds * 1000)
-            await windows.save(tx, RateClass.LIST, {found.key.id: (found.version, older)})
+            await rate_limits.save(tx, RateClass.LIST, {found.key.id: (found.version, older)})
 
     for _ in range(limit):
         assert (await limited("GET", "/v1/payments")).status == 200

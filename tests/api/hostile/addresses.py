@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tests.api.hostile.case import DISBURSE, KEY, LIST, Case, encoded, get, quoted, short
-from tests.api.wire import request
+from tests.api.raw_http import request
 from tests.conftest import PAYOUT
 
 NAMES = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.api.hostile.case import CREATE, DISBURSE, KEY, Case, encoded, post, short, spliced
-from tests.api.wire import request
+from tests.api.raw_http import request
 from tests.conftest import COLLECTION, PAYOUT
 
 # Bodies

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.api.wire import request
+from tests.api.raw_http import request
 from tests.conftest import COLLECTION
 
 KEY, TOKEN, ENDPOINT = "<the victim's key>", "<the victim's token>", "<the victim's endpoint>"

@@ -4,7 +4,7 @@ from tests.api.hostile.addresses import addresses, methods, odd_queries
 from tests.api.hostile.bodies import broken_bodies, large_bodies, wrong_fields
 from tests.api.hostile.case import CREATE, KEY, encoded, grid, spliced
 from tests.api.hostile.headers import garbage, odd_headers
-from tests.api.wire import request
+from tests.api.raw_http import request
 from tests.conftest import COLLECTION
 
 GRID = grid(addresses, methods, broken_bodies, large_bodies, wrong_fields, odd_headers, odd_queries, garbage)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tests.api.hostile.case import CREATE, DISBURSE, KEY, LIST, Case, encoded, post
-from tests.api.wire import request
+from tests.api.raw_http import request
 from tests.conftest import COLLECTION, PAYOUT
 
 # Headers

@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo.api.protocol import WHOLE_BODY
-from tests.api.wire import request
+from malipo.api.http_protocol import WHOLE_BODY
+from tests.api.raw_http import request
 
 
 async def body_of(receive: Receive) -> bytes:

@@ -9,8 +9,8 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
-from malipo.api.protocol import Protocol
-from tests.api.wire import RawAnswer
+from malipo.api.http_protocol import Protocol
+from tests.api.raw_http import RawAnswer
 
 LONG = 5.0
 

@@ -6,7 +6,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from malipo.api.protocol import Protocol
+from malipo.api.http_protocol import Protocol
 from tests.api.http.applications import CHUNKED, POST, Gated, answer, get, part, start
 from tests.api.http.connections import LONG, serving, until
 from tests.conftest import free_port

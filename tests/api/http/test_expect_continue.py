@@ -2,10 +2,10 @@
 
 from starlette.types import Receive, Scope, Send
 
-from malipo.api.protocol import WHOLE_BODY
+from malipo.api.http_protocol import WHOLE_BODY
 from tests.api.http.applications import POST, answer, echo, hello
 from tests.api.http.connections import serving
-from tests.api.wire import request
+from tests.api.raw_http import request
 
 EXPECTING = request("POST", "/thing", b"some words", headers=(b"expect: 100-continue",))
 HEAD, BODY = EXPECTING[:-10], EXPECTING[-10:]

@@ -3,10 +3,10 @@
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from malipo.api.protocol import WHOLE_BODY
+from malipo.api.http_protocol import WHOLE_BODY
 from tests.api.http.applications import CHUNKED, POST, Gated, answer, body_of, echo, get
 from tests.api.http.connections import serving, until
-from tests.api.wire import request
+from tests.api.raw_http import request
 
 
 @pytest.mark.parametrize("sent", [POST, CHUNKED], ids=["with a length", "in chunks"])

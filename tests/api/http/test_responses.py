@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.api.http.applications import CHUNKED, POST, answer, body_of, echo, get, hello, part, start
 from tests.api.http.connections import Line, serving, until
-from tests.api.wire import request
+from tests.api.raw_http import request
 
 
 async def test_a_short_answer_is_one_write() -> None:

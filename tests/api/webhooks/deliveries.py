@@ -7,12 +7,12 @@ import pytest
 
 from malipo.service import Service
 from tests.api.conftest import Desk
-from tests.journeys.town import until
+from tests.journeys.full_stack import until
 
 
 @pytest.fixture
 async def worker(desk: Desk) -> AsyncIterator[Service]:
-    async with desk.gate.market.a_worker() as worker:
+    async with desk.gate.webhook_stack.a_worker() as worker:
         yield worker
 
 

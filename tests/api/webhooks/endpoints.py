@@ -9,8 +9,8 @@ import pytest
 
 from tests.api.conftest import Desk
 from tests.conftest import Answer, create_database
-from tests.journeys.door import Door, door
-from tests.journeys.market import market
+from tests.journeys.in_process_api import InProcessApi, in_process_api
+from tests.journeys.webhook_stack import webhook_stack
 
 URL = "https://shop.example.com/hooks/malipo"
 PUBLIC = "https://41.59.1.20/"  # No name, so that none has to be looked up.
@@ -21,10 +21,10 @@ SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{43}=")
 
 
 @pytest.fixture(scope="module")
-async def strict(postgres: str, template: str) -> AsyncIterator[Door]:
+async def strict(postgres: str, template: str) -> AsyncIterator[InProcessApi]:
     """The API as it is on the internet."""
     own = await create_database(postgres, template)
-    async with market(own, webhook_allow_private="false") as here, door(here) as gate:
+    async with webhook_stack(own, webhook_allow_private="false") as here, in_process_api(here) as gate:
         yield gate
 
 
@@ -44,16 +44,16 @@ class Regular:
         return answers
 
 
-async def a_regular(gate: Door) -> Regular:
-    desk = Desk(gate, await gate.market.merchant())
+async def a_regular(gate: InProcessApi) -> Regular:
+    desk = Desk(gate, await gate.webhook_stack.merchant())
     return Regular(desk, (await desk.register(PUBLIC, "payment.completed"))["id"])
 
 
 @pytest.fixture(scope="module")
-async def here(gate: Door) -> Regular:
+async def here(gate: InProcessApi) -> Regular:
     return await a_regular(gate)
 
 
 @pytest.fixture(scope="module")
-async def outside(strict: Door) -> Regular:
+async def outside(strict: InProcessApi) -> Regular:
     return await a_regular(strict)

@@ -7,13 +7,13 @@ import pytest
 from tests.api.conftest import Desk, is_refused
 from tests.api.webhooks.deliveries import until_there_are
 from tests.api.webhooks.deliveries import worker as worker
-from tests.journeys.receivers import Receiver, in_turn, says
+from tests.journeys.webhook_receivers import Receiver, in_turn, says
 
 
 @pytest.mark.usefixtures("worker")
 async def test_a_delivery_of_an_event_names_its_transaction(desk: Desk, shop: Receiver) -> None:
     endpoint = await desk.register(shop.url("/"))
-    (transaction,) = await desk.gate.market.open(desk.merchant)
+    (transaction,) = await desk.gate.webhook_stack.open(desk.merchant)
 
     (delivery,) = await until_there_are(desk, endpoint["id"], 1, "DELIVERED")
 
@@ -29,8 +29,8 @@ async def test_a_delivery_of_an_event_names_its_transaction(desk: Desk, shop: Re
 @pytest.mark.usefixtures("worker")
 async def test_an_endpoint_is_told_only_what_it_subscribes_to(desk: Desk, shop: Receiver) -> None:
     endpoint = await desk.register(shop.url("/"), "payment.cancelled", "payout.failed")
-    opened = await desk.gate.market.open(desk.merchant, 2)
-    await desk.gate.market.take_back(opened[:1])
+    opened = await desk.gate.webhook_stack.open(desk.merchant, 2)
+    await desk.gate.webhook_stack.take_back(opened[:1])
 
     (delivery,) = await until_there_are(desk, endpoint["id"], 1, "DELIVERED")
 
@@ -40,13 +40,13 @@ async def test_an_endpoint_is_told_only_what_it_subscribes_to(desk: Desk, shop: 
 async def test_deliveries_are_paged_from_the_latest_back_without_gaps(desk: Desk, shop: Receiver) -> None:
     """While somebody turns the pages a new one arrives, and moves none of the others."""
     endpoint = await desk.register(shop.url("/"))
-    async with desk.gate.market.a_worker():
-        await desk.gate.market.open(desk.merchant, 5)
+    async with desk.gate.webhook_stack.a_worker():
+        await desk.gate.webhook_stack.open(desk.merchant, 5)
         expected = [each["id"] for each in await until_there_are(desk, endpoint["id"], 5, "DELIVERED")]
         assert expected == sorted(expected, reverse=True)
 
         first = await desk("GET", f"/{endpoint['id']}/deliveries?limit=2")
-        await desk.gate.market.open(desk.merchant)
+        await desk.gate.webhook_stack.open(desk.merchant)
         await until_there_are(desk, endpoint["id"], 6, "DELIVERED")
     pages = [first.body]
     while "next" in pages[-1]:
@@ -64,7 +64,7 @@ async def test_deliveries_are_paged_from_the_latest_back_without_gaps(desk: Desk
 @pytest.mark.usefixtures("worker")
 async def test_a_page_that_ends_with_the_last_delivery_names_no_next_one(desk: Desk, shop: Receiver) -> None:
     endpoint = await desk.register(shop.url("/"))
-    await desk.gate.market.open(desk.merchant, 2)
+    await desk.gate.webhook_stack.open(desk.merchant, 2)
     found = await until_there_are(desk, endpoint["id"], 2, "DELIVERED")
 
     answer = await desk("GET", f"/{endpoint['id']}/deliveries?limit=2")
@@ -75,9 +75,9 @@ async def test_a_page_that_ends_with_the_last_delivery_names_no_next_one(desk: D
 async def test_deliveries_are_filtered_by_their_state(desk: Desk, shop: Receiver) -> None:
     endpoint = await desk.register(shop.behave("/", in_turn(says(200), says(500), says(200))))
     id_ = endpoint["id"]
-    async with desk.gate.market.a_worker(webhook_retry_seconds=()):
+    async with desk.gate.webhook_stack.a_worker(webhook_retry_seconds=()):
         for state in ("DELIVERED", "EXHAUSTED"):
-            await desk.gate.market.open(desk.merchant)
+            await desk.gate.webhook_stack.open(desk.merchant)
             await until_there_are(desk, id_, 1, state)
     delivered = await desk.deliveries(id_, "?state=DELIVERED")
     exhausted = await desk.deliveries(id_, "?state=EXHAUSTED")

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.trail import store as trail
+from malipo.audit_log import store as audit_log
 from tests.api.conftest import Desk, is_refused
-from tests.api.contract import moment
+from tests.api.response_fields import moment
 from tests.api.webhooks.endpoints import REGISTERED, SHOWN, URL, Regular
 from tests.api.webhooks.endpoints import here as here
-from tests.journeys.receivers import Receiver, says
+from tests.journeys.webhook_receivers import Receiver, says
 
 
 async def test_endpoints_are_listed_oldest_first_and_read_one_by_one_without_their_secrets(desk: Desk) -> None:
@@ -97,7 +97,7 @@ EVERY_ROUTE_OF_ONE: list[tuple[str, str, Any]] = [
 
 @pytest.mark.parametrize(("method", "path", "body"), EVERY_ROUTE_OF_ONE)
 async def test_there_is_no_endpoint_that_belongs_to_another(desk: Desk, method: str, path: str, body: Any) -> None:
-    theirs = Desk(desk.gate, await desk.gate.market.merchant())
+    theirs = Desk(desk.gate, await desk.gate.webhook_stack.merchant())
     endpoint = await theirs.register(URL)
     before = await theirs.shown(endpoint["id"])
 
@@ -120,8 +120,8 @@ async def test_who_did_what_is_written_down(desk: Desk) -> None:
     ):
         assert (await desk(method, at + path, body)).status == 200
 
-    async with desk.gate.market.database.read() as connection:
-        deeds = await trail.find(connection, merchant_id=desk.merchant.id, limit=5)
+    async with desk.gate.webhook_stack.database.read() as connection:
+        deeds = await audit_log.find(connection, merchant_id=desk.merchant.id, limit=5)
     assert [deed.what for deed in reversed(deeds)] == [
         "webhook.registered",
         "webhook.changed",
@@ -137,7 +137,7 @@ async def test_an_endpoint_that_answers_410_is_switched_off_and_says_why(desk: D
     endpoint = await desk.register(shop.behave("/", says(410)))
     at, on = f"/{endpoint['id']}", await desk.shown(endpoint["id"])
 
-    async with desk.gate.market.a_worker():
+    async with desk.gate.webhook_stack.a_worker():
         delivery = (await desk("POST", f"{at}/test")).body["delivery"]
 
     off = await desk.shown(endpoint["id"])
@@ -158,7 +158,7 @@ async def test_an_endpoint_that_fails_says_since_when_until_it_succeeds(desk: De
     endpoint = await desk.register(shop.behave("/", says(500)))
     before = clock.now() - timedelta(milliseconds=1)
 
-    async with desk.gate.market.a_worker():
+    async with desk.gate.webhook_stack.a_worker():
         await desk("POST", f"/{endpoint['id']}/test")
         first = await desk.shown(endpoint["id"])
         await desk("POST", f"/{endpoint['id']}/test")

@@ -10,14 +10,14 @@ from malipo import clock
 from tests.api.conftest import Desk, is_refused
 from tests.api.webhooks.deliveries import until_there_are
 from tests.api.webhooks.deliveries import worker as worker
-from tests.journeys.receivers import Receiver, in_turn, says
-from tests.journeys.town import until
+from tests.journeys.full_stack import until
+from tests.journeys.webhook_receivers import Receiver, in_turn, says
 
 
 @pytest.mark.usefixtures("worker")
 async def test_what_is_sent_again_is_the_same_event_in_another_attempt(desk: Desk, shop: Receiver) -> None:
     endpoint = await desk.register(shop.url("/"))
-    await desk.gate.market.open(desk.merchant)
+    await desk.gate.webhook_stack.open(desk.merchant)
     (delivery,) = await until_there_are(desk, endpoint["id"], 1, "DELIVERED")
 
     answer = await desk("POST", f"/{endpoint['id']}/deliveries/{delivery['id']}/redeliver")
@@ -40,8 +40,8 @@ async def is_sent(shop: Receiver, number: int) -> bool:
 
 async def test_what_was_exhausted_has_all_its_attempts_again(desk: Desk, shop: Receiver) -> None:
     endpoint = await desk.register(shop.behave("/", says(500)))
-    async with desk.gate.market.a_worker(webhook_retry_seconds=(0,)):
-        await desk.gate.market.open(desk.merchant)
+    async with desk.gate.webhook_stack.a_worker(webhook_retry_seconds=(0,)):
+        await desk.gate.webhook_stack.open(desk.merchant)
         (delivery,) = await until_there_are(desk, endpoint["id"], 1, "EXHAUSTED")
 
         await desk("POST", f"/{endpoint['id']}/deliveries/{delivery['id']}/redeliver")
@@ -54,15 +54,15 @@ async def test_what_was_exhausted_has_all_its_attempts_again(desk: Desk, shop: R
 async def test_recovering_sends_what_was_not_taken_and_says_how_much(desk: Desk, shop: Receiver) -> None:
     """One was taken, one refused to the end, one happened while the endpoint was off; one is not subscribed to."""
     endpoint = await desk.register(shop.behave("/", in_turn(says(200), says(500), says(200))), "payment.pending")
-    id_, market = endpoint["id"], desk.gate.market
+    id_, webhook_stack = endpoint["id"], desk.gate.webhook_stack
     since = clock.iso(clock.now() - timedelta(minutes=1))
-    async with market.a_worker(webhook_retry_seconds=()):
+    async with webhook_stack.a_worker(webhook_retry_seconds=()):
         for state in ("DELIVERED", "EXHAUSTED"):
-            opened = await market.open(desk.merchant)
+            opened = await webhook_stack.open(desk.merchant)
             await until_there_are(desk, id_, 1, state)
         await desk("PATCH", f"/{id_}", {"isActive": False})
-        await market.open(desk.merchant)
-        await market.take_back(opened)
+        await webhook_stack.open(desk.merchant)
+        await webhook_stack.take_back(opened)
         await until(lambda: are_told(desk, 4), pause=0.02)
         await desk("PATCH", f"/{id_}", {"isActive": True})
 
@@ -83,10 +83,10 @@ async def are_told(desk: Desk, number: int) -> bool:
 
 
 async def test_recovering_takes_nothing_from_before_and_nothing_of_others(desk: Desk, shop: Receiver) -> None:
-    theirs = Desk(desk.gate, await desk.gate.market.merchant())
+    theirs = Desk(desk.gate, await desk.gate.webhook_stack.merchant())
     for each in (desk, theirs):
-        await each.gate.market.open(each.merchant)
-    async with desk.gate.market.a_worker():
+        await each.gate.webhook_stack.open(each.merchant)
+    async with desk.gate.webhook_stack.a_worker():
         for each in (desk, theirs):
             await until(partial(are_told, each, 1), pause=0.02)
         endpoint = await desk.register(shop.url("/"))

@@ -14,9 +14,9 @@ from tests.api.webhooks.endpoints import here as here
 from tests.api.webhooks.endpoints import outside as outside
 from tests.api.webhooks.endpoints import strict as strict
 from tests.conftest import create_database
-from tests.journeys.door import door
-from tests.journeys.market import market
-from tests.journeys.receivers import Receiver
+from tests.journeys.in_process_api import in_process_api
+from tests.journeys.webhook_receivers import Receiver
+from tests.journeys.webhook_stack import webhook_stack
 
 
 async def test_registering_answers_with_exactly_the_fields_of_the_specification(desk: Desk) -> None:
@@ -46,7 +46,7 @@ async def test_a_secret_is_shown_once_and_stands_in_no_table(desk: Desk, shop: R
     """Whatever is asked afterwards, it is in no answer."""
     endpoint = await desk.register(shop.url("/"))
     at = f"/{endpoint['id']}"
-    async with desk.gate.market.a_worker():
+    async with desk.gate.webhook_stack.a_worker():
         delivery = (await desk("POST", f"{at}/test")).body["delivery"]
         later = [
             await desk("GET"),
@@ -72,10 +72,10 @@ async def test_a_secret_is_shown_once_and_stands_in_no_table(desk: Desk, shop: R
 
 
 async def _everything_in_tables(desk: Desk) -> str:
-    rows = await desk.gate.market.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    rows = await desk.gate.webhook_stack.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     tables = [row["tablename"] for row in rows]
     assert {"endpoints", "audit", "deliveries"} <= set(tables)
-    found = [await desk.gate.market.rows(f'SELECT each::text AS row FROM "{table}" AS each') for table in tables]
+    found = [await desk.gate.webhook_stack.rows(f'SELECT each::text AS row FROM "{table}" AS each') for table in tables]
     return "\n".join(row["row"] for rows in found for row in rows)
 
 
@@ -188,7 +188,10 @@ async def test_for_local_work_the_operator_can_allow_them(desk: Desk, url: str) 
 
 async def test_the_operator_can_name_the_ports(postgres: str, template: str) -> None:
     own = await create_database(postgres, template)
-    async with market(own, webhook_allow_private="false", webhook_ports="443,8443") as here, door(here) as gate:
+    async with (
+        webhook_stack(own, webhook_allow_private="false", webhook_ports="443,8443") as here,
+        in_process_api(here) as gate,
+    ):
         desk = Desk(gate, await here.merchant())
         for good in ("https://41.59.1.20/", "https://41.59.1.20:443/", "https://41.59.1.20:8443/"):
             await desk.register(good)
@@ -199,7 +202,7 @@ async def test_the_operator_can_name_the_ports(postgres: str, template: str) -> 
 
 
 async def test_a_merchant_has_at_most_20_endpoints_also_when_all_come_at_once(desk: Desk) -> None:
-    neighbour = Desk(desk.gate, await desk.gate.market.merchant())
+    neighbour = Desk(desk.gate, await desk.gate.webhook_stack.merchant())
     assert (await desk("GET")).body["endpoints"] == []
 
     answers = await asyncio.gather(*(desk("POST", "", NEW) for _ in range(25)))

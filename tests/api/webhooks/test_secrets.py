@@ -8,12 +8,12 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from malipo import clock
 from tests.api.conftest import Desk, is_refused
-from tests.api.contract import moment
+from tests.api.response_fields import moment
 from tests.api.webhooks.endpoints import SECRET, URL
 from tests.conftest import create_database
-from tests.journeys.door import door
-from tests.journeys.market import Hand, market
-from tests.journeys.receivers import Got, Receiver
+from tests.journeys.in_process_api import in_process_api
+from tests.journeys.webhook_receivers import Got, Receiver
+from tests.journeys.webhook_stack import Hand, webhook_stack
 
 
 def verifies(got: Got, secret: str) -> bool:
@@ -43,7 +43,7 @@ async def test_a_new_secret_signs_beside_the_old_one_until_it_is_finished(desk: 
     assert await desk.shown(old["id"]) == changing
     assert is_refused(await desk("POST", f"{at}/rotate-secret"), 409, "rotation_under_way")
 
-    async with desk.gate.market.a_worker():
+    async with desk.gate.webhook_stack.a_worker():
         await desk("POST", f"{at}/test")
         finished = await desk("POST", f"{at}/rotate-secret/finish")
         await desk("POST", f"{at}/test")
@@ -67,7 +67,7 @@ async def test_a_change_of_the_secret_ends_by_itself_after_24_hours(
 ) -> None:
     hand = Hand()
     own = await create_database(postgres, template)
-    async with market(own, clock=hand) as here, door(here) as gate, here.a_worker():
+    async with webhook_stack(own, clock=hand) as here, in_process_api(here) as gate, here.a_worker():
         desk = Desk(gate, await here.merchant())
         endpoint = await desk.register(shop.url("/"))
         at, shown = f"/{endpoint['id']}", await desk.shown(endpoint["id"])

@@ -10,13 +10,13 @@ from standardwebhooks import Webhook
 
 from malipo import clock
 from tests.api.conftest import Desk
-from tests.api.contract import EVERYWHERE, moment
+from tests.api.response_fields import EVERYWHERE, moment
 from tests.api.webhooks.deliveries import try_out
 from tests.api.webhooks.deliveries import worker as worker
 from tests.conftest import create_database
-from tests.journeys.door import door
-from tests.journeys.market import market
-from tests.journeys.receivers import Receiver, hangs, nobody, says
+from tests.journeys.in_process_api import in_process_api
+from tests.journeys.webhook_receivers import Receiver, hangs, nobody, says
+from tests.journeys.webhook_stack import webhook_stack
 
 ANSWERED = {"id", "at", "durationMs", "status", "headers", "answer"}
 UNANSWERED = {"id", "at", "durationMs", "error"}
@@ -72,7 +72,7 @@ async def test_a_receiver_that_refuses_a_test_is_shown_with_its_answer_and_not_a
 
 
 async def test_where_nobody_answers_the_attempt_says_why(desk: Desk, shop: Receiver) -> None:
-    async with desk.gate.market.a_worker(webhook_timeout_seconds=1):
+    async with desk.gate.webhook_stack.a_worker(webhook_timeout_seconds=1):
         with nobody() as url:
             refused = await try_out(desk, url)
         silent = await try_out(desk, shop.behave("/", hangs))
@@ -100,7 +100,7 @@ async def test_without_a_worker_a_test_is_answered_as_pending_before_the_caller_
     postgres: str, template: str
 ) -> None:
     own = await create_database(postgres, template)
-    async with market(own, webhook_timeout_seconds=1) as here, door(here) as gate:
+    async with webhook_stack(own, webhook_timeout_seconds=1) as here, in_process_api(here) as gate:
         delivery = await try_out(Desk(gate, await here.merchant()), "http://127.0.0.1:9/")
 
     assert (delivery["state"], delivery["attempts"]) == ("PENDING", [])

@@ -5,80 +5,82 @@ import asyncio
 import pytest
 
 from malipo import clock
+from malipo.audit_log import store as audit_log
 from malipo.dashboard.operator.networks import rows_of
-from malipo.networks.connect import Networks
-from malipo.networks.contract import Channel, Verdict
-from malipo.networks.store import Down
+from malipo.networks.circuit_store import Down
+from malipo.networks.connector import Channel, Verdict
+from malipo.networks.routing import Networks
 from malipo.payments.transaction import Status
-from malipo.trail import store as trail
-from tests.dashboard.operator.office import COLLECTION, EVIDENCE, PAYOUT, PROPOSAL, Office, proposal_on
-from tests.dashboard.operator.office import office as office
-from tests.journeys.crowd import order
-from tests.payments.story import Story
+from tests.dashboard.operator.operator_pages import COLLECTION, EVIDENCE, PAYOUT, PROPOSAL, OperatorPages, proposal_on
+from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
+from tests.journeys.concurrency import order
+from tests.payments.payment_steps import PaymentSteps
 
 
 @pytest.mark.parametrize(
     ("outcome", "status", "left"), [("completed", Status.COMPLETED, 9000), ("failed", Status.FAILED, 10_000)]
 )
-async def test_two_operators_settle_a_payout(office: Office, outcome: str, status: Status, left: int) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    payout = await office.late()
+async def test_two_operators_settle_a_payout(
+    operator_pages: OperatorPages, outcome: str, status: Status, left: int
+) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    payout = await operator_pages.late()
     listed = await asha.surfer.get("/operator")
     assert payout.reference in listed.words
     assert "It takes too long." in listed.words
 
     assert (await asha.propose(payout, outcome)).status == 303
-    assert await office.status(payout) is Status.PROCESSING
+    assert await operator_pages.status(payout) is Status.PROCESSING
     seen = await juma.look(payout)
     assert EVIDENCE in seen.words
     assert asha.name in seen.words
     assert (await juma.approve(payout)).status == 303
 
-    assert (await office.status(payout), await office.available()) == (status, left)
-    assert await office.deeds() == [
+    assert (await operator_pages.status(payout), await operator_pages.available()) == (status, left)
+    assert await operator_pages.deeds() == [
         ("payment.resolution_proposed", f"operator {asha.name}", asha.address),
         ("payment.resolved", f"operator {juma.name}", juma.address),
     ]
     assert payout.reference not in (await asha.surfer.get("/operator")).words
 
 
-async def test_one_operator_alone_cannot_settle_a_payout(office: Office) -> None:
-    asha = await office.operator("asha")
-    payout = await office.late()
+async def test_one_operator_alone_cannot_settle_a_payout(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    payout = await operator_pages.late()
     await asha.propose(payout, "failed")
     seen = await asha.look(payout)
     assert f"/operator/cases/{payout.reference}/approve" not in seen.text
     refused = await asha.decide("approve", payout, proposal_on(seen))
     assert refused.status == 403
     assert "it takes two operators" in refused.words
-    assert (await office.status(payout), await office.available()) == (Status.PROCESSING, 9000)
+    assert (await operator_pages.status(payout), await operator_pages.available()) == (Status.PROCESSING, 9000)
 
 
-async def test_a_collection_is_settled_by_one(office: Office) -> None:
-    asha = await office.operator("asha")
-    collection = await office.late(COLLECTION)
+async def test_a_collection_is_settled_by_one(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    collection = await operator_pages.late(COLLECTION)
     assert (await asha.propose(collection, "completed", providerReference="QK12AB")).status == 303
-    assert (await office.status(collection), await office.available()) == (Status.COMPLETED, 11_000)
+    assert (await operator_pages.status(collection), await operator_pages.available()) == (Status.COMPLETED, 11_000)
     seen = await asha.look(collection)
     assert "QK12AB" in seen.words
     assert "It is settled." in seen.words
 
 
 @pytest.mark.parametrize("is_own", [True, False])
-async def test_a_rejected_proposal_changes_nothing(office: Office, *, is_own: bool) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    payout = await office.late()
+async def test_a_rejected_proposal_changes_nothing(operator_pages: OperatorPages, *, is_own: bool) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    payout = await operator_pages.late()
     await asha.propose(payout, "failed")
     who = asha if is_own else juma
     assert (await who.decide("reject", payout, proposal_on(await who.look(payout)))).status == 303
-    assert await office.status(payout) is Status.PROCESSING
-    assert (await office.deeds())[-1] == ("payment.resolution_rejected", f"operator {who.name}", who.address)
+    assert await operator_pages.status(payout) is Status.PROCESSING
+    assert (await operator_pages.deeds())[-1] == ("payment.resolution_rejected", f"operator {who.name}", who.address)
     assert PROPOSAL.search((await juma.look(payout)).text) is None
 
 
-async def test_what_was_proposed_since_is_not_approved_by_an_older_page(office: Office) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    payout = await office.late()
+async def test_what_was_proposed_since_is_not_approved_by_an_older_page(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    payout = await operator_pages.late()
     await asha.propose(payout, "completed")
     seen_by_juma = proposal_on(await juma.look(payout))
     await asha.decide("reject", payout, seen_by_juma)
@@ -88,49 +90,53 @@ async def test_what_was_proposed_since_is_not_approved_by_an_older_page(office: 
         refused = await juma.decide(act, payout, seen_by_juma)
         assert refused.status == 409
         assert "It has changed since you looked." in refused.words
-    assert await office.status(payout) is Status.PROCESSING
+    assert await operator_pages.status(payout) is Status.PROCESSING
     assert (await juma.approve(payout)).status == 303, "what stands there now"
-    assert await office.status(payout) is Status.FAILED
+    assert await operator_pages.status(payout) is Status.FAILED
 
 
-async def test_a_proposal_about_a_payment_that_its_network_has_ended_since_is_worth_nothing(office: Office) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    payout = await office.late()
+async def test_a_proposal_about_a_payment_that_its_network_has_ended_since_is_worth_nothing(
+    operator_pages: OperatorPages,
+) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    payout = await operator_pages.late()
     await asha.propose(payout, "failed")
     proposal = proposal_on(await juma.look(payout))
-    await Story(office.service, office.merchant.id).hear(payout, Verdict.CONFIRMED)
+    await PaymentSteps(operator_pages.service, operator_pages.merchant.id).hear(payout, Verdict.CONFIRMED)
     refused = await juma.decide("approve", payout, proposal)
     assert refused.status == 409
     assert "It is COMPLETED, and nothing contradicts that." in refused.words
     assert "That no longer counts." in refused.words
-    assert (await office.status(payout), await office.available()) == (Status.COMPLETED, 9000)
+    assert (await operator_pages.status(payout), await operator_pages.available()) == (Status.COMPLETED, 9000)
 
 
-async def test_a_finding_about_an_open_payment_says_nothing_of_one_that_has_ended(office: Office) -> None:
-    asha = await office.operator("asha")
-    payout = await office.late()
+async def test_a_finding_about_an_open_payment_says_nothing_of_one_that_has_ended(
+    operator_pages: OperatorPages,
+) -> None:
+    asha = await operator_pages.operator("asha")
+    payout = await operator_pages.late()
     await asha.look(payout)
-    await Story(office.service, office.merchant.id).hear(payout, Verdict.CONFIRMED)
+    await PaymentSteps(operator_pages.service, operator_pages.merchant.id).hear(payout, Verdict.CONFIRMED)
     assert (await asha.propose(payout, "failed")).status == 409
-    assert await office.deeds() == []
+    assert await operator_pages.deeds() == []
 
 
-async def test_of_two_approvals_at_once_one_counts(office: Office) -> None:
-    asha, *others = [await office.operator(name) for name in ("asha", "juma", "neema")]
-    payout = await office.late()
+async def test_of_two_approvals_at_once_one_counts(operator_pages: OperatorPages) -> None:
+    asha, *others = [await operator_pages.operator(name) for name in ("asha", "juma", "neema")]
+    payout = await operator_pages.late()
     await asha.propose(payout, "failed")
     proposals = [proposal_on(await each.look(payout)) for each in others]
     answers = await asyncio.gather(
         *(each.decide("approve", payout, proposal) for each, proposal in zip(others, proposals, strict=True))
     )
     assert sorted(each.status for each in answers) == [303, 409]
-    assert (await office.status(payout), await office.available()) == (Status.FAILED, 10_000)
-    assert [what for what, _, _ in await office.deeds()] == ["payment.resolution_proposed", "payment.resolved"]
+    assert (await operator_pages.status(payout), await operator_pages.available()) == (Status.FAILED, 10_000)
+    assert [what for what, _, _ in await operator_pages.deeds()] == ["payment.resolution_proposed", "payment.resolved"]
 
 
-async def test_a_finding_takes_an_outcome_and_evidence_and_keeps_what_was_typed(office: Office) -> None:
-    asha = await office.operator("asha")
-    payout = await office.late()
+async def test_a_finding_takes_an_outcome_and_evidence_and_keeps_what_was_typed(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    payout = await operator_pages.late()
     seen = await asha.propose(payout, "", evidence="too <i>thin")
     assert seen.status == 400
     assert seen.text.count('class="wrong"') == 1
@@ -142,9 +148,9 @@ async def test_a_finding_takes_an_outcome_and_evidence_and_keeps_what_was_typed(
     assert "two lines of it" in (await asha.look(payout)).words
 
 
-async def test_every_value_is_escaped(office: Office) -> None:
-    asha = await office.operator("asha")
-    payout = await office.late()
+async def test_every_value_is_escaped(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    payout = await operator_pages.late()
     await asha.propose(payout, "failed", evidence="<script>alert(1)</script>")
     for seen in (await asha.look(payout), await asha.surfer.get("/operator")):
         assert "Duka <b>" not in seen.text
@@ -152,9 +158,9 @@ async def test_every_value_is_escaped(office: Office) -> None:
         assert "<script>" not in seen.text
 
 
-async def test_a_payment_is_looked_up_by_reference_and_what_is_none_is_not_found(office: Office) -> None:
-    asha = await office.operator("asha")
-    made = (await office.service.initiate(order(office.merchant.id, PAYOUT, 1000))).transaction
+async def test_a_payment_is_looked_up_by_reference_and_what_is_none_is_not_found(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    made = (await operator_pages.service.initiate(order(operator_pages.merchant.id, PAYOUT, 1000))).transaction
     sent_to = (await asha.surfer.get(f"/operator/cases?payment=%20{made.reference}")).to
     seen = await asha.surfer.get(sent_to)
     assert (seen.status, "nothing was sent" in seen.words) == (200, True)
@@ -164,27 +170,29 @@ async def test_a_payment_is_looked_up_by_reference_and_what_is_none_is_not_found
     assert (await asha.surfer.get("/operator/cases?payment=%20")).to == "/operator"
 
 
-async def test_the_book_is_checked_on_demand_and_that_is_noted(office: Office) -> None:
-    asha = await office.operator("asha")
+async def test_the_book_is_checked_on_demand_and_that_is_noted(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
     wrong = "UPDATE wallets SET available = available + $2 WHERE merchant_id = $1"
-    async with office.service.database.begin() as tx:
-        await tx.execute(wrong, office.merchant.id, 7)
+    async with operator_pages.service.database.begin() as tx:
+        await tx.execute(wrong, operator_pages.merchant.id, 7)
     try:
         seen = await asha.surfer.post("/operator/ledger")
     finally:
-        async with office.service.database.begin() as tx:
-            await tx.execute(wrong, office.merchant.id, -7)
+        async with operator_pages.service.database.begin() as tx:
+            await tx.execute(wrong, operator_pages.merchant.id, -7)
     assert seen.status == 200
-    assert f"{office.merchant.id} wallet 10,007 10,000" in seen.words
-    assert office.merchant.id not in (await asha.surfer.post("/operator/ledger")).words
-    async with office.service.database.read() as connection:
-        deeds = await trail.find(connection, limit=20)
+    assert f"{operator_pages.merchant.id} wallet 10,007 10,000" in seen.words
+    assert operator_pages.merchant.id not in (await asha.surfer.post("/operator/ledger")).words
+    async with operator_pages.service.database.read() as connection:
+        deeds = await audit_log.find(connection, limit=20)
     mine = [each for each in deeds if each.who == f"operator {asha.name}" and each.what == "ledger.checked"]
     assert [each.details["findings"] > 0 for each in mine][-1]
     assert len(mine) == 2
 
 
-async def test_a_network_that_is_down_takes_down_what_it_carries_and_nothing_else(office: Office) -> None:
+async def test_a_network_that_is_down_takes_down_what_it_carries_and_nothing_else(
+    operator_pages: OperatorPages,
+) -> None:
     down = Down(clock.now(), "timeout", 3, is_due=False)
     networks = Networks(
         connectors={},
@@ -196,5 +204,5 @@ async def test_a_network_that_is_down_takes_down_what_it_carries_and_nothing_els
     assert len(rows) == 8
     assert [key for key, each in rows.items() if each.trouble] == [(Channel.HALOPESA, PAYOUT)]
     assert [key for key, each in rows.items() if each.carrier] == [(Channel.MPESA, PAYOUT), (Channel.HALOPESA, PAYOUT)]
-    asha = await office.operator("asha")
+    asha = await operator_pages.operator("asha")
     assert (await asha.surfer.get("/operator/networks")).words.count("Not connected") == 8

@@ -4,27 +4,28 @@ import re
 
 import pytest
 
-from malipo import bookings, clock
-from malipo.ledger.book import Kind, Paper
-from malipo.ledger.store.proposals import Proposal
-from malipo.trail import store as trail
-from malipo.trail.store import operator_at
-from tests.dashboard.operator.office import Office, Operator
-from tests.dashboard.operator.office import office as office
-from tests.dashboard.surf import Seen
+from malipo import clock
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import operator_at
+from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.store.booking_proposals import Proposal
+from malipo.operators import booking_approval
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages
+from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
+from tests.dashboard.page_client import Seen
 
 PATH = "/operator/bookings"
 LARGE = 2_500_000
 
 
 async def _propose(
-    office: Office, proposer: Operator, reference: str, amount: int = LARGE, kind: Kind = Kind.TOP_UP
+    operator_pages: OperatorPages, proposer: Operator, reference: str, amount: int = LARGE, kind: Kind = Kind.TOP_UP
 ) -> Proposal:
     """At the command line. References are this merchant's own: the database is shared."""
-    paper = Paper(kind, office.merchant.id, amount, f"{office.merchant.id} {reference}")
-    async with office.service.database.begin() as tx:
+    paper = Booking(kind, operator_pages.merchant.id, amount, f"{operator_pages.merchant.id} {reference}")
+    async with operator_pages.service.database.begin() as tx:
         actor = operator_at(proposer.name, "host")
-        requested = await bookings.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
+        requested = await booking_approval.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
     assert requested.proposal is not None
     return requested.proposal
 
@@ -38,9 +39,9 @@ def _row(seen: Seen, proposal: Proposal) -> str:
     return str(row)
 
 
-async def test_another_operator_sees_and_approves_it(office: Office) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    proposal = await _propose(office, asha, "NMB-1")
+async def test_another_operator_sees_and_approves_it(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    proposal = await _propose(operator_pages, asha, "NMB-1")
     seen = await juma.surfer.get(PATH)
     row = _row(seen, proposal)
     for shown in ("Top-up", "2,500,000", asha.name, "Duka &lt;b&gt;la", f"{PATH}/approve", f"{PATH}/reject"):
@@ -50,52 +51,52 @@ async def test_another_operator_sees_and_approves_it(office: Office) -> None:
     after = await juma.surfer.get(PATH)
     assert "It is approved and booked." in after.words
     assert proposal.reference not in after.words
-    assert await office.available() == 10_000 + LARGE
-    async with office.service.database.read() as connection:
-        [deed, *_] = await trail.find(connection, merchant_id=office.merchant.id, limit=1)
+    assert await operator_pages.available() == 10_000 + LARGE
+    async with operator_pages.service.database.read() as connection:
+        [deed, *_] = await audit_log.find(connection, merchant_id=operator_pages.merchant.id, limit=1)
     assert (deed.what, deed.who, deed.origin) == ("wallet.top_up", f"operator {juma.name}", juma.address)
 
 
-async def test_whoever_proposed_it_can_only_take_it_back(office: Office) -> None:
-    asha = await office.operator("asha")
-    proposal = await _propose(office, asha, "NMB-1")
+async def test_whoever_proposed_it_can_only_take_it_back(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    proposal = await _propose(operator_pages, asha, "NMB-1")
     row = _row(await asha.surfer.get(PATH), proposal)
     assert "Take it back" in row
     assert f"{PATH}/approve" not in row
     refused = await _decide(asha, "approve", proposal.id)
     assert (refused.status, "it takes two operators" in refused.words) == (403, True)
-    assert await office.available() == 10_000
+    assert await operator_pages.available() == 10_000
     assert (await _decide(asha, "reject", proposal.id)).to == PATH
     assert proposal.reference not in (await asha.surfer.get(PATH)).words
-    assert await office.available() == 10_000
+    assert await operator_pages.available() == 10_000
 
 
 @pytest.mark.parametrize("act", ["approve", "reject"])
-async def test_a_form_decides_about_nothing_else_than_what_was_seen(office: Office, act: str) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    seen = await _propose(office, asha, "NMB-1")
+async def test_a_form_decides_about_nothing_else_than_what_was_seen(operator_pages: OperatorPages, act: str) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    seen = await _propose(operator_pages, asha, "NMB-1")
     await _decide(asha, "reject", seen.id)
-    await _propose(office, asha, "NMB-1", LARGE * 10)
+    await _propose(operator_pages, asha, "NMB-1", LARGE * 10)
     for booking in (seen.id, seen.reference, "", "bok_\0", "bok_none"):
         refused = await _decide(juma, act, booking)
         assert (refused.status, "It has changed since you looked." in refused.words) == (409, True), booking
     assert f"{LARGE * 10:,}" in (await juma.surfer.get(PATH)).words
-    assert await office.available() == 10_000
+    assert await operator_pages.available() == 10_000
 
 
-async def test_a_settlement_that_the_wallet_can_no_longer_bear_stays_on_the_list(office: Office) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    first, second = [await _propose(office, asha, f"NMB-{n}", 8000, Kind.SETTLEMENT) for n in (1, 2)]
+async def test_a_settlement_that_the_wallet_can_no_longer_bear_stays_on_the_list(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    first, second = [await _propose(operator_pages, asha, f"NMB-{n}", 8000, Kind.SETTLEMENT) for n in (1, 2)]
     assert (await _decide(juma, "approve", first.id)).status == 303
     refused = await _decide(juma, "approve", second.id)
     assert (refused.status, "does not hold enough" in refused.words) == (400, True)
     assert "Settlement" in _row(refused, second)
-    assert await office.available() == 2000
+    assert await operator_pages.available() == 2000
 
 
-async def test_forged_forms_are_refused(office: Office) -> None:
-    asha, juma = await office.operator("asha"), await office.operator("juma")
-    proposal = await _propose(office, asha, "NMB-1")
+async def test_forged_forms_are_refused(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    proposal = await _propose(operator_pages, asha, "NMB-1")
     for act in ("approve", "reject"):
         fields = {"booking": proposal.id}
         forged = [
@@ -105,4 +106,4 @@ async def test_forged_forms_are_refused(office: Office) -> None:
         ]
         assert [each.status for each in forged] == [403, 403, 403]
     assert proposal.reference in (await juma.surfer.get(PATH)).words
-    assert await office.available() == 10_000
+    assert await operator_pages.available() == 10_000

@@ -7,30 +7,30 @@ from contextlib import AsyncExitStack
 import pytest
 from msgspec.structs import replace
 
-from malipo.dashboard.operator.outcomes import WAIVED, Effect, effect_of
-from malipo.dashboard.operator.why import SENTENCES
+from malipo.dashboard.operator.case_reasons import SENTENCES
+from malipo.dashboard.operator.resolution_effects import WAIVED, Effect, effect_of
 from malipo.db import Database
-from malipo.networks.contract import Verdict
-from malipo.payments.pursuit import Act, Attention
+from malipo.networks.connector import Verdict
+from malipo.payments.network_answer import Act, Attention
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Running, make_merchant
-from tests.dashboard.operator.office import Office, Operator
-from tests.dashboard.surf import Seen
-from tests.journeys import witness
-from tests.payments.story import Story, a_report
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages
+from tests.dashboard.page_client import Seen
+from tests.journeys import database_facts
+from tests.payments.payment_steps import PaymentSteps, a_report
 
 PAYOUT, COLLECTION = Type.DISBURSEMENT, Type.COLLECTION
 _CHOICE = re.compile(r'name="outcome" value="(\w+)"[^>]*><span>(.*?)<small>(.*?)</small>')
 
 
-class Room(Office):
+class Room(OperatorPages):
     """An office with the payments of a merchant who pays fees."""
 
     @property
-    def story(self) -> Story:
-        return Story(self.service, self.merchant.id)
+    def steps(self) -> PaymentSteps:
+        return PaymentSteps(self.service, self.merchant.id)
 
     async def propose(self, operator: Operator, payment: Transaction, value: str, **fields: str) -> Seen:
         """With what stands on the page, as a browser does."""
@@ -48,7 +48,7 @@ async def room(service: Service, running: Running, database: Database) -> AsyncI
     merchant = await make_merchant(database, wallet=10_000)
     async with AsyncExitStack() as stack:
         room = Room(service, running, merchant, stack)
-        await room.story.charge_fees()
+        await room.steps.charge_fees()
         yield room
 
 
@@ -90,7 +90,7 @@ async def test_the_choices_say_what_happens_to_the_wallet(
     room: Room, type_: Type, status: Status, expected: dict[str, tuple[str, str]]
 ) -> None:
     asha = await room.operator("asha")
-    contradicted = await room.story.contradicted(type_, status)
+    contradicted = await room.steps.contradicted(type_, status)
     seen = await asha.look(contradicted)
     assert choices_on(seen) == expected
     said = "paid" if status is not Status.COMPLETED else "not paid"
@@ -112,7 +112,7 @@ async def test_two_operators_decide_and_the_wallet_does_what_was_shown(
     room: Room, type_: Type, status: Status, value: str, left: int
 ) -> None:
     asha, juma = await room.operator("asha"), await room.operator("juma")
-    contradicted = await room.story.contradicted(type_, status)
+    contradicted = await room.steps.contradicted(type_, status)
     before = await room.available()
     title, effect = choices_on(await asha.look(contradicted))[value]
 
@@ -125,16 +125,16 @@ async def test_two_operators_decide_and_the_wallet_does_what_was_shown(
     assert await room.available() - before == left
     assert await room.status(contradicted) is status
     assert contradicted.reference not in (await asha.surfer.get("/operator")).words
-    await witness.assert_clean(room.service.database)
+    await database_facts.assert_clean(room.service.database)
 
 
 async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) -> None:
     """Taken in a part, waived, taken back by the network: each time the page knows beforehand."""
     asha, juma = await room.operator("asha"), await room.operator("juma")
-    story = room.story
-    paid = await story.ended(PAYOUT, Status.FAILED, 9000)
-    await story.ended(PAYOUT, Status.COMPLETED, 9500)  # 470 are left.
-    await story.hear(paid, Verdict.CONFIRMED)
+    steps = room.steps
+    paid = await steps.ended(PAYOUT, Status.FAILED, 9000)
+    await steps.ended(PAYOUT, Status.COMPLETED, 9500)  # 470 are left.
+    await steps.hear(paid, Verdict.CONFIRMED)
     seen = await asha.look(paid)
     assert "TZS 9,030 is owed of it, and held in the wallet." in seen.words
     assert choices_on(seen)["completed"][1] == (
@@ -150,18 +150,18 @@ async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) ->
         (Verdict.REFUSED, "completed"),  # Nothing is due, but the statement says so.
     ):
         if say is not None:
-            await story.hear(paid, say)
-        before, available = await story.correction(paid), await room.available()
+            await steps.hear(paid, say)
+        before, available = await steps.correction(paid), await room.available()
         assert before is not None
         assert value in choices_on(await asha.look(paid)), value
         effect = await _effect(room, paid, value)
         assert (await room.propose(asha, paid, value)).status == 303
         assert (await juma.approve(paid)).status == 303
-        after = await story.correction(paid)
+        after = await steps.correction(paid)
         assert after is not None
         happened = (await room.available() - available, after.borne - before.borne, after.owed)
         assert (happened, after.credited - before.credited) == (effect, effect.credited), value
-    await witness.assert_clean(room.service.database)
+    await database_facts.assert_clean(room.service.database)
 
 
 async def _effect(room: Room, payment: Transaction, value: str) -> Effect:
@@ -173,7 +173,7 @@ async def _effect(room: Room, payment: Transaction, value: str) -> Effect:
 
 async def test_a_debt_is_on_the_list_with_its_sum(room: Room) -> None:
     asha = await room.operator("asha")
-    contradicted = await room.story.contradicted(PAYOUT, Status.FAILED, 5000)
+    contradicted = await room.steps.contradicted(PAYOUT, Status.FAILED, 5000)
     listed = await asha.surfer.get("/operator")
     assert "The network said that it was not paid, and now that it was." in listed.words
     assert contradicted.reference in listed.words
@@ -183,10 +183,10 @@ async def test_a_debt_is_on_the_list_with_its_sum(room: Room) -> None:
 
 async def test_what_the_network_has_said_since_is_not_decided_by_an_older_page(room: Room) -> None:
     asha = await room.operator("asha")
-    contradicted = await room.story.contradicted(PAYOUT, Status.FAILED)
+    contradicted = await room.steps.contradicted(PAYOUT, Status.FAILED)
     await asha.look(contradicted)
-    await room.story.hear(contradicted, Verdict.REFUSED)
-    await room.story.hear(contradicted, Verdict.CONFIRMED)
+    await room.steps.hear(contradicted, Verdict.REFUSED)
+    await room.steps.hear(contradicted, Verdict.CONFIRMED)
     refused = await asha.propose(contradicted, "completed", status="FAILED", said="1")
     assert refused.status == 409
     assert "It has changed since you looked." in refused.words
@@ -195,9 +195,9 @@ async def test_what_the_network_has_said_since_is_not_decided_by_an_older_page(r
 
 async def test_an_empty_wallet_is_said_and_nothing_changes(room: Room) -> None:
     asha, juma = await room.operator("asha"), await room.operator("juma")
-    paid = await room.story.ended(PAYOUT, Status.FAILED, 9000)
-    await room.story.ended(PAYOUT, Status.COMPLETED, 9970)
-    await room.story.hear(paid, Verdict.CONFIRMED)
+    paid = await room.steps.ended(PAYOUT, Status.FAILED, 9000)
+    await room.steps.ended(PAYOUT, Status.COMPLETED, 9970)
+    await room.steps.hear(paid, Verdict.CONFIRMED)
     assert (await room.propose(asha, paid, "completed")).status == 303
     refused = await juma.approve(paid)
     assert refused.status == 400
@@ -207,7 +207,7 @@ async def test_an_empty_wallet_is_said_and_nothing_changes(room: Room) -> None:
 
 async def test_failed_despite_waiting_is_asked_for_and_shown_to_the_second(room: Room) -> None:
     asha, juma = await room.operator("asha"), await room.operator("juma")
-    payout = await room.story.processing(PAYOUT)
+    payout = await room.steps.processing(PAYOUT)
     box = "I know that the network has it and has not decided"
     assert box in (await asha.look(payout)).words
 
@@ -222,10 +222,10 @@ async def test_failed_despite_waiting_is_asked_for_and_shown_to_the_second(room:
 
 async def test_the_box_stands_only_where_the_network_has_it(room: Room) -> None:
     asha = await room.operator("asha")
-    unheard = await room.story.send(PAYOUT)
-    await room.story.hear(unheard, Verdict.UNKNOWN, Act.SEND)
-    waiting = await room.story.processing(COLLECTION)
-    ended = await room.story.contradicted(PAYOUT, Status.FAILED)
+    unheard = await room.steps.send(PAYOUT)
+    await room.steps.hear(unheard, Verdict.UNKNOWN, Act.SEND)
+    waiting = await room.steps.processing(COLLECTION)
+    ended = await room.steps.contradicted(PAYOUT, Status.FAILED)
     for payment in (unheard, waiting, ended):
         assert "despiteWaiting" not in (await asha.look(payment)).text
     assert (await asha.propose(unheard, "failed")).status == 303
@@ -233,8 +233,8 @@ async def test_the_box_stands_only_where_the_network_has_it(room: Room) -> None:
 
 async def test_a_collection_that_was_said_to_be_paid_takes_two_to_fail(room: Room) -> None:
     asha = await room.operator("asha")
-    said = await room.story.processing(COLLECTION)
-    await room.story.hear(said, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    said = await room.steps.processing(COLLECTION)
+    await room.steps.hear(said, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
     seen = await asha.look(said)
     assert "another operator must approve it, because somebody said that it was paid" in seen.words
     assert (await asha.propose(said, "failed")).status == 303
@@ -243,7 +243,7 @@ async def test_a_collection_that_was_said_to_be_paid_takes_two_to_fail(room: Roo
 
 async def test_a_closed_merchants_payout_is_cancelled_by_an_operator(room: Room) -> None:
     asha = await room.operator("asha")
-    pending = await room.story.open(PAYOUT, 5000)
+    pending = await room.steps.open(PAYOUT, 5000)
     path = f"/operator/cases/{pending.reference}/cancel"
     assert path not in (await asha.look(pending)).text
     refused = await asha.surfer.post(path)
@@ -265,7 +265,7 @@ async def test_a_closed_merchants_payout_is_cancelled_by_an_operator(room: Room)
 
 async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room) -> None:
     asha = await room.operator("asha")
-    payout = await room.story.processing(PAYOUT)
+    payout = await room.steps.processing(PAYOUT)
     stranger = replace(payout, network_key="<i>KEY</i>")
     said = {"amount": 7000, "provider_reference": "QK12AB", "phone": "+255754000009", "detail": "<b>Paid"}
     report = a_report(stranger, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, **said)

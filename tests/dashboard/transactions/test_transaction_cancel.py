@@ -2,18 +2,18 @@
 
 import pytest
 
+from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.merchants.people import Role
 from malipo.payments.transaction import Status, Type
-from malipo.trail import store as trail
 from tests.conftest import Running
-from tests.dashboard.surf import Surfer, surfing
-from tests.dashboard.transactions.shop import PATH, Shop, logged_in, numbers
-from tests.dashboard.transactions.shop import shop as shop
-from tests.dashboard.transactions.shop import surfer as surfer
+from tests.dashboard.page_client import Surfer, surfing
+from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages, logged_in, numbers
+from tests.dashboard.transactions.transaction_pages import shop as shop
+from tests.dashboard.transactions.transaction_pages import surfer as surfer
 
 
-async def test_a_pending_payout_is_taken_back_after_a_question(shop: Shop) -> None:
+async def test_a_pending_payout_is_taken_back_after_a_question(shop: TransactionPages) -> None:
     made = await shop.make(Type.DISBURSEMENT, name="Juma")
     path = f"{PATH}/{made.id}/cancel"
     assert path in (await shop.surfer.get(f"{PATH}/{made.id}")).text
@@ -33,16 +33,16 @@ async def test_a_pending_payout_is_taken_back_after_a_question(shop: Shop) -> No
     assert await shop.available() == 1_000_000
 
 
-async def test_who_took_it_back_is_written_down(shop: Shop) -> None:
+async def test_who_took_it_back_is_written_down(shop: TransactionPages) -> None:
     made = await shop.make()
     await shop.surfer.post(f"{PATH}/{made.id}/cancel")
     async with shop.service.database.read() as connection:
-        deed = (await trail.find(connection, merchant_id=shop.merchant.id, limit=1))[0]
+        deed = (await audit_log.find(connection, merchant_id=shop.merchant.id, limit=1))[0]
     assert (deed.what, deed.details["transaction"]) == ("payment.cancelled", made.id)
     assert deed.who.startswith("owner+")
 
 
-async def test_taking_it_back_twice_is_no_mistake(shop: Shop) -> None:
+async def test_taking_it_back_twice_is_no_mistake(shop: TransactionPages) -> None:
     made = await shop.make(Type.DISBURSEMENT)
     for _ in range(2):
         assert (await shop.surfer.post(f"{PATH}/{made.reference}/cancel")).to == f"{PATH}/{made.id}"
@@ -57,7 +57,9 @@ async def test_taking_it_back_twice_is_no_mistake(shop: Shop) -> None:
         (Status.FAILED, "It was too late to cancel: it had already ended."),
     ],
 )
-async def test_what_has_left_is_not_taken_back_and_the_page_says_so(shop: Shop, status: Status, sentence: str) -> None:
+async def test_what_has_left_is_not_taken_back_and_the_page_says_so(
+    shop: TransactionPages, status: Status, sentence: str
+) -> None:
     made = await shop.make(Type.DISBURSEMENT, status)
     held = await shop.available()
     path = f"{PATH}/{made.id}"
@@ -70,7 +72,7 @@ async def test_what_has_left_is_not_taken_back_and_the_page_says_so(shop: Shop, 
     assert ((await shop.now(made)).status, await shop.available()) == (status, held)
 
 
-async def test_a_form_from_elsewhere_takes_nothing_back(shop: Shop) -> None:
+async def test_a_form_from_elsewhere_takes_nothing_back(shop: TransactionPages) -> None:
     made = await shop.make()
     path = f"{PATH}/{made.id}/cancel"
     assert (await shop.surfer.post(path, token="0" * 64)).status == 403
@@ -79,7 +81,7 @@ async def test_a_form_from_elsewhere_takes_nothing_back(shop: Shop) -> None:
 
 
 async def test_a_viewer_looks_and_takes_nothing_back(
-    shop: Shop, running: Running, database: Database, surfer: Surfer
+    shop: TransactionPages, running: Running, database: Database, surfer: Surfer
 ) -> None:
     made = await shop.make()
     async with surfing(running.url, seen_from=f"10.40.0.{next(numbers)}") as other:

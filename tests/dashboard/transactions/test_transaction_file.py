@@ -9,17 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.dashboard import export
-from malipo.payments.store import browsing
-from malipo.payments.store.filter import Filter
+from malipo.dashboard.merchant import csv_export
+from malipo.payments.listing import keyset
+from malipo.payments.listing.filter import Filter
 from malipo.payments.transaction import Status, Type
-from tests.dashboard.transactions.shop import PATH, Shop
-from tests.dashboard.transactions.shop import shop as shop
-from tests.dashboard.transactions.shop import surfer as surfer
-from tests.journeys.crowd import order
+from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages
+from tests.dashboard.transactions.transaction_pages import shop as shop
+from tests.dashboard.transactions.transaction_pages import surfer as surfer
+from tests.journeys.concurrency import order
 
 
-async def file(shop: Shop, query: str = "") -> list[dict[str, str]]:
+async def file(shop: TransactionPages, query: str = "") -> list[dict[str, str]]:
     seen = await shop.surfer.get(f"{PATH}.csv{query}")
     assert seen.status == 200
     assert seen.headers["Content-Type"] == "text/csv; charset=utf-8"
@@ -28,7 +28,7 @@ async def file(shop: Shop, query: str = "") -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(seen.text, newline="")))
 
 
-async def test_the_file_has_what_the_filters_leave_newest_first(shop: Shop) -> None:
+async def test_the_file_has_what_the_filters_leave_newest_first(shop: TransactionPages) -> None:
     at = datetime(2026, 3, 10, 22, 30, 5, 123_000, tzinfo=UTC)
     await shop.make(at=at, name='Asha, "Mama"', status=Status.COMPLETED)
     await shop.make(name="Juma")
@@ -60,12 +60,12 @@ async def test_the_file_has_what_the_filters_leave_newest_first(shop: Shop) -> N
     }
 
 
-async def test_the_file_is_read_in_pieces_and_has_everything_once(shop: Shop) -> None:
+async def test_the_file_is_read_in_pieces_and_has_everything_once(shop: TransactionPages) -> None:
     for _ in range(7):
         await shop.make()
     pieces = [
         [each.id for each in piece]
-        async for piece in browsing.stream(shop.service.read, shop.merchant.id, Filter(), size=3)
+        async for piece in keyset.stream(shop.service.read, shop.merchant.id, Filter(), size=3)
     ]
     made = [each.id for each in shop.made]
     assert [len(piece) for piece in pieces] == [3, 3, 1]
@@ -77,11 +77,11 @@ def test_no_cell_of_the_file_is_a_formula(first: str) -> None:
     evil = f"{first}HYPERLINK(1)"
     asked = order("mer_1", Type.COLLECTION, 1000).draft
     assert asked is not None
-    row = export.row_of(replace(asked, name=evil, description=evil, provider_reference=evil))
+    row = csv_export.row_of(replace(asked, name=evil, description=evil, provider_reference=evil))
     assert [cell for cell in row if isinstance(cell, str) and cell.startswith(first)] == []
     assert row.count(f"'{evil}") == 3
 
 
 @pytest.mark.parametrize("text", ["", "Asha", "a=b", "'=1", "1-2"])
 def test_other_cells_stay_as_they_are(text: str) -> None:
-    assert export.harmless(text) == text
+    assert csv_export.harmless(text) == text

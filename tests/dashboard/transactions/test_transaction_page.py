@@ -3,17 +3,17 @@
 import pytest
 
 from malipo import clock
-from malipo.networks.contract import Verdict
-from malipo.payments.pursuit import Act
-from malipo.payments.store import hearings
-from malipo.payments.store.hearings import Hearing
+from malipo.networks.connector import Verdict
+from malipo.payments.network_answer import Act
+from malipo.payments.store import network_answers
+from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status
-from tests.dashboard.transactions.shop import PATH, Shop
-from tests.dashboard.transactions.shop import shop as shop
-from tests.dashboard.transactions.shop import surfer as surfer
+from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages
+from tests.dashboard.transactions.transaction_pages import shop as shop
+from tests.dashboard.transactions.transaction_pages import surfer as surfer
 
 
-async def test_a_page_tells_everything_about_a_completed_collection(shop: Shop) -> None:
+async def test_a_page_tells_everything_about_a_completed_collection(shop: TransactionPages) -> None:
     made = await shop.make(
         status=Status.COMPLETED, name="Neema", description="Two bags", metadata={"orderId": "A-17", "vip": True, "n": 3}
     )
@@ -42,7 +42,7 @@ async def test_a_page_tells_everything_about_a_completed_collection(shop: Shop) 
         assert "No money has changed hands" not in words
 
 
-async def test_a_failure_is_told_in_words_and_nothing_is_said_to_arrive(shop: Shop) -> None:
+async def test_a_failure_is_told_in_words_and_nothing_is_said_to_arrive(shop: TransactionPages) -> None:
     made = await shop.make(status=Status.FAILED)
     words = (await shop.surfer.get(f"{PATH}/{made.id}")).words
     assert "The customer declined the payment." in words
@@ -51,9 +51,9 @@ async def test_a_failure_is_told_in_words_and_nothing_is_said_to_arrive(shop: Sh
     assert "Arrives in your wallet" not in words
 
 
-async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_endpoint(shop: Shop) -> None:
+async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_endpoint(shop: TransactionPages) -> None:
     made = await shop.make(status=Status.PROCESSING)
-    hearing = Hearing(
+    hearing = StoredAnswer(
         id="hrg_1",
         merchant_id=shop.merchant.id,
         transaction_id=made.id,
@@ -65,7 +65,7 @@ async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_end
         detail="In process",
     )
     async with shop.service.database.begin() as tx:
-        await hearings.insert(tx, [hearing])
+        await network_answers.insert(tx, [hearing])
         for n, (host, status, deleted_at) in enumerate([("one", 200, None), ("two", 503, clock.now())]):
             endpoint_id = f"wh_{made.id[4:]}{n}"
             event_id = await tx.fetchval("SELECT id FROM events WHERE transaction_id = $1", made.id)
@@ -98,5 +98,5 @@ async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_end
 
 
 @pytest.mark.parametrize("name", ["txn_x", "MLP-0", "x" * 65, "%00", "a%2Fb", "..%2f", "%F0%9F%92%B0"])
-async def test_what_names_no_transaction_is_not_there(shop: Shop, name: str) -> None:
+async def test_what_names_no_transaction_is_not_there(shop: TransactionPages, name: str) -> None:
     assert (await shop.surfer.get(f"{PATH}/{name}")).status == 404

@@ -7,20 +7,20 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
-from malipo.networks.contract import Channel
-from malipo.payments.store import browsing
-from malipo.payments.store.filter import Filter
+from malipo.networks.connector import Channel
+from malipo.payments.listing import keyset
+from malipo.payments.listing.filter import Filter
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from tests.conftest import make_merchant
-from tests.dashboard.transactions.shop import PATH, Shop, link_in, rows_in
-from tests.dashboard.transactions.shop import shop as shop
-from tests.dashboard.transactions.shop import surfer as surfer
+from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages, link_in, rows_in
+from tests.dashboard.transactions.transaction_pages import shop as shop
+from tests.dashboard.transactions.transaction_pages import surfer as surfer
 
 # The list
 
 
-async def test_pages_hold_25_and_together_everything_once_newest_first(shop: Shop) -> None:
+async def test_pages_hold_25_and_together_everything_once_newest_first(shop: TransactionPages) -> None:
     began = clock.now() - timedelta(hours=1)
     made = [(await shop.make(at=began + timedelta(seconds=n))).id for n in range(60)][::-1]
 
@@ -43,7 +43,7 @@ async def test_pages_hold_25_and_together_everything_once_newest_first(shop: Sho
     assert await shop.listed(top.removeprefix(PATH)) == made[:25]
 
 
-async def test_a_newer_page_that_would_be_short_is_the_newest_one(shop: Shop) -> None:
+async def test_a_newer_page_that_would_be_short_is_the_newest_one(shop: TransactionPages) -> None:
     began = clock.now() - timedelta(hours=1)
     made = [(await shop.make(at=began + timedelta(seconds=n))).id for n in range(30)][::-1]
     assert await shop.listed(f"?after={made[3]}") == made[:25]
@@ -51,12 +51,12 @@ async def test_a_newer_page_that_would_be_short_is_the_newest_one(shop: Shop) ->
 
 @pytest.mark.parametrize("name", ["before", "after"])
 @pytest.mark.parametrize("key", ["x", "txn_", "'; DROP TABLE", "txn_" + "Z" * 26, "%00"])
-async def test_a_key_that_is_none_is_ignored(shop: Shop, name: str, key: str) -> None:
+async def test_a_key_that_is_none_is_ignored(shop: TransactionPages, name: str, key: str) -> None:
     made = await shop.make()
     assert await shop.listed(f"?{name}={key}") == [made.id]
 
 
-async def test_links_keep_the_filters(shop: Shop) -> None:
+async def test_links_keep_the_filters(shop: TransactionPages) -> None:
     began = clock.now() - timedelta(hours=1)
     for n in range(27):
         await shop.make(at=began + timedelta(seconds=n), name="Asha & Co")
@@ -101,14 +101,14 @@ FOUR: list[dict[str, Any]] = [
         ("?unknown=1", [3, 2, 1, 0]),
     ],
 )
-async def test_every_filter_leaves_what_it_says(shop: Shop, query: str, expected: list[int]) -> None:
+async def test_every_filter_leaves_what_it_says(shop: TransactionPages, query: str, expected: list[int]) -> None:
     for each in FOUR:
         values = {"phone": "+255688999999", "channel": Channel.MPESA, "name": ""} | each
         await shop.make(**values)
     assert await shop.listed(query) == [shop.made[n].id for n in expected]
 
 
-async def test_a_day_is_a_day_in_dar_es_salaam(shop: Shop) -> None:
+async def test_a_day_is_a_day_in_dar_es_salaam(shop: TransactionPages) -> None:
     midnight = datetime(2026, 3, 9, 21, tzinfo=UTC)  # there, the 10th begins
     for moment in (midnight - timedelta(milliseconds=1), midnight, midnight + timedelta(days=1)):
         await shop.make(at=moment)
@@ -127,7 +127,7 @@ async def test_a_day_is_a_day_in_dar_es_salaam(shop: Shop) -> None:
         ("?search=%00", "There is a character in it that cannot be stored."),
     ],
 )
-async def test_a_wrong_filter_is_marked_and_shows_nothing(shop: Shop, query: str, sentence: str) -> None:
+async def test_a_wrong_filter_is_marked_and_shows_nothing(shop: TransactionPages, query: str, sentence: str) -> None:
     await shop.make()
     seen = await shop.surfer.get(PATH + query)
     assert (seen.status, rows_in(seen)) == (400, [])
@@ -137,7 +137,7 @@ async def test_a_wrong_filter_is_marked_and_shows_nothing(shop: Shop, query: str
 
 
 @pytest.mark.parametrize("how", ["reference", "id"])
-async def test_a_whole_name_finds_its_transaction_however_it_is_typed(shop: Shop, how: str) -> None:
+async def test_a_whole_name_finds_its_transaction_however_it_is_typed(shop: TransactionPages, how: str) -> None:
     made, other = await shop.make(), await shop.make()
     name: str = getattr(made, how)
     assert await shop.listed(f"?search={name.lower()}") == [made.id]
@@ -145,14 +145,16 @@ async def test_a_whole_name_finds_its_transaction_however_it_is_typed(shop: Shop
     assert other.id in await shop.listed()
 
 
-async def test_the_list_without_anything_leads_to_a_first_collection(shop: Shop) -> None:
+async def test_the_list_without_anything_leads_to_a_first_collection(shop: TransactionPages) -> None:
     seen = await shop.surfer.get(PATH)
     assert "No transactions yet" in seen.words
     assert "Nothing fits" in (await shop.surfer.get(PATH + "?search=x")).words
 
 
-async def test_another_merchants_transactions_are_nowhere(shop: Shop, database: Database, service: Service) -> None:
-    other = Shop(service, await make_merchant(database, wallet=10_000), shop.surfer)
+async def test_another_merchants_transactions_are_nowhere(
+    shop: TransactionPages, database: Database, service: Service
+) -> None:
+    other = TransactionPages(service, await make_merchant(database, wallet=10_000), shop.surfer)
     theirs = await other.make(name="Secret")
 
     assert await shop.listed() == []
@@ -166,7 +168,7 @@ async def test_another_merchants_transactions_are_nowhere(shop: Shop, database: 
     assert (await other.now(theirs)).status is Status.PENDING
 
 
-async def test_words_of_customers_are_never_markup(shop: Shop) -> None:
+async def test_words_of_customers_are_never_markup(shop: TransactionPages) -> None:
     evil = '<script>alert("1")</script>'
     made = await shop.make(name=evil, description=evil, metadata={evil: evil})
     for path in (PATH, f"{PATH}/{made.id}", f"{PATH}/{made.id}/cancel", f"{PATH}?search=%3Cscript%3E"):
@@ -178,13 +180,15 @@ async def test_words_of_customers_are_never_markup(shop: Shop) -> None:
 # What a page looks through
 
 
-async def through(shop: Shop, wanted: Filter, *, most: int, upwards: str | None = None) -> list[browsing.Page]:
+async def through(
+    shop: TransactionPages, wanted: Filter, *, most: int, upwards: str | None = None
+) -> list[keyset.Page]:
     """Page by page in one direction, two at a time, until there is none."""
-    pages: list[browsing.Page] = []
+    pages: list[keyset.Page] = []
     key: dict[str, str] = {"after": upwards} if upwards else {}
     async with shop.service.database.read() as connection:
         while not pages or key:
-            page = await browsing.page(connection, shop.merchant.id, wanted, limit=2, most=most, **key)
+            page = await keyset.page(connection, shop.merchant.id, wanted, limit=2, most=most, **key)
             pages.append(page)
             following = page.newer if upwards else page.older
             key = {} if following is None else {"after" if upwards else "before": following}
@@ -193,7 +197,7 @@ async def through(shop: Shop, wanted: Filter, *, most: int, upwards: str | None 
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5, 100])
-async def test_a_rare_one_is_found_in_parts_and_each_once(shop: Shop, most: int) -> None:
+async def test_a_rare_one_is_found_in_parts_and_each_once(shop: TransactionPages, most: int) -> None:
     began = clock.now() - timedelta(hours=1)
     for n in range(9):
         await shop.make(at=began + timedelta(seconds=n), name="rare" if n in (0, 1, 4, 5, 6) else "")
@@ -206,7 +210,7 @@ async def test_a_rare_one_is_found_in_parts_and_each_once(shop: Shop, most: int)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])
-async def test_going_up_finds_them_too(shop: Shop, most: int) -> None:
+async def test_going_up_finds_them_too(shop: TransactionPages, most: int) -> None:
     began = clock.now() - timedelta(hours=1)
     for n in range(9):
         await shop.make(at=began + timedelta(seconds=n), name="rare" if n in (0, 3, 4, 5, 8) else "")
@@ -220,7 +224,7 @@ async def test_going_up_finds_them_too(shop: Shop, most: int) -> None:
     assert most < 3 or shop.made[8].id in found
 
 
-async def test_without_a_filter_nothing_is_cut(shop: Shop) -> None:
+async def test_without_a_filter_nothing_is_cut(shop: TransactionPages) -> None:
     for _ in range(5):
         await shop.make()
     pages = await through(shop, Filter(), most=1)

@@ -7,9 +7,16 @@ import aiohttp
 import pytest
 
 from malipo.api import callbacks
-from tests.journeys.callbacks.square import CHANNELS, Square, assert_is_refusal, is_ready, mpesa, same_rows
-from tests.journeys.callbacks.square import square as square
-from tests.journeys.town import until
+from tests.journeys.callbacks.callback_stack import (
+    CHANNELS,
+    CallbackStack,
+    assert_is_refusal,
+    is_ready,
+    mpesa,
+    same_rows,
+)
+from tests.journeys.callbacks.callback_stack import callback_stack as callback_stack
+from tests.journeys.full_stack import until
 
 
 @pytest.mark.parametrize(
@@ -30,21 +37,21 @@ from tests.journeys.town import until
         "/callbacks/",
     ],
 )
-async def test_who_does_not_know_the_address_finds_nothing_there(square: Square, path: str) -> None:
-    id_ = await square.stuck("MPESA", "COLLECTION")
-    before = await square.row(id_)
-    tokens = {route: square.path(route).rpartition("/")[2] for route in CHANNELS}
+async def test_who_does_not_know_the_address_finds_nothing_there(callback_stack: CallbackStack, path: str) -> None:
+    id_ = await callback_stack.stuck("MPESA", "COLLECTION")
+    before = await callback_stack.row(id_)
+    tokens = {route: callback_stack.path(route).rpartition("/")[2] for route in CHANNELS}
 
-    answer = await square.tell("mpesa", mpesa(before["network_key"]), path=path.format(**tokens))
+    answer = await callback_stack.tell("mpesa", mpesa(before["network_key"]), path=path.format(**tokens))
 
     assert_is_refusal(answer, 404, "not_found")
     assert answer[1] == {"error": "There is nothing at this address."}, "and cannot tell a wrong token from no route"
-    assert same_rows(await square.row(id_), before)
+    assert same_rows(await callback_stack.row(id_), before)
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-async def test_callbacks_are_posted(square: Square, method: str) -> None:
-    answer = await square.tell("mpesa", b"", method=method)
+async def test_callbacks_are_posted(callback_stack: CallbackStack, method: str) -> None:
+    answer = await callback_stack.tell("mpesa", b"", method=method)
 
     assert_is_refusal(answer, 405, "method_not_allowed")
 
@@ -61,12 +68,12 @@ def test_the_token_is_compared_in_constant_time() -> None:
 
 
 @pytest.fixture(scope="module")
-async def guarded(square: Square) -> str:
+async def guarded(callback_stack: CallbackStack) -> str:
     """An API that takes M-Pesa's callbacks only from some addresses, and believes only one proxy."""
-    running = square.town.start(
+    running = callback_stack.full_stack.start(
         "api", mpesa_callback_networks="127.0.0.3/32,10.0.0.0/8", trusted_proxies="127.0.0.2/32"
     )
-    await until(lambda: is_ready(square.http, running.url), what="the guarded API")
+    await until(lambda: is_ready(callback_stack.http, running.url), what="the guarded API")
     return running.url
 
 
@@ -86,18 +93,22 @@ async def guarded(square: Square) -> str:
     ],
 )
 async def test_only_the_networks_own_addresses_are_let_in(
-    square: Square, guarded: str, source: str, forwarded: str | None, status: int
+    callback_stack: CallbackStack, guarded: str, source: str, forwarded: str | None, status: int
 ) -> None:
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     connector = aiohttp.TCPConnector(local_addr=(source, 0))
     async with aiohttp.ClientSession(connector=connector) as http:
-        async with http.post(guarded + square.path("mpesa"), data=mpesa("NOSUCHKEY"), headers=headers) as answer:
+        async with http.post(
+            guarded + callback_stack.path("mpesa"), data=mpesa("NOSUCHKEY"), headers=headers
+        ) as answer:
             assert answer.status == status
             if status == 403:
                 assert answer.headers["X-Error-Code"] == "address_not_allowed"
                 assert list(await answer.json()) == ["error"]
         # Where no addresses are named, any may come; and who has no token learns nothing of addresses.
-        async with http.post(guarded + square.path("airtel_money"), data=square.airtel("NOSUCHKEY")) as answer:
+        async with http.post(
+            guarded + callback_stack.path("airtel_money"), data=callback_stack.airtel("NOSUCHKEY")
+        ) as answer:
             assert answer.status == 200
         async with http.post(guarded + "/callbacks/mpesa/wrong", data=b"{}") as answer:
             assert answer.status == 404

@@ -4,21 +4,21 @@ import asyncio
 
 import pytest
 
-from tests.journeys.callbacks.square import Square, mpesa
-from tests.journeys.callbacks.square import square as square
-from tests.journeys.town import a_worker, until
+from tests.journeys.callbacks.callback_stack import CallbackStack, mpesa
+from tests.journeys.callbacks.callback_stack import callback_stack as callback_stack
+from tests.journeys.full_stack import a_worker, until
 
 
 @pytest.mark.parametrize("type_", ["COLLECTION", "DISBURSEMENT"])
 @pytest.mark.parametrize("code", ["INS-0", "0", "INS-5", "INS-6", "INS-2006", "INS-9999"])
 async def test_an_unsigned_callback_ends_nothing_and_makes_a_question_due(
-    square: Square, type_: str, code: str
+    callback_stack: CallbackStack, type_: str, code: str
 ) -> None:
-    id_ = await square.stuck("MPESA", type_)
-    before = await square.row(id_)
+    id_ = await callback_stack.stuck("MPESA", type_)
+    before = await callback_stack.row(id_)
     assert not before["dispatch"]["is_due"]
 
-    status, body, _ = await square.tell("mpesa", mpesa(before["network_key"], code))
+    status, body, _ = await callback_stack.tell("mpesa", mpesa(before["network_key"], code))
 
     assert status == 200
     assert body == {
@@ -27,29 +27,31 @@ async def test_an_unsigned_callback_ends_nothing_and_makes_a_question_due(
         "output_ResponseDesc": "Successfully Accepted Result",
         "output_ThirdPartyConversationID": before["network_key"],
     }
-    after = await square.row(id_)
+    after = await callback_stack.row(id_)
     assert (after["status"], after["moves"], after["events"]) == ("PROCESSING", before["moves"], before["events"])
     assert (after["dispatch"]["next_act"], after["dispatch"]["is_due"]) == ("ask", True)
 
 
-async def test_an_unsigned_callback_ends_nothing_while_the_network_cannot_be_asked(square: Square) -> None:
-    id_ = await square.stuck("MPESA", "DISBURSEMENT")
-    await square.ask_what_is_due()
-    await square.town.sim.control(channels={"MPESA": {"isDown": True}})
+async def test_an_unsigned_callback_ends_nothing_while_the_network_cannot_be_asked(
+    callback_stack: CallbackStack,
+) -> None:
+    id_ = await callback_stack.stuck("MPESA", "DISBURSEMENT")
+    await callback_stack.ask_what_is_due()
+    await callback_stack.full_stack.sim.control(channels={"MPESA": {"isDown": True}})
     try:
-        async with a_worker(square.town):
+        async with a_worker(callback_stack.full_stack):
             for code in ("INS-0", "INS-6"):
-                asked = (await square.row(id_))["hearings"].count(("ask", "unknown"))
-                await square.tell("mpesa", mpesa(await square.key(id_), code))
+                asked = (await callback_stack.row(id_))["hearings"].count(("ask", "unknown"))
+                await callback_stack.tell("mpesa", mpesa(await callback_stack.key(id_), code))
 
                 async def is_asked(asked: int = asked) -> bool:
-                    return bool((await square.row(id_))["hearings"].count(("ask", "unknown")) > asked)
+                    return bool((await callback_stack.row(id_))["hearings"].count(("ask", "unknown")) > asked)
 
                 await until(is_asked, pause=0.05, what="an attempt to ask")
     finally:
-        await square.town.sim.control(channels={"MPESA": {"isDown": False}})
+        await callback_stack.full_stack.sim.control(channels={"MPESA": {"isDown": False}})
 
-    row = await square.row(id_)
+    row = await callback_stack.row(id_)
     assert (row["status"], [step for step, *_ in row["moves"]]) == ("PROCESSING", ["open"])
 
 
@@ -64,32 +66,36 @@ async def test_an_unsigned_callback_ends_nothing_while_the_network_cannot_be_ask
     ],
 )
 async def test_a_hint_has_the_network_asked_at_once_and_its_word_counts(
-    square: Square, type_: str, digits: str, hint: str, end: str, failure: str | None
+    callback_stack: CallbackStack, type_: str, digits: str, hint: str, end: str, failure: str | None
 ) -> None:
-    id_ = await square.sent("MPESA", type_, digits)
-    key = await square.key(id_)
+    id_ = await callback_stack.sent("MPESA", type_, digits)
+    key = await callback_stack.key(id_)
 
     async def is_decided() -> bool:
-        return bool((await square.town.sim("GET", f"/api/transactions/MPESA/{key}"))["state"] != "pending")
+        return bool(
+            (await callback_stack.full_stack.sim("GET", f"/api/transactions/MPESA/{key}"))["state"] != "pending"
+        )
 
     await until(is_decided, what="the customer's answer")
 
-    async with a_worker(square.town):
-        await square.tell("mpesa", mpesa(key, hint))
-        await square.until_status(id_, end)
+    async with a_worker(callback_stack.full_stack):
+        await callback_stack.tell("mpesa", mpesa(key, hint))
+        await callback_stack.until_status(id_, end)
 
-    row = await square.row(id_)
+    row = await callback_stack.row(id_)
     assert row["failure_code"] == failure
     assert row["provider_reference"] != "RECEIPT1", "what a hint says of receipts is not believed"
 
 
-async def test_a_hint_that_overtakes_the_reply_is_not_forgotten(square: Square) -> None:
+async def test_a_hint_that_overtakes_the_reply_is_not_forgotten(callback_stack: CallbackStack) -> None:
     """The reply only says that the network has it: asked in an hour, the payment would hang until then."""
-    await square.town.sim("PUT", "/api/callbacks", {"MPESA": square.town.api.url + square.path("mpesa")})
+    await callback_stack.full_stack.sim(
+        "PUT", "/api/callbacks", {"MPESA": callback_stack.full_stack.api.url + callback_stack.path("mpesa")}
+    )
     try:
-        async with a_worker(square.town):
-            ids = [await square.take("MPESA", "DISBURSEMENT", "001") for _ in range(10)]
-            ids += [await square.take("MPESA", "COLLECTION", "107") for _ in range(10)]
-            await asyncio.gather(*(square.until_status(id_, "COMPLETED") for id_ in ids))
+        async with a_worker(callback_stack.full_stack):
+            ids = [await callback_stack.take("MPESA", "DISBURSEMENT", "001") for _ in range(10)]
+            ids += [await callback_stack.take("MPESA", "COLLECTION", "107") for _ in range(10)]
+            await asyncio.gather(*(callback_stack.until_status(id_, "COMPLETED") for id_ in ids))
     finally:
-        await square.town.sim("PUT", "/api/callbacks", {"MPESA": None})
+        await callback_stack.full_stack.sim("PUT", "/api/callbacks", {"MPESA": None})

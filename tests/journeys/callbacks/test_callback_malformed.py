@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.callbacks.square import (
+from tests.journeys.callbacks.callback_stack import (
     BODY_SECONDS,
     CHANNELS,
     MOST_BYTES,
-    Square,
+    CallbackStack,
     assert_is_refusal,
     everything_in,
     mpesa,
 )
-from tests.journeys.callbacks.square import square as square
+from tests.journeys.callbacks.callback_stack import callback_stack as callback_stack
 
 _DEEP = b"[" * 30_000 + b"]" * 30_000
 MALFORMED = {
@@ -49,59 +49,70 @@ MALFORMED = {
 
 @pytest.mark.parametrize("route", list(CHANNELS))
 @pytest.mark.parametrize("what", list(MALFORMED))
-async def test_what_is_no_callback_is_refused_and_changes_nothing(square: Square, route: str, what: str) -> None:
-    before = await everything_in(square)
+async def test_what_is_no_callback_is_refused_and_changes_nothing(
+    callback_stack: CallbackStack, route: str, what: str
+) -> None:
+    before = await everything_in(callback_stack)
 
-    status, body, headers = await square.tell(route, MALFORMED[what], headers={"Content-Type": "application/json"})
+    status, body, headers = await callback_stack.tell(
+        route, MALFORMED[what], headers={"Content-Type": "application/json"}
+    )
 
     assert status == 400
     assert isinstance(body, dict)
     assert headers["X-Request-Id"].startswith("req_")
-    assert await everything_in(square) == before
+    assert await everything_in(callback_stack) == before
 
 
 @pytest.mark.parametrize("letters", ["\0", "\ud800", "é" * 5000, "‮", "x" * 20_000, "'; DROP TABLE moves; --"])
 async def test_odd_words_in_a_callback_are_kept_as_far_as_they_can_be_and_break_nothing(
-    square: Square, letters: str
+    callback_stack: CallbackStack, letters: str
 ) -> None:
     """They go into the hearing, and a receipt into the payment itself; a column takes no NUL."""
-    hinted, ended = await square.stuck("MPESA", "COLLECTION"), await square.stuck("AIRTEL_MONEY", "COLLECTION")
+    hinted, ended = (
+        await callback_stack.stuck("MPESA", "COLLECTION"),
+        await callback_stack.stuck("AIRTEL_MONEY", "COLLECTION"),
+    )
 
-    told = mpesa(await square.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
-    status, _, _ = await square.tell("mpesa", told)
-    signed = square.airtel(await square.key(ended), message=letters[:9000], airtel_money_id=letters[:9000])
-    signed_status, _, _ = await square.tell("airtel_money", signed)
+    told = mpesa(await callback_stack.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
+    status, _, _ = await callback_stack.tell("mpesa", told)
+    signed = callback_stack.airtel(
+        await callback_stack.key(ended), message=letters[:9000], airtel_money_id=letters[:9000]
+    )
+    signed_status, _, _ = await callback_stack.tell("airtel_money", signed)
 
     # Half of a pair of surrogates is no text at all: that body is not JSON.
     is_text = letters != "\ud800"
     assert (status, signed_status) == ((200, 200) if is_text else (400, 400))
-    assert await square.status(hinted) == "PROCESSING"
-    assert await square.status(ended) == ("COMPLETED" if is_text else "PROCESSING")
-    assert (await square.town.api("GET", f"/v1/payments/{ended}")).status == 200
+    assert await callback_stack.status(hinted) == "PROCESSING"
+    assert await callback_stack.status(ended) == ("COMPLETED" if is_text else "PROCESSING")
+    assert (await callback_stack.full_stack.api("GET", f"/v1/payments/{ended}")).status == 200
 
 
 @pytest.mark.parametrize("route", list(CHANNELS))
 @pytest.mark.parametrize("is_announced", [True, False], ids=["announced", "in chunks"])
-async def test_a_body_that_is_too_large_is_refused(square: Square, route: str, is_announced: bool) -> None:
+async def test_a_body_that_is_too_large_is_refused(
+    callback_stack: CallbackStack, route: str, is_announced: bool
+) -> None:
     body = b'{"x":"' + b"x" * MOST_BYTES + b'"}'
-    before = await everything_in(square)
+    before = await everything_in(callback_stack)
 
     async def chunks() -> AsyncIterator[bytes]:
         for begin in range(0, len(body), 8192):
             yield body[begin : begin + 8192]
 
     sent: Any = body if is_announced else chunks()
-    answer = await square.tell(route, sent)
+    answer = await callback_stack.tell(route, sent)
 
     assert_is_refusal(answer, 413, "body_too_large")
-    assert await everything_in(square) == before
+    assert await everything_in(callback_stack) == before
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(square: Square) -> None:
+async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(callback_stack: CallbackStack) -> None:
     """It has been coming since the first test of this file."""
-    await asyncio.to_thread(square.slow.thread.join, BODY_SECONDS + 10)
+    await asyncio.to_thread(callback_stack.slow.thread.join, BODY_SECONDS + 10)
 
-    head, _, body = square.slow.answer.partition(b"\r\n\r\n")
+    head, _, body = callback_stack.slow.answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 ")
     assert b"body_too_slow" in head
     assert list(json.loads(body)) == ["error"]

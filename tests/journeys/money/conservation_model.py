@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from malipo.networks.contract import Channel
+from malipo.networks.connector import Channel
 from malipo.payments.transaction import Cause, Type
 
 WALLET = 20_000

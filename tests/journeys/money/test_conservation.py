@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from malipo.db import Database
-from malipo.ledger import audit
-from malipo.networks.contract import Channel
+from malipo.ledger import check as ledger_check
+from malipo.networks.connector import Channel
 from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
 from malipo.payments.effects import EVENTS
 from malipo.payments.initiate import InsufficientBalance
@@ -25,10 +25,10 @@ from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant, _create, make_merchant
-from tests.happen import happen
-from tests.journeys import witness
-from tests.journeys.crowd import order
+from tests.journeys import database_facts
+from tests.journeys.concurrency import order
 from tests.journeys.money.conservation_model import BANDS, OPEN, PLANS, WALLET, Band, Batch, Create, Happen, Model
+from tests.status_changes import change_status
 
 Done = TypeVar("Done")
 
@@ -129,7 +129,7 @@ class Run:
             )
             for each in happenings
         ]
-        outcomes = await asyncio.gather(*(happen(self._service, each) for each in news))
+        outcomes = await asyncio.gather(*(change_status(self._service, each) for each in news))
         for happening, outcome in zip(happenings, outcomes, strict=True):
             moves = self.model.happen(happening.nth, happening.cause)
             assert (outcome.has_moved if outcome is not None else None) is moves
@@ -170,7 +170,7 @@ async def _assert_is_as_expected(world: World, merchant: Merchant, run: Run) -> 
             if event is not None:
                 expected_events[id_, event] += 1
     assert told == expected_events
-    assert await witness.wallet(world.database, merchant.id) == (run.model.wallet, run.model.in_flight)
+    assert await database_facts.wallet(world.database, merchant.id) == (run.model.wallet, run.model.in_flight)
     await _assert_conserves(world, merchant)
 
 
@@ -178,12 +178,12 @@ async def _assert_conserves(world: World, merchant: Merchant) -> None:
     """What must hold whatever happened, in whatever order."""
     async with world.database.snapshot() as connection:
         moves = await connection.fetch("SELECT source, target, amount FROM moves WHERE merchant_id = $1", merchant.id)
-        assert sum((await audit.balances(connection)).values()) == 0
+        assert sum((await ledger_check.balances(connection)).values()) == 0
     sums: Counter[str] = Counter()
     for move in moves:
         sums[move["target"]] += move["amount"]
         sums[move["source"]] -= move["amount"]
-    available, in_flight = await witness.wallet(world.database, merchant.id)
+    available, in_flight = await database_facts.wallet(world.database, merchant.id)
     assert sum(sums.values()) == 0
     assert (sums["wallet"], sums["in_flight"]) == (available, in_flight)
     assert min(available, in_flight, sums["fees"]) >= 0
@@ -215,7 +215,7 @@ def test_every_cause_in_every_status_of_both_types_does_what_the_table_says_and_
             await run.batch([Happen(nth, causes[step]) for nth, (_, causes) in enumerate(cells) if step < len(causes)])
             await _assert_is_as_expected(world, merchant, run)
         assert {each.status for each in run.model.transactions} == set(Status)
-        assert await witness.findings(world.database) == []
+        assert await database_facts.findings(world.database) == []
 
     world.run(carry_out())
 
@@ -231,7 +231,7 @@ def test_whatever_happens_in_whatever_order_every_answer_and_every_shilling_is_r
         for batch in plan:
             await run.batch(batch)
             await _assert_is_as_expected(world, merchant, run)
-        assert await witness.findings(world.database) == []
+        assert await database_facts.findings(world.database) == []
 
     world.run(carry_out())
 
@@ -255,7 +255,7 @@ def test_whatever_happens_at_once_no_shilling_is_made_or_lost(
         acts: list[Callable[[], Awaitable[Any]]] = [
             *(lambda each=each: world.service.initiate(each) for each in orders),
             *(
-                lambda id_=id_, cause=cause: happen(world.service, _change(merchant, id_, cause))
+                lambda id_=id_, cause=cause: change_status(world.service, _change(merchant, id_, cause))
                 for id_ in ids
                 for cause in chance.sample(list(Cause), 3)
             ),
@@ -269,7 +269,7 @@ def test_whatever_happens_at_once_no_shilling_is_made_or_lost(
             assert not unexpected
             await _assert_conserves(world, merchant)
             await _assert_no_end_has_changed(world, merchant, seen)
-        assert await witness.findings(world.database) == []
+        assert await database_facts.findings(world.database) == []
 
     world.run(carry_out())
 

@@ -10,9 +10,9 @@ from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant
-from tests.happen import happen
-from tests.journeys import witness
-from tests.journeys.crowd import order
+from tests.journeys import database_facts
+from tests.journeys.concurrency import order
+from tests.status_changes import change_status
 
 A_MOVE = """
     INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, wallet_line,
@@ -180,7 +180,7 @@ async def names(service: Service, merchant: Merchant) -> dict[str, str]:
         ("paid", Cause.SUBMITTED),
         ("paid", Cause.CONFIRMED),
     ):
-        await happen(service, Change(merchant_id=merchant.id, transaction_id=names[name], cause=cause))
+        await change_status(service, Change(merchant_id=merchant.id, transaction_id=names[name], cause=cause))
     return names
 
 
@@ -198,7 +198,7 @@ async def test_the_database_refuses_what_the_code_must_never_do(
         await connection.close()
 
     assert refused_by == {name: constraint for name, (_, constraint) in ATTACKS.items()}
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
 
 
 async def test_what_the_attacks_vary_is_good_before_they_vary_it(database_url: str, names: dict[str, str]) -> None:

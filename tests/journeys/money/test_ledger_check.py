@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from malipo.db import Database
-from malipo.ledger import audit
-from malipo.ledger.audit import Finding
-from malipo.payments import audit as payments_audit
+from malipo.ledger import check as ledger_check
+from malipo.ledger.check import Finding
 from malipo.payments.cancel import Cancellation
+from malipo.payments.check import transactions as transactions_check
 from malipo.payments.record import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant
-from tests.happen import happen
-from tests.journeys import witness
-from tests.journeys.crowd import order
-from tests.journeys.terminal import malipo
+from tests.journeys import database_facts
+from tests.journeys.concurrency import order
+from tests.journeys.operator_commands import malipo
+from tests.status_changes import change_status
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ async def names(service: Service, database: Database, merchant: Merchant) -> dic
             "failed": [Cause.SUBMITTED, Cause.REFUSED],
         }.get(name.rpartition("_")[2], [])
         for cause in causes:
-            await happen(
+            await change_status(
                 service, Change(merchant_id=merchant.id, transaction_id=id_, cause=cause, failure_code="declined")
             )
         if name.endswith("cancelled"):
             await service.cancel(Cancellation(merchant.id, id_))
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
     return names
 
 
@@ -172,7 +172,7 @@ async def _findings_after(database: Database, tampering: str) -> str:
     with suppress(_TakenBack):
         async with database.begin() as tx:
             await tx.execute(tampering)
-            found += [*await audit.check(tx), *await payments_audit.check(tx)]
+            found += [*await ledger_check.check(tx), *await transactions_check.check(tx)]
             raise _TakenBack
     return "\n".join(f"{each.where}: {each.what}" for each in found)
 
@@ -185,7 +185,7 @@ async def test_the_audit_finds_what_was_tampered_with_and_names_it(database: Dat
             unseen[what] = found
 
     assert unseen == {}
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
 
 
 @pytest.mark.parametrize(

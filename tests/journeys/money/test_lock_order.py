@@ -18,11 +18,11 @@ from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, PAYOUT, Client, Merchant, make_merchant
-from tests.happen import happen
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create, order, tally
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create, order, tally
 from tests.journeys.money.racing import apis as apis
 from tests.journeys.money.racing import held_up, news_of
+from tests.status_changes import change_status
 
 
 def _server_log(url: str) -> str:
@@ -77,8 +77,8 @@ async def test_two_commits_that_want_the_same_keys_take_them_in_one_order(
     answers = [answer for task in tasks for answer in await task]
 
     assert Counter(answer.is_replay for answer in answers) == {True: 21, False: 21}
-    assert len(await witness.ids(database)) == 21
-    await witness.assert_clean(database)
+    assert len(await database_facts.ids(database)) == 21
+    await database_facts.assert_clean(database)
 
 
 class _LetGo(Exception):  # noqa: N818
@@ -101,8 +101,8 @@ async def test_two_commits_that_want_the_same_wallets_take_them_in_one_order(
         for task in tasks:
             await task
 
-    assert [await witness.wallet(database, each) for each in merchants] == [(0, 24_000)] * 11
-    await witness.assert_clean(database)
+    assert [await database_facts.wallet(database, each) for each in merchants] == [(0, 24_000)] * 11
+    await database_facts.assert_clean(database)
 
 
 @pytest.mark.usefixtures("_no_circle")
@@ -110,7 +110,7 @@ async def test_two_commits_that_want_the_same_payments_take_them_in_one_order(
     services: tuple[Service, Service], database: Database, database_url: str, merchant: Merchant
 ) -> None:
     async def submit(service: Service, payout: str) -> Outcome | None:
-        return await happen(service, news_of(merchant, payout, Cause.SUBMITTED))
+        return await change_status(service, news_of(merchant, payout, Cause.SUBMITTED))
 
     hold = "SELECT * FROM transactions WHERE id = $1 FOR UPDATE"
     for _ in range(12):
@@ -123,7 +123,7 @@ async def test_two_commits_that_want_the_same_payments_take_them_in_one_order(
         outcomes = [outcome for task in tasks for outcome in await task]
         assert Counter(outcome.has_moved for outcome in outcomes) == {True: 11, False: 11}
 
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
 
 
 @pytest.mark.usefixtures("_no_circle")
@@ -141,7 +141,7 @@ async def test_many_merchants_in_opposite_orders_never_wait_for_each_other_in_a_
     async def settle(payouts: list[tuple[Merchant, str]]) -> None:
         for causes in ((Cause.SUBMITTED,), (Cause.CONFIRMED, Cause.REFUSED)):
             news = [news_of(who, payout, random.choice(causes)) for who, payout in payouts]
-            assert all(await at_once([happen(service, each) for each in news]))
+            assert all(await at_once([change_status(service, each) for each in news]))
 
     async def cancel(api: Client, payouts: list[tuple[Merchant, str]]) -> None:
         answers = await at_once([api.as_(who.key)("POST", f"/v1/payments/{payout}/cancel") for who, payout in payouts])
@@ -160,4 +160,4 @@ async def test_many_merchants_in_opposite_orders_never_wait_for_each_other_in_a_
             *(create(apis[n % 2].as_(each.key), PAYOUT, key=key) for n, (each, key) in enumerate(fresh)),
         )
 
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)

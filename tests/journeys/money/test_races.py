@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.db import Database, DataError
-from malipo.db.group import Group
+from malipo.db.group_commit import GroupCommit
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, make_merchant
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create, order, tally
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create, order, tally
 from tests.journeys.money.racing import apis as apis
 
 
@@ -31,11 +31,11 @@ async def test_fifty_payouts_race_for_a_wallet_that_pays_for_twenty(
     assert tally(answers) == {(201, None): 20, (400, "insufficient_balance"): 30}
     assert all("amount" in answer.body["details"] for answer in answers if answer.status == 400)
     created = {answer.body["transaction"]["id"] for answer in answers if answer.status == 201}
-    assert created == set(await witness.ids(database, merchant.id))
-    assert await witness.wallet(database, merchant.id) == (0, 20 * 1000)
+    assert created == set(await database_facts.ids(database, merchant.id))
+    assert await database_facts.wallet(database, merchant.id) == (0, 20 * 1000)
     shown = await clients[0]("GET", "/v1/wallet")
     assert (shown.body["wallet"]["available"], shown.body["wallet"]["reserved"]) == (0, 20 * 1000)
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
 
 
 async def test_fees_are_part_of_what_payouts_race_for(apis: tuple[Client, Client], database: Database) -> None:
@@ -48,8 +48,8 @@ async def test_fees_are_part_of_what_payouts_race_for(apis: tuple[Client, Client
     answers = await at_once([create(apis[n % 2].as_(merchant.key), PAYOUT) for n in range(30)])
 
     assert tally(answers) == {(201, None): 18, (400, "insufficient_balance"): 12}
-    assert await witness.wallet(database, merchant.id) == (200, 18 * 1100)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (200, 18 * 1100)
+    await database_facts.assert_clean(database)
 
 
 @pytest.mark.parametrize("body", [COLLECTION, PAYOUT], ids=["collection", "payout"])
@@ -61,10 +61,10 @@ async def test_one_key_sent_a_hundred_times_at_once_makes_one_payment(
     assert tally(answers) == {(201, None): 100}
     assert all(answer.body == answers[0].body for answer in answers)
     assert Counter(answer.headers.get("Idempotency-Replayed") for answer in answers) == {"true": 99, None: 1}
-    assert await witness.ids(database) == [answers[0].body["transaction"]["id"]]
+    assert await database_facts.ids(database) == [answers[0].body["transaction"]["id"]]
     spent = 1000 if body is PAYOUT else 0
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - spent, spent)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - spent, spent)
+    await database_facts.assert_clean(database)
 
 
 async def test_one_key_with_many_amounts_at_once_is_won_by_one_of_them(
@@ -76,11 +76,11 @@ async def test_one_key_with_many_amounts_at_once_is_won_by_one_of_them(
 
     assert tally(answers) == {(201, None): 1, (409, "idempotency_key_reused"): 39}
     [winner] = [answer.body["transaction"] for answer in answers if answer.status == 201]
-    assert await witness.ids(database) == [winner["id"]]
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - winner["amount"], winner["amount"])
+    assert await database_facts.ids(database) == [winner["id"]]
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - winner["amount"], winner["amount"])
     again = await create(apis[0], PAYOUT | {"amount": winner["amount"]}, key="order-1")
     assert (again.status, again.headers.get("Idempotency-Replayed")) == (201, "true")
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
 
 
 async def test_a_key_whose_payout_was_refused_is_free_for_one_that_the_wallet_can_bear(
@@ -100,8 +100,8 @@ async def test_a_key_whose_payout_was_refused_is_free_for_one_that_the_wallet_ca
     again = await create(apis[1].as_(merchant.key), PAYOUT, key="order-1")
     assert again.body == answers[20].body
     assert (await create(apis[0].as_(merchant.key), PAYOUT | {"amount": 5000}, key="order-1")).status == 409
-    assert await witness.wallet(database, merchant.id) == (0, 1000)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (0, 1000)
+    await database_facts.assert_clean(database)
 
 
 async def test_one_bad_request_among_a_hundred_leaves_the_others_alone(
@@ -114,9 +114,9 @@ async def test_one_bad_request_among_a_hundred_leaves_the_others_alone(
 
     assert tally(answers) == {(201, None): 99, (400, "phone_invalid"): 1}
     assert answers[50].status == 400
-    assert len(await witness.ids(database)) == await witness.count(database, "idempotency_keys") == 99
-    assert await witness.largest_commit(database) > 1
-    await witness.assert_clean(database)
+    assert len(await database_facts.ids(database)) == await database_facts.count(database, "idempotency_keys") == 99
+    assert await database_facts.largest_commit(database) > 1
+    await database_facts.assert_clean(database)
 
 
 def _with_a_name_that_is_no_text(draft: Transaction) -> Transaction:
@@ -147,7 +147,7 @@ def _on_a_channel_that_is_none(draft: Transaction) -> Transaction:
 async def test_one_rider_whom_the_database_refuses_leaves_the_others_alone(
     database: Database, merchant: Merchant, spoil: Callable[[Transaction], Transaction]
 ) -> None:
-    group = Group[Order, Any](database, Initiate(clock=clock.now), patience_seconds=10)
+    group = GroupCommit[Order, Any](database, Initiate(clock=clock.now), patience_seconds=10)
     types = [Type.DISBURSEMENT, Type.COLLECTION]
     orders = [order(merchant.id, types[n % 2], 1000, key=f"order-{n}") for n in range(100)]
     draft = orders[41].draft
@@ -159,10 +159,10 @@ async def test_one_rider_whom_the_database_refuses_leaves_the_others_alone(
     assert isinstance(answers.pop(41), DataError)
     assert all(isinstance(answer, Initiated) and not answer.is_replay for answer in answers)
     good = {each.draft.id for n, each in enumerate(orders) if n != 41 and each.draft is not None}
-    assert set(await witness.ids(database)) == good
-    assert await witness.count(database, "idempotency_keys") == 99
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - 50 * 1000, 50 * 1000)
-    await witness.assert_clean(database)
+    assert set(await database_facts.ids(database)) == good
+    assert await database_facts.count(database, "idempotency_keys") == 99
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - 50 * 1000, 50 * 1000)
+    await database_facts.assert_clean(database)
 
 
 async def test_two_references_that_meet_in_one_batch_are_both_paid(
@@ -178,5 +178,5 @@ async def test_two_references_that_meet_in_one_batch_are_both_paid(
 
     assert len({answer.transaction.reference for answer in answers}) == 20
     assert answers[11].transaction.id == twin.id
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - 20 * 1000, 20 * 1000)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - 20 * 1000, 20 * 1000)
+    await database_facts.assert_clean(database)

@@ -9,11 +9,11 @@ from malipo.db import Database
 from malipo.payments.transaction import Cause
 from malipo.service import Service
 from tests.conftest import PAYOUT, Answer, Client, Merchant
-from tests.happen import happen
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create
 from tests.journeys.money.racing import apis as apis
 from tests.journeys.money.racing import held_up, news_of
+from tests.status_changes import change_status
 
 
 @pytest.mark.parametrize("first_in_line", ["cancel", "submit"])
@@ -33,7 +33,7 @@ async def test_of_a_cancel_and_a_submit_that_meet_exactly_one_wins(
         return await at_once([api("POST", f"/v1/payments/{each}/cancel") for each in payouts])
 
     async def submit(*payouts: str) -> list[bool]:
-        outcomes = await at_once([happen(service, news_of(merchant, each, Cause.SUBMITTED)) for each in payouts])
+        outcomes = await at_once([change_status(service, news_of(merchant, each, Cause.SUBMITTED)) for each in payouts])
         return [outcome is not None and outcome.has_moved for outcome in outcomes]
 
     async with held_up(
@@ -57,8 +57,8 @@ async def test_of_a_cancel_and_a_submit_that_meet_exactly_one_wins(
     for answer, has_moved in zip(cancelled, submitted, strict=True):
         assert (answer.status, answer.code) == ((409, "not_cancellable") if has_moved else (200, None))
     in_flight = 1000 * sum(submitted)
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - in_flight, in_flight)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - in_flight, in_flight)
+    await database_facts.assert_clean(database)
 
 
 async def test_cancels_and_settles_let_loose_on_the_same_payouts_move_each_shilling_once(
@@ -68,7 +68,9 @@ async def test_cancels_and_settles_let_loose_on_the_same_payouts_move_each_shill
     payouts = [answer.body["transaction"]["id"] for answer in created]
 
     async def settle(payout: str, end: Cause) -> bool:
-        outcomes = [await happen(service, news_of(merchant, payout, cause)) for cause in (Cause.SUBMITTED, end, end)]
+        outcomes = [
+            await change_status(service, news_of(merchant, payout, cause)) for cause in (Cause.SUBMITTED, end, end)
+        ]
         assert all(outcomes)
         return [bool(outcome and outcome.has_moved) for outcome in outcomes] == [True, True, False]
 
@@ -87,5 +89,5 @@ async def test_cancels_and_settles_let_loose_on_the_same_payouts_move_each_shill
         assert settled[n] is not cancelled[0][n]
         assert cancelled[0][n] is cancelled[1][n]
     paid = 1000 * sum(done for done, end in zip(settled, ends, strict=True) if end is Cause.CONFIRMED)
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - paid, 0)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - paid, 0)
+    await database_facts.assert_clean(database)

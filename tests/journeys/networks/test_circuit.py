@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tests.conftest import create_database
-from tests.journeys import witness
-from tests.journeys.hamlet import Hamlet, hamlet, networks
-from tests.journeys.networks.payments_in_town import (
+from tests.journeys import database_facts
+from tests.journeys.full_stack import Elsewhere, FullStack, a_worker, until
+from tests.journeys.network_proxy import Bar, NetworkProxy, a_network_proxy
+from tests.journeys.networks.payments_by_proxy import (
     FAULTS,
     by_road,
     channels_up,
@@ -21,111 +22,112 @@ from tests.journeys.networks.payments_in_town import (
     until_rows,
     until_up,
 )
-from tests.journeys.networks.payments_in_town import road as road
-from tests.journeys.networks.payments_in_town import town as town
-from tests.journeys.road import Bar, Road, a_road
-from tests.journeys.town import Elsewhere, Town, a_worker, until
+from tests.journeys.networks.payments_by_proxy import full_stack as full_stack
+from tests.journeys.networks.payments_by_proxy import road as road
+from tests.journeys.worker_stack import WorkerStack, networks, worker_stack
 
 
 @pytest.mark.parametrize("bar", list(Bar), ids=lambda bar: bar.name.lower())
 async def test_a_network_in_trouble_is_left_alone_after_five_faults_and_used_again_when_it_is_back(
-    town: Town, road: Road, bar: Bar
+    full_stack: FullStack, road: NetworkProxy, bar: Bar
 ) -> None:
     await road.bar(bar)
-    async with a_worker(by_road(road, town)):
+    async with a_worker(by_road(road, full_stack)):
         # Four faults are no proof.
-        first = await take_payments(town, "MPESA", "DISBURSEMENT", FAULTS - 1)
-        await until_rows(town, first, heard=1)
-        assert (await channels_up(town))["MPESA"]
+        first = await take_payments(full_stack, "MPESA", "DISBURSEMENT", FAULTS - 1)
+        await until_rows(full_stack, first, heard=1)
+        assert (await channels_up(full_stack))["MPESA"]
         # The fifth is.
-        first += await take_payments(town, "MPESA", "COLLECTION")
-        await until_up(town, False)
-        assert (await channels_up(town))["AIRTEL_MONEY"]
+        first += await take_payments(full_stack, "MPESA", "COLLECTION")
+        await until_up(full_stack, False)
+        assert (await channels_up(full_stack))["AIRTEL_MONEY"]
         # From now on everything waits, and the other network does not.
         waiting = [
-            *await take_payments(town, "MPESA", "DISBURSEMENT", 2),
-            *await take_payments(town, "MPESA", "COLLECTION"),
+            *await take_payments(full_stack, "MPESA", "DISBURSEMENT", 2),
+            *await take_payments(full_stack, "MPESA", "COLLECTION"),
         ]
         others = [
-            *await take_payments(town, "AIRTEL_MONEY", "DISBURSEMENT", 3),
-            *await take_payments(town, "AIRTEL_MONEY", "COLLECTION"),
+            *await take_payments(full_stack, "AIRTEL_MONEY", "DISBURSEMENT", 3),
+            *await take_payments(full_stack, "AIRTEL_MONEY", "COLLECTION"),
         ]
-        await until_rows(town, others, seconds=8, status="COMPLETED")
-        assert {row["status"] for row in (await rows_of(town, waiting)).values()} == {"PENDING"}
-        assert {row["status"] for row in (await rows_of(town, first)).values()} == {"PROCESSING"}
-        assert {row["sends"] for row in (await rows_of(town, first)).values()} == {0}, "provably nothing has left"
+        await until_rows(full_stack, others, seconds=8, status="COMPLETED")
+        assert {row["status"] for row in (await rows_of(full_stack, waiting)).values()} == {"PENDING"}
+        assert {row["status"] for row in (await rows_of(full_stack, first)).values()} == {"PROCESSING"}
+        assert {row["sends"] for row in (await rows_of(full_stack, first)).values()} == {0}, "provably nothing has left"
         # Until it is back.
         await road.open()
-        await until_up(town, True)
-        await until_rows(town, first + waiting, status="COMPLETED")
+        await until_up(full_stack, True)
+        await until_rows(full_stack, first + waiting, status="COMPLETED")
 
-    assert await requests_for(town, first + waiting) == [1] * 8
-    assert await moved_for(town, first + waiting) == [1] * 8
+    assert await requests_for(full_stack, first + waiting) == [1] * 8
+    assert await moved_for(full_stack, first + waiting) == [1] * 8
 
 
-async def test_of_a_fleet_one_knocks_at_a_network_that_is_down(town: Town, road: Road) -> None:
+async def test_of_a_fleet_one_knocks_at_a_network_that_is_down(full_stack: FullStack, road: NetworkProxy) -> None:
     await road.bar(Bar.BREAKS)
-    home = by_road(road, town)
+    home = by_road(road, full_stack)
     async with a_worker(home), a_worker(home):
-        ids = await take_payments(town, "MPESA", "DISBURSEMENT", 2 * FAULTS)
-        await until_up(town, False)
+        ids = await take_payments(full_stack, "MPESA", "DISBURSEMENT", 2 * FAULTS)
+        await until_up(full_stack, False)
         await asyncio.sleep(1.2)  # Both see that it is down within a second, and stop.
-        before, probes = road.travellers, await _probes(town)
+        before, probes = road.travellers, await _probes(full_stack)
 
         async def has_knocked() -> bool:
-            return await _probes(town) > probes
+            return await _probes(full_stack) > probes
 
         await until(has_knocked, seconds=15, pause=0.02, what="a knock")
         await asyncio.sleep(1.2)  # In this time the other one has looked, too.
-        assert road.travellers - before == await _probes(town) - probes
+        assert road.travellers - before == await _probes(full_stack) - probes
         await road.open()
-        await forget_that_it_is_down(town)
-        await until_rows(town, ids, status="COMPLETED")
+        await forget_that_it_is_down(full_stack)
+        await until_rows(full_stack, ids, status="COMPLETED")
 
-    assert await moved_for(town, ids) == [1] * len(ids)
+    assert await moved_for(full_stack, ids) == [1] * len(ids)
 
 
-async def _probes(town: Town) -> int:
-    async with town.database.read() as connection:
+async def _probes(full_stack: FullStack) -> int:
+    async with full_stack.database.read() as connection:
         return int(await connection.fetchval("SELECT probes FROM circuits WHERE route = 'mpesa'") or 0)
 
 
 async def test_a_collection_that_waited_too_long_fails_and_is_never_sent_and_payouts_wait(
-    town: Town, road: Road
+    full_stack: FullStack, road: NetworkProxy
 ) -> None:
-    before = await witness.wallet(town.database, town.merchant.id)
+    before = await database_facts.wallet(full_stack.database, full_stack.merchant.id)
     await road.bar(Bar.REFUSES)
-    async with a_worker(by_road(road, town, lapse_seconds=3)):
-        tried = await take_payments(town, "MPESA", "COLLECTION", FAULTS)
-        await until_up(town, False)
-        untried = await take_payments(town, "MPESA", "COLLECTION")
-        payouts = await take_payments(town, "MPESA", "DISBURSEMENT", 2)
-        await until_rows(town, tried + untried, status="FAILED", failure_code="channel_unavailable")
+    async with a_worker(by_road(road, full_stack, lapse_seconds=3)):
+        tried = await take_payments(full_stack, "MPESA", "COLLECTION", FAULTS)
+        await until_up(full_stack, False)
+        untried = await take_payments(full_stack, "MPESA", "COLLECTION")
+        payouts = await take_payments(full_stack, "MPESA", "DISBURSEMENT", 2)
+        await until_rows(full_stack, tried + untried, status="FAILED", failure_code="channel_unavailable")
         # Payouts can be taken back, and the money is there at once.
         cancelled, kept = payouts
-        assert (await town.api("POST", f"/v1/payments/{cancelled}/cancel")).body["transaction"]["status"] == "CANCELLED"
+        assert (await full_stack.api("POST", f"/v1/payments/{cancelled}/cancel")).body["transaction"][
+            "status"
+        ] == "CANCELLED"
         await road.open()
-        await forget_that_it_is_down(town)
-        await until_rows(town, [kept], status="COMPLETED")
+        await forget_that_it_is_down(full_stack)
+        await until_rows(full_stack, [kept], status="COMPLETED")
 
-    assert await requests_for(town, [*tried, *untried, cancelled]) == [0] * 7
-    assert await moved_for(town, [*tried, *untried, cancelled, kept]) == [0] * 7 + [1]
-    statuses = [each["status"] for each in (await town.shown(untried[0]))["statusLogs"]]
+    assert await requests_for(full_stack, [*tried, *untried, cancelled]) == [0] * 7
+    assert await moved_for(full_stack, [*tried, *untried, cancelled, kept]) == [0] * 7 + [1]
+    statuses = [each["status"] for each in (await full_stack.shown(untried[0]))["statusLogs"]]
     assert statuses == ["PENDING", "FAILED"]
-    assert "failureReason" in await town.shown(untried[0])
-    assert await witness.wallet(town.database, town.merchant.id) == (before[0] - 1000, before[1])
+    assert "failureReason" in await full_stack.shown(untried[0])
+    assert await database_facts.wallet(full_stack.database, full_stack.merchant.id) == (before[0] - 1000, before[1])
 
 
 @pytest.fixture
-async def home(postgres: str, template: str) -> AsyncIterator[Hamlet]:
-    async with networks() as sim, hamlet(sim, await create_database(postgres, template)) as home:
+async def home(postgres: str, template: str) -> AsyncIterator[WorkerStack]:
+    async with networks() as sim, worker_stack(sim, await create_database(postgres, template)) as home:
         yield home
 
 
-async def test_a_network_that_hangs_delays_no_other_and_holds_nothing_in_the_database(home: Hamlet) -> None:
+async def test_a_network_that_hangs_delays_no_other_and_holds_nothing_in_the_database(home: WorkerStack) -> None:
     """More payments hang than a worker has places for one network."""
     assert home.settings.mpesa_base_url is not None
-    async with a_road(home.settings.mpesa_base_url) as road:
+    async with a_network_proxy(home.settings.mpesa_base_url) as road:
         await road.bar(Bar.HANGS)
         hanging = Elsewhere(
             home.database_url, replace(home.settings, mpesa_base_url=road.url, mpesa_concurrency=20, database_pool=4)
@@ -155,7 +157,7 @@ async def test_a_network_that_hangs_delays_no_other_and_holds_nothing_in_the_dat
             assert sum(rows[id_]["status"] == "PENDING" for id_ in stuck) == 10
 
 
-async def _idle_in_transaction(home: Hamlet) -> int:
+async def _idle_in_transaction(home: WorkerStack) -> int:
     """Transactions that wait for something else than the database. One is between two statements only for a moment."""
     async with home.database.read() as connection:
         return int(
@@ -169,7 +171,7 @@ async def _idle_in_transaction(home: Hamlet) -> int:
         )
 
 
-async def _holds_nothing(home: Hamlet) -> bool:
+async def _holds_nothing(home: WorkerStack) -> bool:
     async with home.database.read() as connection:
         return not await connection.fetchval(
             """

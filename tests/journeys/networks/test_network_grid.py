@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.networks.grid_towns import End, World
-from tests.journeys.networks.grid_towns import world as world
+from tests.journeys.networks.grid_stacks import End, World
+from tests.journeys.networks.grid_stacks import world as world
 from tests.journeys.networks.network_grid import AMOUNTS, CELLS, EXPECTED, FEE, NOT_FOUND_SECONDS, UNTOLD, WALLET, Cell
 
 pytestmark = pytest.mark.timeout(300)  # Everything happens in the setup of the first test.
@@ -150,38 +150,38 @@ TOLD = pytest.mark.parametrize("is_told", [True, False], ids=["told", "only aske
 
 @TOLD
 def test_the_books_of_a_town_and_its_networks_agree_to_the_shilling(world: World, is_told: bool) -> None:
-    town = world[is_told]
+    full_stack = world[is_told]
     amounts: Counter[tuple[str, str]] = Counter()
-    for cell, end in town.ends.items():
+    for cell, end in full_stack.ends.items():
         amounts[cell.type, end.shown["status"]] += AMOUNTS[cell]
         amounts["suspense", cell.type] += sum(amount for step, *_, amount in end.moves if step == "contradiction")
         if cell.is_unheard:
             amounts["unheard", cell.type] += AMOUNTS[cell]
-    fees = Counter((cell.type, end.shown["status"]) for cell, end in town.ends.items())
+    fees = Counter((cell.type, end.shown["status"]) for cell, end in full_stack.ends.items())
 
     charged = amounts["COLLECTION", "COMPLETED"] + amounts["suspense", "COLLECTION"] + amounts["unheard", "COLLECTION"]
     paid = (
         amounts["DISBURSEMENT", "COMPLETED"] + amounts["suspense", "DISBURSEMENT"] + amounts["unheard", "DISBURSEMENT"]
     )
-    assert (town.book["charged"], town.book["paid"]) == (charged, paid)
-    assert not town.other_phones
+    assert (full_stack.book["charged"], full_stack.book["paid"]) == (charged, paid)
+    assert not full_stack.other_phones
     held = amounts["DISBURSEMENT", "PROCESSING"] + FEE * fees["DISBURSEMENT", "PROCESSING"]
     credited = sum(
         amount
-        for end in town.ends.values()
+        for end in full_stack.ends.values()
         for step, _, account, amount in end.moves
         if (step, account) == ("resolution", "wallet")
     )
     came_in = amounts["COLLECTION", "COMPLETED"] - FEE * fees["COLLECTION", "COMPLETED"] + credited
     went_out = amounts["DISBURSEMENT", "COMPLETED"] + FEE * fees["DISBURSEMENT", "COMPLETED"]
-    assert town.wallet == (WALLET + came_in - went_out - held, held)
+    assert full_stack.wallet == (WALLET + came_in - went_out - held, held)
 
 
 @TOLD
 def test_only_what_is_open_is_still_worked_on(world: World, is_told: bool) -> None:
-    town = world[is_told]
+    full_stack = world[is_told]
 
-    assert town.dispatches == sum(end.shown["status"] == "PROCESSING" for end in town.ends.values())
+    assert full_stack.dispatches == sum(end.shown["status"] == "PROCESSING" for end in full_stack.ends.values())
 
 
 @TOLD

@@ -16,11 +16,11 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.db.embedded import server
-from malipo.ledger.book import Kind, book
+from malipo.ledger.bookings import Kind, book
 from tests.conftest import COLLECTION, PAYOUT, Answer, Client, Merchant, Running
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create, tally
-from tests.journeys.terminal import malipo
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create, tally
+from tests.journeys.operator_commands import malipo
 
 WEALTH = 1_000_000_000
 
@@ -141,9 +141,11 @@ async def assert_nothing_is_lost_or_doubled(client: Client, merchant: Merchant, 
         assert again[key].headers.get("Idempotency-Replayed") == "true"
     paid = sum(body["amount"] for body in load.sent.values() if "recipientPhone" in body)
     async with opened(data_dir) as database:
-        assert set(await witness.ids(database)) == {answer.body["transaction"]["id"] for answer in again.values()}
-        assert len(await witness.ids(database)) == len(load.sent)
-        assert await witness.wallet(database, merchant.id) == (WEALTH - paid, paid)
-        await witness.assert_clean(database)
+        assert set(await database_facts.ids(database)) == {
+            answer.body["transaction"]["id"] for answer in again.values()
+        }
+        assert len(await database_facts.ids(database)) == len(load.sent)
+        assert await database_facts.wallet(database, merchant.id) == (WEALTH - paid, paid)
+        await database_facts.assert_clean(database)
     checked = await malipo("ledger", "check", data_dir=data_dir)
     assert checked.code == 0, checked.err

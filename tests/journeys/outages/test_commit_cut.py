@@ -10,35 +10,35 @@ import pytest
 
 from malipo.db import Database
 from tests.conftest import COLLECTION, PAYOUT, Merchant
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create, tally
-from tests.journeys.outages.database_line import (
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create, tally
+from tests.journeys.outages.database_proxy import (
     LITTLE_PATIENCE_SECONDS,
     TAKES_PAYMENTS,
-    Line,
+    DatabaseProxy,
     assert_each_was_done_once,
     make_a_commit_slow,
     mixed_payments,
     ride_together,
     said_by,
 )
-from tests.journeys.outages.database_line import impatient as impatient
-from tests.journeys.outages.database_line import line as line
-from tests.journeys.wire import Fault
+from tests.journeys.outages.database_proxy import impatient as impatient
+from tests.journeys.outages.database_proxy import line as line
+from tests.journeys.postgres_proxy import Fault
 
 
 @pytest.mark.parametrize(
     "fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_DURING, Fault.HANG_BEFORE, Fault.HANG_AFTER]
 )
 async def test_a_batch_whose_commit_is_cut_is_done_once_for_everybody(
-    line: Line, database: Database, merchant: Merchant, fault: Fault
+    line: DatabaseProxy, database: Database, merchant: Merchant, fault: Fault
 ) -> None:
     requests = mixed_payments(16)
     if fault is Fault.CUT_DURING:
         await make_a_commit_slow(database, amount=requests[5][0]["amount"])
 
     riding = await ride_together(line, requests)
-    trap = line.wire.trap(fault, after=TAKES_PAYMENTS)
+    trap = line.proxy.trap(fault, after=TAKES_PAYMENTS)
     answers = await at_once([said_by(task) for task in riding])
 
     assert trap.sprung.is_set()
@@ -46,48 +46,48 @@ async def test_a_batch_whose_commit_is_cut_is_done_once_for_everybody(
 
 
 async def test_a_lone_request_is_retried_while_the_server_is_still_committing_it(
-    line: Line, database: Database, merchant: Merchant
+    line: DatabaseProxy, database: Database, merchant: Merchant
 ) -> None:
     await make_a_commit_slow(database, amount=1000)
     answers = []
 
     for body, key in [(COLLECTION, None), (PAYOUT, None), (COLLECTION, "order-1"), (PAYOUT, "order-1")]:
-        trap = line.wire.trap(Fault.CUT_DURING, after=TAKES_PAYMENTS)
+        trap = line.proxy.trap(Fault.CUT_DURING, after=TAKES_PAYMENTS)
         answers.append(await create(line.client, body, key=key))
         await asyncio.wait_for(trap.server_is_done.wait(), 5)
 
     assert [(each.status, each.headers.get("Idempotency-Replayed")) for each in answers] == [(201, None)] * 4
-    assert set(await witness.ids(database)) == {each.body["transaction"]["id"] for each in answers}
-    assert len(await witness.ids(database)) == 4
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - 2000, 2000)
-    await witness.assert_clean(database)
+    assert set(await database_facts.ids(database)) == {each.body["transaction"]["id"] for each in answers}
+    assert len(await database_facts.ids(database)) == 4
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - 2000, 2000)
+    await database_facts.assert_clean(database)
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_DURING])
 async def test_a_wallet_spent_to_the_last_shilling_is_no_money_error_when_the_commit_is_asked_again(
-    line: Line, database: Database, merchant: Merchant, fault: Fault
+    line: DatabaseProxy, database: Database, merchant: Merchant, fault: Fault
 ) -> None:
     """The second try finds the wallet empty, because the first try has emptied it."""
     if fault is Fault.CUT_DURING:
         await make_a_commit_slow(database, amount=1_000_000)
-    line.wire.trap(fault, after=TAKES_PAYMENTS)
+    line.proxy.trap(fault, after=TAKES_PAYMENTS)
 
     answer = await create(line.client, PAYOUT | {"amount": 1_000_000})
 
     assert (answer.status, answer.code) == (201, None)
-    assert await witness.wallet(database, merchant.id) == (0, 1_000_000)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (0, 1_000_000)
+    await database_facts.assert_clean(database)
 
 
 async def test_a_line_that_is_cut_again_and_again_still_ends_in_one_payment(
-    line: Line, database: Database, merchant: Merchant
+    line: DatabaseProxy, database: Database, merchant: Merchant
 ) -> None:
     requests = mixed_payments(8)
 
     riding = await ride_together(line, requests)
-    traps = [line.wire.trap(fault, after=TAKES_PAYMENTS) for fault in (Fault.CUT_BEFORE, Fault.CUT_AFTER)]
+    traps = [line.proxy.trap(fault, after=TAKES_PAYMENTS) for fault in (Fault.CUT_BEFORE, Fault.CUT_AFTER)]
     # From here on the rows are there, and what is run again is only the question whether they are.
-    traps += [line.wire.trap(fault, after="FROM transactions") for fault in (Fault.CUT_AFTER, Fault.CUT_BEFORE)]
+    traps += [line.proxy.trap(fault, after="FROM transactions") for fault in (Fault.CUT_AFTER, Fault.CUT_BEFORE)]
     answers = await at_once([said_by(task) for task in riding])
 
     assert all(trap.sprung.is_set() for trap in traps)
@@ -96,32 +96,32 @@ async def test_a_line_that_is_cut_again_and_again_still_ends_in_one_payment(
 
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER])
 async def test_a_cancellation_whose_commit_is_cut_returns_the_money_once(
-    line: Line, database: Database, merchant: Merchant, fault: Fault
+    line: DatabaseProxy, database: Database, merchant: Merchant, fault: Fault
 ) -> None:
     payouts = await at_once([create(line.client, PAYOUT) for _ in range(4)])
     ids = [answer.body["transaction"]["id"] for answer in payouts]
-    trap = line.wire.trap(fault, after="UPDATE transactions")
+    trap = line.proxy.trap(fault, after="UPDATE transactions")
 
     answers = await at_once([line.client("POST", f"/v1/payments/{each}/cancel") for each in ids])
 
     assert trap.sprung.is_set()
     assert tally(answers) == {(200, None): 4}
     assert {answer.body["transaction"]["status"] for answer in answers} == {"CANCELLED"}
-    assert await witness.wallet(database, merchant.id) == (1_000_000, 0)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000, 0)
+    await database_facts.assert_clean(database)
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER])
 async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key_finds_it(
-    impatient: Line, database: Database, merchant: Merchant, fault: Fault
+    impatient: DatabaseProxy, database: Database, merchant: Merchant, fault: Fault
 ) -> None:
     requests = mixed_payments(8)
 
     riding = await ride_together(impatient, requests)
-    impatient.wire.trap(fault, after=TAKES_PAYMENTS, stays_away=True)
+    impatient.proxy.trap(fault, after=TAKES_PAYMENTS, stays_away=True)
     async with impatient.in_time(LITTLE_PATIENCE_SECONDS + 3):
         answers = await at_once([said_by(task) for task in riding])
-    impatient.wire.come_back()
+    impatient.proxy.come_back()
 
     assert tally(answers) == {(503, "outcome_unknown"): 8}
     assert all(int(answer.headers["Retry-After"]) >= 1 for answer in answers)
@@ -131,25 +131,25 @@ async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key
     again = await at_once([create(impatient.client, body, key=key) for body, key in keyed])
     assert tally(again) == {(201, None): len(keyed)}
     assert all(("Idempotency-Replayed" in answer.headers) is was_done for answer in again)
-    assert len(await witness.ids(database)) == 1 + (len(requests) if was_done else len(keyed))
+    assert len(await database_facts.ids(database)) == 1 + (len(requests) if was_done else len(keyed))
     done = requests if was_done else keyed
     paid = sum(body["amount"] for body, _ in done if "recipientPhone" in body)
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - paid, paid)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - paid, paid)
+    await database_facts.assert_clean(database)
 
 
 async def test_a_database_that_goes_away_before_the_commit_has_done_nothing_and_says_so(
-    impatient: Line, database: Database, merchant: Merchant
+    impatient: DatabaseProxy, database: Database, merchant: Merchant
 ) -> None:
-    trap = impatient.wire.trap(Fault.CUT_BEFORE, after=TAKES_PAYMENTS, at_commit=False, stays_away=True)
+    trap = impatient.proxy.trap(Fault.CUT_BEFORE, after=TAKES_PAYMENTS, at_commit=False, stays_away=True)
 
     answer = await create(impatient.client, PAYOUT, key="order-1")
-    impatient.wire.come_back()
+    impatient.proxy.come_back()
 
     assert trap.sprung.is_set()
     assert (answer.status, answer.code) == (503, "unavailable")
     assert int(answer.headers["Retry-After"]) >= 1
-    assert await witness.ids(database) == []
+    assert await database_facts.ids(database) == []
     again = await create(impatient.client, PAYOUT, key="order-1")
     assert (again.status, again.headers.get("Idempotency-Replayed")) == (201, None)
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)

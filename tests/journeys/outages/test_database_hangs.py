@@ -9,18 +9,18 @@ import pytest
 
 from malipo.db import Database
 from tests.conftest import PAYOUT, Merchant
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create, tally
-from tests.journeys.outages.database_line import LETS_IN, LITTLE_PATIENCE_SECONDS, TAKES_PAYMENTS, Line
-from tests.journeys.outages.database_line import impatient as impatient
-from tests.journeys.outages.database_line import line as line
-from tests.journeys.wire import Fault
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create, tally
+from tests.journeys.outages.database_proxy import LETS_IN, LITTLE_PATIENCE_SECONDS, TAKES_PAYMENTS, DatabaseProxy
+from tests.journeys.outages.database_proxy import impatient as impatient
+from tests.journeys.outages.database_proxy import line as line
+from tests.journeys.postgres_proxy import Fault
 
 
 async def test_a_commit_that_hangs_holds_nobody_else_up_for_longer_than_the_patience(
-    impatient: Line, database: Database, merchant: Merchant
+    impatient: DatabaseProxy, database: Database, merchant: Merchant
 ) -> None:
-    trap = impatient.wire.trap(Fault.HANG_AFTER, after=TAKES_PAYMENTS)
+    trap = impatient.proxy.trap(Fault.HANG_AFTER, after=TAKES_PAYMENTS)
     stuck = asyncio.create_task(create(impatient.client, PAYOUT, key="stuck"))
     await trap.sprung.wait()
 
@@ -33,25 +33,25 @@ async def test_a_commit_that_hangs_holds_nobody_else_up_for_longer_than_the_pati
     assert (await stuck).status == 201, "on another line"
     again = await create(impatient.client, PAYOUT, key="stuck")
     assert (again.body, again.headers.get("Idempotency-Replayed")) == ((await stuck).body, "true")
-    assert await witness.wallet(database, merchant.id) == (1_000_000 - 6000, 6000)
-    await witness.assert_clean(database)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - 6000, 6000)
+    await database_facts.assert_clean(database)
 
 
 @pytest.mark.parametrize("is_everything_silent", [False, True], ids=["one line", "the whole server"])
 async def test_a_statement_that_hangs_is_answered_and_holds_nobody_else_up(
-    impatient: Line, database: Database, is_everything_silent: bool
+    impatient: DatabaseProxy, database: Database, is_everything_silent: bool
 ) -> None:
     """Before the COMMIT, so nothing was done; and the server may not even hear that we gave up."""
-    trap = impatient.wire.trap(Fault.HANG_BEFORE, after=TAKES_PAYMENTS, at_commit=False)
+    trap = impatient.proxy.trap(Fault.HANG_BEFORE, after=TAKES_PAYMENTS, at_commit=False)
     stuck = asyncio.create_task(create(impatient.client, PAYOUT, key="stuck"))
     await trap.sprung.wait()
     if is_everything_silent:
-        impatient.wire.fall_silent_for_good()  # As when a machine vanishes: whatever is sent, nothing comes back.
+        impatient.proxy.fall_silent_for_good()  # As when a machine vanishes: whatever is sent, nothing comes back.
 
     async with impatient.in_time(LITTLE_PATIENCE_SECONDS + 3):
         first = await stuck
-    impatient.wire.speak_again()
-    impatient.wire.cut_all()
+    impatient.proxy.speak_again()
+    impatient.proxy.cut_all()
     async with impatient.in_time(LITTLE_PATIENCE_SECONDS + 3):
         again = await create(impatient.client, PAYOUT, key="stuck")
 
@@ -61,11 +61,11 @@ async def test_a_statement_that_hangs_is_answered_and_holds_nobody_else_up(
     else:
         assert first.status == 201, "on another line"
         assert (again.body, again.headers.get("Idempotency-Replayed")) == (first.body, "true")
-    await witness.assert_clean(database)
+    await database_facts.assert_clean(database)
 
 
-async def test_a_door_whose_look_at_the_key_hangs_opens_again(impatient: Line) -> None:
-    trap = impatient.wire.trap(Fault.HANG_BEFORE, after=LETS_IN, at_commit=False)
+async def test_a_door_whose_look_at_the_key_hangs_opens_again(impatient: DatabaseProxy) -> None:
+    trap = impatient.proxy.trap(Fault.HANG_BEFORE, after=LETS_IN, at_commit=False)
     stuck = asyncio.create_task(impatient.client("GET", "/v1/wallet"))
     await trap.sprung.wait()
 
@@ -76,9 +76,9 @@ async def test_a_door_whose_look_at_the_key_hangs_opens_again(impatient: Line) -
     assert (await stuck).status == 200, "on another line"
 
 
-async def test_reads_whose_statements_hang_are_answered(line: Line) -> None:
-    listing = line.wire.trap(Fault.HANG_BEFORE, after="SELECT level, bucket, count FROM", at_commit=False)
-    retrieval = line.wire.trap(Fault.HANG_BEFORE, after="WHERE t.merchant_id = $1 AND t.id = $2", at_commit=False)
+async def test_reads_whose_statements_hang_are_answered(line: DatabaseProxy) -> None:
+    listing = line.proxy.trap(Fault.HANG_BEFORE, after="SELECT level, bucket, count FROM", at_commit=False)
+    retrieval = line.proxy.trap(Fault.HANG_BEFORE, after="WHERE t.merchant_id = $1 AND t.id = $2", at_commit=False)
 
     async with line.in_time(8):
         answers = await at_once([line.client("GET", f"/v1/payments{path}") for path in ("", "/txn_1")])
@@ -90,10 +90,10 @@ async def test_reads_whose_statements_hang_are_answered(line: Line) -> None:
     assert (await line.client("GET", "/v1/payments")).status == 200
 
 
-async def test_a_reader_is_told_of_a_change_though_an_earlier_look_hangs(line: Line) -> None:
+async def test_a_reader_is_told_of_a_change_though_an_earlier_look_hangs(line: DatabaseProxy) -> None:
     created = await create(line.client, PAYOUT)
     path = f"/v1/payments/{created.body['transaction']['id']}"
-    trap = line.wire.trap(Fault.HANG_BEFORE, after="SELECT merchant_id, id, status FROM transactions", at_commit=False)
+    trap = line.proxy.trap(Fault.HANG_BEFORE, after="SELECT merchant_id, id, status FROM transactions", at_commit=False)
     assert (await line.client("GET", f"{path}?wait=1")).body["transaction"]["status"] == "PENDING"
     assert trap.sprung.is_set()
 
@@ -106,15 +106,17 @@ async def test_a_reader_is_told_of_a_change_though_an_earlier_look_hangs(line: L
     assert answer.body["transaction"]["status"] == "CANCELLED"
 
 
-async def test_a_door_that_loses_its_database_has_done_nothing_and_says_so(impatient: Line, database: Database) -> None:
+async def test_a_door_that_loses_its_database_has_done_nothing_and_says_so(
+    impatient: DatabaseProxy, database: Database
+) -> None:
     """A caller who is told that the outcome is unknown has to find out; here there is nothing to find out."""
-    trap = impatient.wire.trap(Fault.CUT_BEFORE, after=LETS_IN, at_commit=False, stays_away=True)
+    trap = impatient.proxy.trap(Fault.CUT_BEFORE, after=LETS_IN, at_commit=False, stays_away=True)
 
     answers = await at_once(
         [impatient.client("GET", "/v1/wallet"), create(impatient.client, PAYOUT, key="order-1")],
     )
-    impatient.wire.come_back()
+    impatient.proxy.come_back()
 
     assert trap.sprung.is_set()
-    assert await witness.ids(database) == []
+    assert await database_facts.ids(database) == []
     assert tally(answers) == {(503, "unavailable"): 2}

@@ -16,7 +16,7 @@ import asyncpg
 
 from malipo.db.embedded import server
 from tests.conftest import NO_LIMITS, Running, until_ready
-from tests.journeys.crowd import tally
+from tests.journeys.concurrency import tally
 from tests.journeys.outages.load import Load, assert_nothing_is_lost_or_doubled, calling, onboard_merchant, under_load
 from tests.journeys.outages.load import data_dir as data_dir
 from tests.journeys.outages.load import made_once as made_once

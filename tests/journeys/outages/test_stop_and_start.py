@@ -13,12 +13,12 @@ import pytest
 from malipo.db import Database
 from malipo.db.embedded import server
 from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Answer, Client, Merchant, Running, make_merchant, until_ready
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, create
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, create
+from tests.journeys.operator_commands import malipo
 from tests.journeys.outages.load import calling, onboard_merchant, opened, under_load
 from tests.journeys.outages.load import data_dir as data_dir
 from tests.journeys.outages.load import made_once as made_once
-from tests.journeys.terminal import malipo
 
 
 async def test_a_service_asked_to_stop_answers_what_it_took_and_takes_nothing_new(
@@ -58,8 +58,8 @@ async def test_a_service_asked_to_stop_answers_what_it_took_and_takes_nothing_ne
         assert under_way <= set(load.answers)
         # Whoever was not answered was not taken in either: nothing was done behind anybody's back.
         created = {each.body["transaction"]["id"] for each in [*load.created.values(), watched]}
-        assert set(await witness.ids(database)) == created
-        await witness.assert_clean(database)
+        assert set(await database_facts.ids(database)) == created
+        await database_facts.assert_clean(database)
 
 
 @asynccontextmanager

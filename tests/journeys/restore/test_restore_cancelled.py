@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys import witness
-from tests.journeys.restored import (
+from tests.journeys import database_facts
+from tests.journeys.full_stack import FullStack, full_stack_started, until
+from tests.journeys.restored_stack import (
     a_host,
     appoint,
     back_up,
@@ -18,7 +19,6 @@ from tests.journeys.restored import (
     statuses,
     until_fenced,
 )
-from tests.journeys.town import Town, founded, until
 
 CANCELLED, PAID = "+255684000200", "+255684000201"
 SCOPE = ("--channel", "AIRTEL_MONEY", "--only", "payouts")
@@ -26,53 +26,53 @@ _LOOKS = 3.0  # as long as a worker takes to look three times
 
 
 @pytest.fixture
-async def town(tmp_path: Path, database_url: str) -> AsyncIterator[Town]:
-    async with founded(tmp_path, database_url) as town:
-        await appoint(town)
-        yield town
+async def full_stack(tmp_path: Path, database_url: str) -> AsyncIterator[FullStack]:
+    async with full_stack_started(tmp_path, database_url) as full_stack:
+        await appoint(full_stack)
+        yield full_stack
 
 
-async def _until(town: Town, phone: str, status: str) -> None:
+async def _until(full_stack: FullStack, phone: str, status: str) -> None:
     async def is_so() -> bool:
-        return (await statuses(town)).get(phone) == status
+        return (await statuses(full_stack)).get(phone) == status
 
     await until(is_so, what=f"{status} of {phone}")
 
 
-async def _is_asked_about(town: Town) -> bool:
-    async with town.database.read() as connection:
+async def _is_asked_about(full_stack: FullStack) -> bool:
+    async with full_stack.database.read() as connection:
         return not await connection.fetchval("SELECT bool_or(is_asked_first) FROM dispatches")
 
 
-async def test_it_is_cancelled_again_behind_a_hold_and_nobody_is_paid(town: Town, tmp_path: Path) -> None:
-    async with a_host(town, tmp_path / "state"):
+async def test_it_is_cancelled_again_behind_a_hold_and_nobody_is_paid(full_stack: FullStack, tmp_path: Path) -> None:
+    async with a_host(full_stack, tmp_path / "state"):
         pass  # From here on the host has a mark.
-    made = await pay(town, "AIRTEL_MONEY", CANCELLED, "order-1")
+    made = await pay(full_stack, "AIRTEL_MONEY", CANCELLED, "order-1")
     path = f"/v1/payments/{made.body['transaction']['id']}/cancel"
-    backup = await back_up(town.database_url)
-    assert (await town.api("POST", path)).status == 200
-    async with a_host(town, tmp_path / "state"):
-        await pay(town, "AIRTEL_MONEY", PAID, "order-2")
-        await _until(town, PAID, "COMPLETED")
-    await bring_back(town.database_url, backup)
-    assert await statuses(town) == {CANCELLED: "PENDING"}
+    backup = await back_up(full_stack.database_url)
+    assert (await full_stack.api("POST", path)).status == 200
+    async with a_host(full_stack, tmp_path / "state"):
+        await pay(full_stack, "AIRTEL_MONEY", PAID, "order-2")
+        await _until(full_stack, PAID, "COMPLETED")
+    await bring_back(full_stack.database_url, backup)
+    assert await statuses(full_stack) == {CANCELLED: "PENDING"}
 
-    async with a_host(town, tmp_path / "state"):
-        await until_fenced(town)
-        held = await operate(town, "asha", "hold", *SCOPE, "--reason", "Merchants repeat their cancellations")
+    async with a_host(full_stack, tmp_path / "state"):
+        await until_fenced(full_stack)
+        held = await operate(full_stack, "asha", "hold", *SCOPE, "--reason", "Merchants repeat their cancellations")
         assert held.code == 0, held.err
-        refused = await town.api("POST", path)
+        refused = await full_stack.api("POST", path)
         assert (refused.status, refused.code) == (503, "restored")
-        await release(town)
+        await release(full_stack)
 
-        await until(lambda: _is_asked_about(town), what="the network's answer")
+        await until(lambda: _is_asked_about(full_stack), what="the network's answer")
         await asyncio.sleep(_LOOKS)
-        assert CANCELLED not in await town.moved(), "its network does not know it, and yet it does not go"
-        assert (await town.api("POST", path)).status == 200
-        assert (await operate(town, "juma", "hold", "--release", *SCOPE)).code == 0
-        assert (await pay(town, "AIRTEL_MONEY", PAID, "order-2")).status == 201
-        await _until(town, PAID, "COMPLETED")
+        assert CANCELLED not in await full_stack.moved(), "its network does not know it, and yet it does not go"
+        assert (await full_stack.api("POST", path)).status == 200
+        assert (await operate(full_stack, "juma", "hold", "--release", *SCOPE)).code == 0
+        assert (await pay(full_stack, "AIRTEL_MONEY", PAID, "order-2")).status == 201
+        await _until(full_stack, PAID, "COMPLETED")
         await asyncio.sleep(_LOOKS)
-    assert {phone: len(moved) for phone, moved in (await town.moved()).items()} == {PAID: 1}
-    assert (await statuses(town))[CANCELLED] == "CANCELLED"
-    await witness.assert_clean(town.database)
+    assert {phone: len(moved) for phone, moved in (await full_stack.moved()).items()} == {PAID: 1}
+    assert (await statuses(full_stack))[CANCELLED] == "CANCELLED"
+    await database_facts.assert_clean(full_stack.database)

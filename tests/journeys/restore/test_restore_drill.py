@@ -12,32 +12,32 @@ from malipo import clock
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from tests.conftest import Running
-from tests.journeys import witness
-from tests.journeys.cluster import Cluster, a_cluster
-from tests.journeys.drill import CAN_BE_ASKED, Drill, Request, forget_keys, movements, mute_queries, payments
-from tests.journeys.restored import appoint, operate, pay, release, statuses, unsettled, until_fenced
-from tests.journeys.town import Town, founded, until
+from tests.journeys import database_facts
+from tests.journeys.full_stack import FullStack, full_stack_started, until
+from tests.journeys.postgres_cluster import Cluster, a_cluster
+from tests.journeys.restore_drill import CAN_BE_ASKED, Drill, Request, forget_keys, movements, mute_queries, payments
+from tests.journeys.restored_stack import appoint, operate, pay, release, statuses, unsettled, until_fenced
 
 _WAITING = "PENDING"
 
 
 @asynccontextmanager
-async def _on(cluster: Cluster, folder: Path) -> AsyncIterator[Town]:
+async def _on(cluster: Cluster, folder: Path) -> AsyncIterator[FullStack]:
     """A town whose database is this server's. Its phones take their time, as people do."""
     async with Database.opened(cluster.url, size=4) as database:
         await migrate(database)
-    async with founded(folder, cluster.url, speed=1, state_dir=str(folder / "state")) as town:
-        await appoint(town)
-        yield town
+    async with full_stack_started(folder, cluster.url, speed=1, state_dir=str(folder / "state")) as full_stack:
+        await appoint(full_stack)
+        yield full_stack
 
 
-async def _worker(town: Town) -> Running:
+async def _worker(full_stack: FullStack) -> Running:
     """One whose first look is done."""
     began = clock.now()
-    worker = town.start("worker", worker_stop_seconds=2)
+    worker = full_stack.start("worker", worker_stop_seconds=2)
 
     async def has_looked() -> bool:
-        async with town.database.read() as connection:
+        async with full_stack.database.read() as connection:
             return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM send_marks WHERE seen_at > $1)", began))
 
     await until(has_looked, what="a worker's first look")
@@ -69,8 +69,8 @@ async def test_a_copied_data_folder_pays_nobody_twice(cluster: Cluster, tmp_path
         cluster.replace(cluster.folder / "backup")
         cluster.start()
 
-    async with _on(cluster, tmp_path) as town:
-        await _drill(town, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
+    async with _on(cluster, tmp_path) as full_stack:
+        await _drill(full_stack, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
 
 
 @pytest.mark.slow
@@ -93,47 +93,47 @@ async def test_a_base_backup_and_its_archive_restored_to_a_moment_pay_nobody_twi
         cluster.start()
         cluster.until_primary()
 
-    async with _on(cluster, tmp_path) as town:
-        await _drill(town, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
+    async with _on(cluster, tmp_path) as full_stack:
+        await _drill(full_stack, back_up=back_up, restore=restore, is_forgetful=is_forgetful)
 
 
 async def _drill(
-    town: Town,
+    full_stack: FullStack,
     *,
     back_up: Callable[[], None],
     restore: Callable[[], None],
     is_forgetful: bool,
 ) -> None:
-    drill = Drill(town)
-    worker = await _worker(town)
+    drill = Drill(full_stack)
+    worker = await _worker(full_stack)
     await drill.before_backup()
     await asyncio.to_thread(worker.stop)
     unsent = await drill.unsent()
-    session = await _a_session(town)
+    session = await _a_session(full_stack)
     await asyncio.to_thread(back_up)
-    worker = await _worker(town)
+    worker = await _worker(full_stack)
     lost = await drill.lost_time(unsent)
     await asyncio.to_thread(worker.kill)
     await asyncio.to_thread(restore)
-    await mute_queries(town, is_muted=False)
+    await mute_queries(full_stack, is_muted=False)
     if is_forgetful:
-        await forget_keys(town)
-    await _worker(town)
-    await until_fenced(town)
-    before = await movements(town)
-    await _assert_fenced(town, session)
-    await _until_known(town, [each for each in drill.made if each not in lost])
-    assert await movements(town) == before, "nothing is sent before the release"
-    await release(town)
+        await forget_keys(full_stack)
+    await _worker(full_stack)
+    await until_fenced(full_stack)
+    before = await movements(full_stack)
+    await _assert_fenced(full_stack, session)
+    await _until_known(full_stack, [each for each in drill.made if each not in lost])
+    assert await movements(full_stack) == before, "nothing is sent before the release"
+    await release(full_stack)
     await drill.repeat(lost)
-    await _until_settled_or_listed(town)
-    await _assert_agreed(town, drill, lost)
+    await _until_settled_or_listed(full_stack)
+    await _assert_agreed(full_stack, drill, lost)
 
 
-async def _a_session(town: Town) -> str:
+async def _a_session(full_stack: FullStack) -> str:
     """Somebody is logged in when the backup is made."""
     id_ = f"ses_{secrets.token_hex(8)}"
-    async with town.database.begin() as tx:
+    async with full_stack.database.begin() as tx:
         await tx.execute(
             "INSERT INTO operator_sessions (id, operator_id, created_at, expires_at, address) "
             "SELECT $1, id, now(), now() + interval '1 hour', '' FROM operators LIMIT 1",
@@ -142,48 +142,48 @@ async def _a_session(town: Town) -> str:
     return id_
 
 
-async def _assert_fenced(town: Town, session: str) -> None:
+async def _assert_fenced(full_stack: FullStack, session: str) -> None:
     """Nothing that moves money is taken in, and everything else goes on."""
-    refused = await pay(town, "AIRTEL_MONEY", "+255684999200", "while-fenced")
+    refused = await pay(full_stack, "AIRTEL_MONEY", "+255684999200", "while-fenced")
     assert (refused.status, refused.code) == (503, "restored")
-    assert (await town.api("GET", "/readyz")).status == 503
-    known = (await town.api("GET", "/v1/payments")).body
+    assert (await full_stack.api("GET", "/readyz")).status == 503
+    known = (await full_stack.api("GET", "/v1/payments")).body
     assert known["success"] is True
-    told = await operate(town, None, "restore", "status", "--json")
+    told = await operate(full_stack, None, "restore", "status", "--json")
     assert told.json["isFenced"] is True
     assert "FENCED" in told.err
-    async with town.database.read() as connection:
+    async with full_stack.database.read() as connection:
         ended = await connection.fetchval("SELECT ended_at FROM operator_sessions WHERE id = $1", session)
     assert ended is not None
-    pending = next(each["id"] for each in await payments(town) if each["status"] == _WAITING)
-    cancelled = await town.api("POST", f"/v1/payments/{pending}/cancel")
+    pending = next(each["id"] for each in await payments(full_stack) if each["status"] == _WAITING)
+    cancelled = await full_stack.api("POST", f"/v1/payments/{pending}/cancel")
     assert (cancelled.status, cancelled.code) in ((503, "restored"), (409, "not_cancellable"))
-    alone = await operate(town, "asha", "restore", "release", "--evidence", "I have looked", "--alone")
+    alone = await operate(full_stack, "asha", "restore", "release", "--evidence", "I have looked", "--alone")
     assert alone.code == 2, "two exist, so it takes two"
 
 
-async def _until_known(town: Town, requests: list[Request]) -> None:
+async def _until_known(full_stack: FullStack, requests: list[Request]) -> None:
     """Networks that can be asked have said what became of everything that the backup has open."""
 
     async def are_known() -> bool:
-        found = await statuses(town)
+        found = await statuses(full_stack)
         asked = [each for each in requests if each.channel in CAN_BE_ASKED and each.type == "DISBURSEMENT"]
         return all(found[each.phone] == "COMPLETED" for each in asked)
 
     await until(are_known, seconds=40, what="answers while it is fenced")
 
 
-async def _until_settled_or_listed(town: Town) -> None:
+async def _until_settled_or_listed(full_stack: FullStack) -> None:
     async def are_settled() -> bool:
-        listed = await unsettled(town)
-        open_ = [dict(each) for each in await payments(town) if each["status"] not in ("COMPLETED", "FAILED")]
+        listed = await unsettled(full_stack)
+        open_ = [dict(each) for each in await payments(full_stack) if each["status"] not in ("COMPLETED", "FAILED")]
         return all(each["id"] in listed for each in open_)
 
     await until(are_settled, seconds=40, pause=1, what="an end, or a place on the list, for every payment")
 
 
-async def _assert_agreed(town: Town, drill: Drill, lost: list[Request]) -> None:
-    book, known, listed = await movements(town), await payments(town), await unsettled(town)
+async def _assert_agreed(full_stack: FullStack, drill: Drill, lost: list[Request]) -> None:
+    book, known, listed = await movements(full_stack), await payments(full_stack), await unsettled(full_stack)
     twice = {key: amounts for key, amounts in book.items() if len(amounts) > 1}
     assert twice == {}, "paid twice"
     completed = {each["network_key"]: [each["amount"]] for each in known if each["status"] == "COMPLETED"}
@@ -194,4 +194,4 @@ async def _assert_agreed(town: Town, drill: Drill, lost: list[Request]) -> None:
     assert unexplained == {}, "in the networks' books, and neither completed nor listed"
     assert {each["status"] for each in known} <= {"COMPLETED", "PROCESSING", "PENDING"}, "nothing lapses or fails"
     print(f"{len(known)} payments, {len(lost)} lost, {len(waits)} listed, {len(twice)} paid twice")
-    await witness.assert_clean(town.database)
+    await database_facts.assert_clean(full_stack.database)

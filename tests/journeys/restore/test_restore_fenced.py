@@ -7,21 +7,21 @@ import pytest
 
 from malipo import clock
 from malipo.service import Service
-from malipo.webhooks import register
+from malipo.webhooks import manage_endpoints
 from tests.conftest import NOBODY
-from tests.journeys import witness
-from tests.journeys.drill import mute_queries
-from tests.journeys.receivers import Receiver, a_receiver, good
-from tests.journeys.restored import a_host, installation, pay
-from tests.journeys.town import Town, founded, until
+from tests.journeys import database_facts
+from tests.journeys.full_stack import FullStack, full_stack_started, until
+from tests.journeys.restore_drill import mute_queries
+from tests.journeys.restored_stack import a_host, installation, pay
+from tests.journeys.webhook_receivers import Receiver, a_receiver, good
 
 PHONE = "+255684000100"  # the last three digits: it waits for a person
 
 
 @pytest.fixture
-async def town(tmp_path: Path, database_url: str) -> AsyncIterator[Town]:
-    async with founded(tmp_path, database_url, webhook_allow_private="true") as town:
-        yield town
+async def full_stack(tmp_path: Path, database_url: str) -> AsyncIterator[FullStack]:
+    async with full_stack_started(tmp_path, database_url, webhook_allow_private="true") as full_stack:
+        yield full_stack
 
 
 @pytest.fixture
@@ -30,45 +30,45 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield receiver
 
 
-async def _register(town: Town, service: Service, url: str) -> None:
-    async with town.database.begin() as tx:
-        await register.register(
+async def _register(full_stack: FullStack, service: Service, url: str) -> None:
+    async with full_stack.database.begin() as tx:
+        await manage_endpoints.register(
             tx,
-            town.merchant.id,
+            full_stack.merchant.id,
             url=url,
             events=["payment.completed"],
-            seal=service.seal,
+            encryption=service.encryption,
             actor=NOBODY,
             now=clock.now(),
         )
 
 
 async def test_a_callback_ends_a_payment_its_merchant_is_told_and_everything_can_be_read(
-    town: Town, receiver: Receiver, tmp_path: Path
+    full_stack: FullStack, receiver: Receiver, tmp_path: Path
 ) -> None:
-    async with a_host(town, tmp_path / "state") as service:
-        await _register(town, service, receiver.behave("/shop", good))
-        made = await pay(town, "AIRTEL_MONEY", PHONE, "order-1", type_="COLLECTION")
+    async with a_host(full_stack, tmp_path / "state") as service:
+        await _register(full_stack, service, receiver.behave("/shop", good))
+        made = await pay(full_stack, "AIRTEL_MONEY", PHONE, "order-1", type_="COLLECTION")
         id_ = made.body["transaction"]["id"]
 
         async def is_at_the_phone() -> list[str]:
-            return [each["id"] for each in await town.sim("GET", "/api/prompts") if each["state"] == "waiting"]
+            return [each["id"] for each in await full_stack.sim("GET", "/api/prompts") if each["state"] == "waiting"]
 
         [prompt] = await until(is_at_the_phone, what="the prompt")
-        await mute_queries(town, is_muted=True)
+        await mute_queries(full_stack, is_muted=True)
         await service.fence("A test says that it was restored.", epoch=1)
-        assert (await pay(town, "AIRTEL_MONEY", PHONE, "order-2", type_="COLLECTION")).code == "restored"
-        await town.sim("POST", f"/api/prompts/{prompt}", {"action": "approve", "pin": "1234"})
+        assert (await pay(full_stack, "AIRTEL_MONEY", PHONE, "order-2", type_="COLLECTION")).code == "restored"
+        await full_stack.sim("POST", f"/api/prompts/{prompt}", {"action": "approve", "pin": "1234"})
 
         async def is_told() -> bool:
             return [each.event for each in receiver.at("/shop")] == ["payment.completed"]
 
         await until(is_told, what="the webhook")
-        assert (await town.shown(id_))["status"] == "COMPLETED"
+        assert (await full_stack.shown(id_))["status"] == "COMPLETED"
         for path in ("/v1/payments", "/v1/events", "/v1/wallet", "/v1/wallet/entries"):
-            assert (await town.api("GET", path)).status == 200, path
-        assert (await installation(town))["fenced_at"] is not None
-        async with town.database.read() as connection:
+            assert (await full_stack.api("GET", path)).status == 200, path
+        assert (await installation(full_stack))["fenced_at"] is not None
+        async with full_stack.database.read() as connection:
             heard = await connection.fetch("SELECT act FROM hearings WHERE verdict = 'confirmed'")
     assert [each["act"] for each in heard] == ["callback"], "no query has said it"
-    await witness.assert_clean(town.database)
+    await database_facts.assert_clean(full_stack.database)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import create_database
-from tests.journeys.restored import (
+from tests.journeys.full_stack import FullStack, full_stack_started, until
+from tests.journeys.restored_stack import (
     a_host,
     appoint,
     back_up,
@@ -18,133 +19,138 @@ from tests.journeys.restored import (
     until_fenced,
     until_looked,
 )
-from tests.journeys.town import Town, founded, until
 
 
 @pytest.fixture
-async def town(tmp_path: Path, database_url: str) -> AsyncIterator[Town]:
-    async with founded(tmp_path, database_url) as town:
-        yield town
+async def full_stack(tmp_path: Path, database_url: str) -> AsyncIterator[FullStack]:
+    async with full_stack_started(tmp_path, database_url) as full_stack:
+        yield full_stack
 
 
-async def _paid(town: Town, *phones: str) -> None:
+async def _paid(full_stack: FullStack, *phones: str) -> None:
     """Payouts by Airtel Money to these phones, and that each is told to be paid."""
     for phone in phones:
-        assert (await pay(town, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
+        assert (await pay(full_stack, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
 
     async def are_paid() -> bool:
-        found = await statuses(town)
+        found = await statuses(full_stack)
         return all(found[phone] == "COMPLETED" for phone in phones)
 
     await until(are_paid, what="the payouts")
 
 
-async def _is_open(town: Town) -> bool:
-    row = await installation(town)
+async def _is_open(full_stack: FullStack) -> bool:
+    row = await installation(full_stack)
     return row["fenced_at"] is None and row["epoch"] == 1
 
 
-async def test_a_host_whose_mark_is_ahead_of_the_database_fences_it(town: Town, tmp_path: Path) -> None:
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000001")
-        backup = await back_up(town.database_url)
-        await _paid(town, "+255684000002")
-    await bring_back(town.database_url, backup)
-    async with a_host(town, tmp_path / "state"):
-        await until_fenced(town)
+async def test_a_host_whose_mark_is_ahead_of_the_database_fences_it(full_stack: FullStack, tmp_path: Path) -> None:
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000001")
+        backup = await back_up(full_stack.database_url)
+        await _paid(full_stack, "+255684000002")
+    await bring_back(full_stack.database_url, backup)
+    async with a_host(full_stack, tmp_path / "state"):
+        await until_fenced(full_stack)
 
 
-async def test_a_worker_that_never_stopped_notices_what_was_restored_beneath_it(town: Town, tmp_path: Path) -> None:
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000001")
-        backup = await back_up(town.database_url)
-        await _paid(town, "+255684000002")
-        await bring_back(town.database_url, backup)
-        await until_fenced(town)
+async def test_a_worker_that_never_stopped_notices_what_was_restored_beneath_it(
+    full_stack: FullStack, tmp_path: Path
+) -> None:
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000001")
+        backup = await back_up(full_stack.database_url)
+        await _paid(full_stack, "+255684000002")
+        await bring_back(full_stack.database_url, backup)
+        await until_fenced(full_stack)
 
 
-async def test_what_is_released_stays_released(town: Town, tmp_path: Path) -> None:
-    async with a_host(town, tmp_path / "state"):
-        await appoint(town)
-        await _paid(town, "+255684000001")
-        backup = await back_up(town.database_url)
+async def test_what_is_released_stays_released(full_stack: FullStack, tmp_path: Path) -> None:
+    async with a_host(full_stack, tmp_path / "state"):
+        await appoint(full_stack)
+        await _paid(full_stack, "+255684000001")
+        backup = await back_up(full_stack.database_url)
         for phone in ("+255684000002", "+255684000003", "+255684000005"):
-            await _paid(town, phone)
-        await bring_back(town.database_url, backup)
-        epoch = await until_fenced(town)
-        await release(town)
-        await _paid(town, "+255684000006")
-        row = await installation(town)
+            await _paid(full_stack, phone)
+        await bring_back(full_stack.database_url, backup)
+        epoch = await until_fenced(full_stack)
+        await release(full_stack)
+        await _paid(full_stack, "+255684000006")
+        row = await installation(full_stack)
         assert (row["fenced_at"], row["epoch"]) == (None, epoch)
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000007")
-    row = await installation(town)
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000007")
+    row = await installation(full_stack)
     assert (row["fenced_at"], row["epoch"]) == (None, epoch)
 
 
-async def test_a_host_without_a_mark_that_is_alone_with_payments_fences_them(town: Town, tmp_path: Path) -> None:
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000001")
-    async with a_host(town, tmp_path / "new"):
-        await until_fenced(town)
+async def test_a_host_without_a_mark_that_is_alone_with_payments_fences_them(
+    full_stack: FullStack, tmp_path: Path
+) -> None:
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000001")
+    async with a_host(full_stack, tmp_path / "new"):
+        await until_fenced(full_stack)
 
 
 async def test_a_new_host_is_alone_although_the_backup_says_that_a_worker_was_seen_just_now(
-    town: Town, tmp_path: Path
+    full_stack: FullStack, tmp_path: Path
 ) -> None:
-    worker = town.start("worker", state_dir=str(tmp_path / "state"))
-    await until_looked(town)
-    await _paid(town, "+255684000200")
-    backup = await back_up(town.database_url)
+    worker = full_stack.start("worker", state_dir=str(tmp_path / "state"))
+    await until_looked(full_stack)
+    await _paid(full_stack, "+255684000200")
+    backup = await back_up(full_stack.database_url)
     worker.kill()
-    await bring_back(town.database_url, backup)
-    async with a_host(town, tmp_path / "new"):
-        await until_fenced(town)
+    await bring_back(full_stack.database_url, backup)
+    async with a_host(full_stack, tmp_path / "new"):
+        await until_fenced(full_stack)
 
 
 async def test_a_host_without_a_mark_beside_a_living_worker_makes_one_and_fences_nothing(
-    town: Town, tmp_path: Path
+    full_stack: FullStack, tmp_path: Path
 ) -> None:
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000001")
-        async with a_host(town, tmp_path / "new"):
-            await until_looked(town, workers=2)
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000001")
+        async with a_host(full_stack, tmp_path / "new"):
+            await until_looked(full_stack, workers=2)
             assert list((tmp_path / "new").glob("*.mark"))
-            await _paid(town, "+255684000002", "+255684000003")
-            assert await _is_open(town)
+            await _paid(full_stack, "+255684000002", "+255684000003")
+            assert await _is_open(full_stack)
 
 
-async def test_of_two_workers_the_one_with_a_mark_notices_what_the_other_cannot(town: Town, tmp_path: Path) -> None:
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000001")
-        backup = await back_up(town.database_url)
-        await _paid(town, "+255684000002")
-    await bring_back(town.database_url, backup)
-    async with a_host(town, tmp_path / "state"), a_host(town, tmp_path / "new"):
-        epoch = await until_fenced(town)
-        await until_looked(town, workers=2)
-        assert (await installation(town))["epoch"] == epoch, "it is fenced once"
+async def test_of_two_workers_the_one_with_a_mark_notices_what_the_other_cannot(
+    full_stack: FullStack, tmp_path: Path
+) -> None:
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000001")
+        backup = await back_up(full_stack.database_url)
+        await _paid(full_stack, "+255684000002")
+    await bring_back(full_stack.database_url, backup)
+    async with a_host(full_stack, tmp_path / "state"), a_host(full_stack, tmp_path / "new"):
+        epoch = await until_fenced(full_stack)
+        await until_looked(full_stack, workers=2)
+        assert (await installation(full_stack))["epoch"] == epoch, "it is fenced once"
 
 
-async def test_a_host_whose_mark_is_behind_the_database_fences_nothing(town: Town, tmp_path: Path) -> None:
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000001")
-        async with a_host(town, tmp_path / "other"):
-            await until_looked(town, workers=2)
-        await _paid(town, "+255684000002", "+255684000003")
-    async with a_host(town, tmp_path / "other"):
-        await _paid(town, "+255684000005")
-        assert await _is_open(town)
+async def test_a_host_whose_mark_is_behind_the_database_fences_nothing(full_stack: FullStack, tmp_path: Path) -> None:
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000001")
+        async with a_host(full_stack, tmp_path / "other"):
+            await until_looked(full_stack, workers=2)
+        await _paid(full_stack, "+255684000002", "+255684000003")
+    async with a_host(full_stack, tmp_path / "other"):
+        await _paid(full_stack, "+255684000005")
+        assert await _is_open(full_stack)
 
 
 async def test_a_new_empty_database_is_no_restored_one(
-    town: Town, tmp_path: Path, postgres: str, template: str
+    full_stack: FullStack, tmp_path: Path, postgres: str, template: str
 ) -> None:
     empty = await create_database(postgres, template)
-    async with a_host(town, tmp_path / "state"):
-        await _paid(town, "+255684000001")
+    async with a_host(full_stack, tmp_path / "state"):
+        await _paid(full_stack, "+255684000001")
     (tmp_path / "second").mkdir()
-    async with founded(tmp_path / "second", empty) as second:
+    async with full_stack_started(tmp_path / "second", empty) as second:
         async with second.database.begin() as tx:
             # The tests' databases are copies of one. A real new database has an id of its own.
             await tx.execute("UPDATE installation SET id = 'ins_another'")
@@ -153,12 +159,14 @@ async def test_a_new_empty_database_is_no_restored_one(
             assert await _is_open(second)
 
 
-async def test_without_a_state_folder_nothing_is_ever_fenced_and_the_log_warns(town: Town, tmp_path: Path) -> None:
-    worker = town.start("worker", state_dir="none")
-    await _paid(town, "+255684000001")
-    backup = await back_up(town.database_url)
-    await _paid(town, "+255684000002")
-    await bring_back(town.database_url, backup)
-    await _paid(town, "+255684000003")
-    assert await _is_open(town)
-    assert '"state.off"' in worker.log.read_text()
+async def test_without_a_state_folder_nothing_is_ever_fenced_and_the_log_warns(
+    full_stack: FullStack, tmp_path: Path
+) -> None:
+    worker = full_stack.start("worker", state_dir="none")
+    await _paid(full_stack, "+255684000001")
+    backup = await back_up(full_stack.database_url)
+    await _paid(full_stack, "+255684000002")
+    await bring_back(full_stack.database_url, backup)
+    await _paid(full_stack, "+255684000003")
+    assert await _is_open(full_stack)
+    assert '"restore_detection.off"' in worker.log.read_text()

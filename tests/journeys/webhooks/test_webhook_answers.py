@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from malipo.outbox.event import Event
-from tests.journeys.door import Scene, scene
-from tests.journeys.receivers import Behaviour, Got, Line, says
+from tests.journeys.in_process_api import Scene, scene
+from tests.journeys.webhook_receivers import Behaviour, Got, Line, says
 
 KEPT_BYTES = 2048
 KEPT_HEADERS = 50

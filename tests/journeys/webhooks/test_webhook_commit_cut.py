@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import create_database
-from tests.journeys import witness
-from tests.journeys.market import market
-from tests.journeys.receivers import Behaviour, Got, Line, a_receiver, good, says
-from tests.journeys.town import until
-from tests.journeys.wire import Fault, wire_to
+from tests.journeys import database_facts
+from tests.journeys.full_stack import until
+from tests.journeys.postgres_proxy import Fault, proxy_to
+from tests.journeys.webhook_receivers import Behaviour, Got, Line, a_receiver, good, says
+from tests.journeys.webhook_stack import webhook_stack
 
 # What only this step of a delivery's way runs.
 STEPS = {"fan out": "INSERT INTO feeds", "claim": "UPDATE deliveries d SET claim", "record": "INSERT INTO attempts"}
@@ -70,8 +70,8 @@ def _fails_first() -> Behaviour:
 async def _cut(url: str, sql: str, fault: Fault, lease_seconds: float) -> After:
     retries = ",".join(["0"] * 9)
     async with (
-        wire_to(url) as (wire, via),
-        market(url, via=via, webhook_retry_seconds=retries, database_patience_seconds=1) as place,
+        proxy_to(url) as (proxy, via),
+        webhook_stack(url, via=via, webhook_retry_seconds=retries, database_patience_seconds=1) as place,
         a_receiver() as receiver,
     ):
         if fault is Fault.CUT_DURING:
@@ -81,14 +81,14 @@ async def _cut(url: str, sql: str, fault: Fault, lease_seconds: float) -> After:
             (await place.register(merchant, receiver.behave(path, behaviour))).id: path
             for path, behaviour in (("/good", good), ("/fails-first", _fails_first()))
         }
-        trap = wire.trap(fault, after=sql)
+        trap = proxy.trap(fault, after=sql)
         await place.tell(merchant, EVENTS)
         wrong = ""
         try:
             async with place.a_worker(lease_seconds=lease_seconds):
                 await until(lambda: _has(trap.sprung), seconds=60, what="the cut")
                 await place.until_told()
-            await witness.assert_clean(place.database)
+            await database_facts.assert_clean(place.database)
         except AssertionError as error:
             wrong = str(error)
         attempts: dict[tuple[str, str], list[str]] = {}

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from malipo.outbox.event import Event
-from malipo.webhooks.store import endpoints, history
-from tests.journeys import witness
-from tests.journeys.door import Scene, scene
-from tests.journeys.market import Stand
-from tests.journeys.receivers import Got, gone, good, says
+from malipo.webhooks.store import delivery_history, endpoints
+from tests.journeys import database_facts
+from tests.journeys.in_process_api import Scene, scene
+from tests.journeys.webhook_receivers import Got, gone, good, says
+from tests.journeys.webhook_stack import Stand
 
 PENDING, CANCELLED = Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED
 A_MOMENT = timedelta(milliseconds=1)
@@ -24,7 +24,7 @@ FIVE_DAYS = timedelta(days=5)
 async def here(database_url: str) -> AsyncIterator[Scene]:
     async with scene(database_url) as here:
         yield here
-        await witness.assert_clean(here.place.database)
+        await database_facts.assert_clean(here.place.database)
 
 
 async def test_a_receiver_that_is_gone_is_switched_off_alone_and_goes_on_when_it_is_switched_on(here: Scene) -> None:
@@ -168,7 +168,9 @@ async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(here:
     last: str | None = None
     while last is not None or not parts:
         async with here.place.database.begin() as tx:
-            number, last = await history.recover(tx, endpoint, since=here.hand(), after=last, most=3, now=here.hand())
+            number, last = await delivery_history.recover(
+                tx, endpoint, since=here.hand(), after=last, most=3, now=here.hand()
+            )
         parts.append(number)
 
     assert parts == [3, 3, 1]

@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from malipo.service import Service
-from malipo.webhooks.post import Post
-from tests.journeys import witness
-from tests.journeys.market import Market, Stand, market
-from tests.journeys.receivers import Behaviour, Got, Line, Receiver, a_receiver, drips, hangs, nobody, says
-from tests.journeys.town import until
-from tests.webhooks.names import NameServer
+from malipo.webhooks.http_client import WebhookClient
+from tests.journeys import database_facts
+from tests.journeys.full_stack import until
+from tests.journeys.webhook_receivers import Behaviour, Got, Line, Receiver, a_receiver, drips, hangs, nobody, says
+from tests.journeys.webhook_stack import Stand, WebhookStack, webhook_stack
+from tests.webhooks.dns_server import NameServer
 
 EVENTS = 200
 # How many leave at once for an endpoint of which nothing is known, and for the best of all.
@@ -26,10 +26,10 @@ A_MINUTE = 60
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[Market]:
-    async with market(database_url, webhook_timeout_seconds=A_MINUTE) as place:
+async def place(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url, webhook_timeout_seconds=A_MINUTE) as place:
         yield place
-        await witness.assert_clean(place.database)
+        await database_facts.assert_clean(place.database)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield receiver
 
 
-async def _until_told(place: Market, stand: Stand, number: int) -> None:
+async def _until_told(place: WebhookStack, stand: Stand, number: int) -> None:
     async def is_told() -> bool:
         return await place.states(stand) == {"DELIVERED": number}
 
@@ -58,7 +58,7 @@ async def _falls_to(worker: Service, number: int) -> None:
 @pytest.mark.parametrize("behaviour", [hangs, drips], ids=["hangs", "drips a byte a second"])
 @pytest.mark.parametrize("of", ["the same merchant", "another"])
 async def test_an_endpoint_that_is_being_waited_for_delays_no_other(
-    place: Market, receiver: Receiver, behaviour: Behaviour, of: str
+    place: WebhookStack, receiver: Receiver, behaviour: Behaviour, of: str
 ) -> None:
     merchant = await place.merchant()
     neighbour = merchant if of == "the same merchant" else await place.merchant()
@@ -76,7 +76,7 @@ async def test_an_endpoint_that_is_being_waited_for_delays_no_other(
         await _falls_to(worker, FIRST_WINDOW)  # What waits does not wait in memory.
 
 
-async def test_an_endpoint_that_refuses_connections_delays_no_other(place: Market, receiver: Receiver) -> None:
+async def test_an_endpoint_that_refuses_connections_delays_no_other(place: WebhookStack, receiver: Receiver) -> None:
     merchant = await place.merchant()
     with nobody() as url:
         bad = await place.register(merchant, url)
@@ -89,14 +89,16 @@ async def test_an_endpoint_that_refuses_connections_delays_no_other(place: Marke
             await _falls_to(worker, 0)
 
 
-async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(place: Market, receiver: Receiver) -> None:
+async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(
+    place: WebhookStack, receiver: Receiver
+) -> None:
     merchant = await place.merchant()
     async with NameServer.opened() as names:
         names.says("silent.example", None)
         bad = await place.register(merchant, "https://silent.example/")
         healthy = await place.register(merchant, receiver.url("/healthy"))
         await place.tell(merchant, EVENTS)
-        post = Post(allow_private=True, ports=(), timeout_seconds=A_MINUTE, nameservers=[names.address])
+        post = WebhookClient(allow_private=True, ports=(), timeout_seconds=A_MINUTE, nameservers=[names.address])
 
         async with place.a_worker(post=post) as worker:
             await _until_told(place, healthy, EVENTS)
@@ -105,7 +107,7 @@ async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(place: M
             await _falls_to(worker, FIRST_WINDOW)
 
 
-async def test_however_many_endpoints_hang_those_that_answer_are_told(place: Market, receiver: Receiver) -> None:
+async def test_however_many_endpoints_hang_those_that_answer_are_told(place: WebhookStack, receiver: Receiver) -> None:
     """More than there are places for those who answer: whoever lets us wait gives its place back."""
     merchants = [await place.merchant() for _ in range(7)]
     for number, merchant in enumerate(merchants):
@@ -129,7 +131,7 @@ async def _all_hang(receiver: Receiver, number: int) -> bool:
 
 
 async def test_an_endpoint_that_answers_is_sent_more_at_once_and_never_more_than_it_can_bear(
-    place: Market, receiver: Receiver
+    place: WebhookStack, receiver: Receiver
 ) -> None:
     chance = random.Random(64)
     merchant = await place.merchant()

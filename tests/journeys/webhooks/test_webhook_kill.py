@@ -21,11 +21,11 @@ from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.outbox.event import Event
 from tests.conftest import Merchant
-from tests.journeys import witness
-from tests.journeys.hamlet import Mortal, a_mortal
-from tests.journeys.market import Market, Stand, market
-from tests.journeys.receivers import Receiver, a_receiver, fails_at_random
-from tests.journeys.town import until
+from tests.journeys import database_facts
+from tests.journeys.full_stack import until
+from tests.journeys.webhook_receivers import Receiver, a_receiver, fails_at_random
+from tests.journeys.webhook_stack import Stand, WebhookStack, webhook_stack
+from tests.journeys.worker_stack import CrashingWorker, a_crashing_worker
 
 # Where the workers die, and at which coming to it. Two of them live at a time.
 DEATHS = [
@@ -42,13 +42,13 @@ pytestmark = pytest.mark.timeout(300)  # The whole story is told in the setup of
 
 
 @pytest.fixture(scope="module")
-async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Market, Path]]:
+async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[WebhookStack, Path]]:
     """A market whose PostgreSQL is its own, and can be killed."""
     data_dir = tmp_path_factory.mktemp("mortal")
     with server(data_dir) as url:
         async with Database.opened(url, size=4) as database:
             await migrate(database)
-        async with market(url, webhook_retry_seconds=AT_ONCE, database_patience_seconds=30) as place:
+        async with webhook_stack(url, webhook_retry_seconds=AT_ONCE, database_patience_seconds=30) as place:
             yield place, data_dir
 
 
@@ -62,7 +62,7 @@ class Told:
 class Story:
     """Who is told what, and what happens to those who tell it."""
 
-    def __init__(self, place: Market, data_dir: Path, folder: Path, receiver: Receiver) -> None:
+    def __init__(self, place: WebhookStack, data_dir: Path, folder: Path, receiver: Receiver) -> None:
         self._place = place
         self._data_dir = data_dir
         self._folder = folder
@@ -93,7 +93,9 @@ class Story:
         for point, number in deaths:
             folder = self._folder / f"{len(self.logs)}"
             folder.mkdir()
-            with a_mortal(self._place, folder, point=point, number=number, lease_seconds=LEASE_SECONDS) as worker:
+            with a_crashing_worker(
+                self._place, folder, point=point, number=number, lease_seconds=LEASE_SECONDS
+            ) as worker:
                 self.logs.append(worker.log)
                 await self.tell(EACH_TIME)
                 if point == "random":
@@ -102,13 +104,13 @@ class Story:
                     worker.process.kill()
                 await self._until_dead(worker)
 
-    async def _begun(self, worker: Mortal) -> None:
+    async def _begun(self, worker: CrashingWorker) -> None:
         async def has_begun() -> bool:
             return "worker.started" in worker.log.read_text()
 
         await until(has_begun, seconds=60, pause=0.02, what="its beginning")
 
-    async def _until_dead(self, worker: Mortal) -> None:
+    async def _until_dead(self, worker: CrashingWorker) -> None:
         while not worker.has_ended():
             await self.tell(10)  # So that it comes to its point, whatever the other one takes.
             await asyncio.sleep(0.2)
@@ -123,30 +125,30 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-async def story(
-    place: tuple[Market, Path], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[tuple[Market, Receiver, Story]]:
+async def steps(
+    place: tuple[WebhookStack, Path], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[WebhookStack, Receiver, Story]]:
     here, data_dir = place
     folder = tmp_path_factory.mktemp("deaths")
     async with a_receiver() as receiver:
-        story = Story(here, data_dir, folder, receiver)
-        await story.begin()
-        await asyncio.gather(*(story.die(deaths) for deaths in DEATHS), story.kill_the_database(2))
+        steps = Story(here, data_dir, folder, receiver)
+        await steps.begin()
+        await asyncio.gather(*(steps.die(deaths) for deaths in DEATHS), steps.kill_the_database(2))
         for name in ("one", "other"):
             (folder / name).mkdir()
         with (
-            a_mortal(here, folder / "one", lease_seconds=LEASE_SECONDS) as one,
-            a_mortal(here, folder / "other", lease_seconds=LEASE_SECONDS) as other,
+            a_crashing_worker(here, folder / "one", lease_seconds=LEASE_SECONDS) as one,
+            a_crashing_worker(here, folder / "other", lease_seconds=LEASE_SECONDS) as other,
         ):
-            story.logs += [one.log, other.log]
+            steps.logs += [one.log, other.log]
             await here.until_told(seconds=120)
-        yield here, receiver, story
+        yield here, receiver, steps
 
 
 async def test_every_subscriber_was_told_everything_and_nobody_anything_else(
-    story: tuple[Market, Receiver, Story],
+    steps: tuple[WebhookStack, Receiver, Story],
 ) -> None:
-    place, receiver, whole = story
+    place, receiver, whole = steps
     assert whole.deaths == [-signal.SIGKILL] * sum(map(len, DEATHS))
     assert len(await place.rows("SELECT FROM events")) >= 2000
     for each in whole.told:
@@ -157,8 +159,8 @@ async def test_every_subscriber_was_told_everything_and_nobody_anything_else(
         assert await place.states(each.stand) == ({"DELIVERED": len(rows)} if rows else {})
 
 
-async def test_what_came_twice_came_as_the_same(story: tuple[Market, Receiver, Story]) -> None:
-    place, receiver, whole = story
+async def test_what_came_twice_came_as_the_same(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+    place, receiver, whole = steps
     bodies = {row["id"]: row["body"].encode() for row in await place.rows("SELECT id, body FROM events")}
     came: dict[tuple[str, str], int] = defaultdict(int)
     for got in receiver.got:
@@ -175,8 +177,8 @@ async def test_what_came_twice_came_as_the_same(story: tuple[Market, Receiver, S
     assert len(attempts) == len({attempt for attempt, _, _ in attempts})
 
 
-async def test_what_was_written_down_of_it_is_what_happened(story: tuple[Market, Receiver, Story]) -> None:
-    place, receiver, _ = story
+async def test_what_was_written_down_of_it_is_what_happened(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+    place, receiver, _ = steps
     written = {row["id"] for row in await place.rows("SELECT id FROM attempts")}
     assert written <= {got.headers["x-service-delivery"] for got in receiver.got}
     rows = await place.rows(
@@ -189,15 +191,15 @@ async def test_what_was_written_down_of_it_is_what_happened(story: tuple[Market,
     assert rows == [], "what is DELIVERED was answered with 200"
 
 
-async def test_the_feed_has_no_gap_and_the_books_are_clean(story: tuple[Market, Receiver, Story]) -> None:
-    place, _, whole = story
+async def test_the_feed_has_no_gap_and_the_books_are_clean(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+    place, _, whole = steps
     for merchant_id in {each.stand.merchant_id for each in whole.told}:
         rows = await place.rows("SELECT number FROM events WHERE merchant_id = $1 ORDER BY number", merchant_id)
         assert [row["number"] for row in rows] == list(range(1, len(rows) + 1))
-    await witness.assert_clean(place.database)
+    await database_facts.assert_clean(place.database)
 
 
-async def test_nothing_broke_on_the_way(story: tuple[Market, Receiver, Story]) -> None:
-    for log in story[2].logs:
+async def test_nothing_broke_on_the_way(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+    for log in steps[2].logs:
         for word in ("_broke", "part_ended", "not_recorded", "never retrieved"):
             assert word not in log.read_text()

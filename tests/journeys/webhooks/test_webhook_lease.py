@@ -14,11 +14,11 @@ import pytest
 
 from malipo.outbox.event import Event
 from tests.conftest import create_database
-from tests.journeys.hamlet import Mortal, a_mortal, a_real_worker
-from tests.journeys.market import Market, Stand, market
-from tests.journeys.receivers import Behaviour, a_receiver, gone, good, in_turn, says
-from tests.journeys.town import until
-from tests.journeys.wire import wire_to
+from tests.journeys.full_stack import until
+from tests.journeys.postgres_proxy import proxy_to
+from tests.journeys.webhook_receivers import Behaviour, a_receiver, gone, good, in_turn, says
+from tests.journeys.webhook_stack import Stand, WebhookStack, webhook_stack
+from tests.journeys.worker_stack import CrashingWorker, a_crashing_worker, a_real_worker
 
 pytestmark = pytest.mark.timeout(300)  # Everybody sleeps in the setup of the first test.
 
@@ -72,12 +72,12 @@ async def aftermath(postgres: str, template: str, tmp_path_factory: pytest.TempP
 
 
 async def _sleep(url: str, folder: Path, case: Case) -> After:
-    async with market(url, webhook_retry_seconds=case.retries) as place, a_receiver() as receiver:
+    async with webhook_stack(url, webhook_retry_seconds=case.retries) as place, a_receiver() as receiver:
         merchant = await place.merchant()
         behaviour = in_turn(case.asleep, *case.awake)
         stand = await place.register(merchant, receiver.behave("/shop", behaviour), [Event.PAYMENT_PENDING])
         await place.open(merchant)
-        with a_mortal(place, folder, point="answered", signal="STOP", lease_seconds=1) as sleeper:
+        with a_crashing_worker(place, folder, point="answered", signal="STOP", lease_seconds=1) as sleeper:
             await _until_asleep(place, sleeper)
             async with place.a_worker():
                 await _until_attempts(place, stand, len(case.awake))
@@ -91,7 +91,7 @@ async def _sleep(url: str, folder: Path, case: Case) -> After:
         return After(meanwhile, delivery, endpoint, attempts, len(came), len({(got.id, got.body) for got in came}))
 
 
-async def _until_asleep(place: Market, sleeper: Mortal) -> None:
+async def _until_asleep(place: WebhookStack, sleeper: CrashingWorker) -> None:
     async def is_stopped() -> bool:
         return sleeper.is_stopped
 
@@ -105,7 +105,7 @@ async def _until_asleep(place: Market, sleeper: Mortal) -> None:
     )
 
 
-async def _until_attempts(place: Market, stand: Stand, number: int) -> None:
+async def _until_attempts(place: WebhookStack, stand: Stand, number: int) -> None:
     async def are_written() -> bool:
         return len(await place.rows("SELECT FROM attempts WHERE endpoint_id = $1", stand.id)) >= number
 
@@ -130,7 +130,7 @@ async def test_a_late_report_of_success_counts_and_one_of_failure_changes_nothin
 
 async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> None:
     """The receiver takes longer than a worker's rest between two looks, and shorter than the lease."""
-    async with market(database_url) as place, a_receiver() as receiver:
+    async with webhook_stack(database_url) as place, a_receiver() as receiver:
         merchant = await place.merchant()
         await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1.3)), [Event.PAYMENT_PENDING])
         await place.open(merchant, 12)
@@ -141,11 +141,11 @@ async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> 
 
 
 async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(database_url: str, tmp_path: Path) -> None:
-    async with market(database_url) as place, a_receiver() as receiver:
+    async with webhook_stack(database_url) as place, a_receiver() as receiver:
         merchant = await place.merchant()
         await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
         await place.open(merchant, 3)
-        with a_mortal(place, tmp_path, point="sending", lease_seconds=1) as worker:
+        with a_crashing_worker(place, tmp_path, point="sending", lease_seconds=1) as worker:
             await until(lambda: _has_ended(worker), pause=0.02, what="its death")
         [row] = await place.rows("SELECT count(*) FROM deliveries WHERE claim IS NOT NULL")
         async with place.a_worker():
@@ -155,14 +155,14 @@ async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(dat
         assert len(receiver.at("/shop")) == 3
 
 
-async def _has_ended(worker: Mortal) -> bool:
+async def _has_ended(worker: CrashingWorker) -> bool:
     return worker.has_ended()
 
 
 async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_new(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with market(database_url) as place, a_receiver() as receiver:
+    async with webhook_stack(database_url) as place, a_receiver() as receiver:
         merchant = await place.merchant()
         stand = await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1)))
         await place.open(merchant, 20)
@@ -182,8 +182,8 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
     """The lease is longer than the test: nobody else would write it down, and nothing is sent twice."""
     url = await create_database(postgres, template)
     async with (
-        wire_to(url) as (wire, via),
-        market(url, via=via, database_patience_seconds=1) as place,
+        proxy_to(url) as (proxy, via),
+        webhook_stack(url, via=via, database_patience_seconds=1) as place,
         a_receiver() as receiver,
     ):
         merchant = await place.merchant()
@@ -191,10 +191,10 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
         await place.open(merchant, 3)
         async with place.a_worker(lease_seconds=300):
             await until(lambda: _has_come(receiver.got, 3), pause=0.02, what="three requests")
-            wire.go_away()
+            proxy.go_away()
             await asyncio.sleep(2.2)  # Longer than the receiver takes, and than anybody's patience.
             assert await place.states(stand) == {"PENDING": 3}
-            wire.come_back()
+            proxy.come_back()
             await place.until_told()
 
         assert len(receiver.got) == len(await place.rows("SELECT FROM attempts")) == 3

@@ -7,18 +7,18 @@ from datetime import timedelta
 import pytest
 
 from malipo.outbox.event import Event
-from tests.journeys import witness
-from tests.journeys.crowd import at_once, tally
-from tests.journeys.door import Scene, scene
-from tests.journeys.receivers import Got, Line, good, in_turn, says
-from tests.journeys.town import until
+from tests.journeys import database_facts
+from tests.journeys.concurrency import at_once, tally
+from tests.journeys.full_stack import until
+from tests.journeys.in_process_api import Scene, scene
+from tests.journeys.webhook_receivers import Got, Line, good, in_turn, says
 
 
 @pytest.fixture
 async def here(database_url: str) -> AsyncIterator[Scene]:
     async with scene(database_url, webhook_timeout_seconds=30) as here:
         yield here
-        await witness.assert_clean(here.place.database)
+        await database_facts.assert_clean(here.place.database)
 
 
 async def test_of_25_registrations_at_once_20_are_made_of_each_merchant(here: Scene) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.door import Scene, scene
-from tests.journeys.market import Stand
-from tests.journeys.receivers import Behaviour, good, hangs, hangs_up, in_turn, says
+from tests.journeys.in_process_api import Scene, scene
+from tests.journeys.webhook_receivers import Behaviour, good, hangs, hangs_up, in_turn, says
+from tests.journeys.webhook_stack import Stand
 
 # Written by hand from the specification.
 DELAYS = [

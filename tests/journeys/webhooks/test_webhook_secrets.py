@@ -18,19 +18,19 @@ import pytest
 
 from malipo.outbox.event import Event
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
-from tests.journeys.door import Door, door
-from tests.journeys.hamlet import Mortal, a_mortal
-from tests.journeys.market import SECRET_KEY, Market, Stand, market
-from tests.journeys.receivers import Receiver, a_receiver
-from tests.journeys.terminal import malipo
-from tests.journeys.town import until
+from tests.journeys.full_stack import until
+from tests.journeys.in_process_api import InProcessApi, in_process_api
+from tests.journeys.operator_commands import malipo
+from tests.journeys.webhook_receivers import Receiver, a_receiver
+from tests.journeys.webhook_stack import SECRET_KEY, Stand, WebhookStack, webhook_stack
+from tests.journeys.worker_stack import CrashingWorker, a_crashing_worker
 
 OLD, NEW, WRONG = SECRET_KEY, "the-key-that-is-to-follow-it-in-this-market", "a-key-that-has-nothing-to-do-with-it"
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[Market]:
-    async with market(database_url) as place:
+async def place(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url) as place:
         yield place
 
 
@@ -47,15 +47,15 @@ def _is_signed(receiver: Receiver, stand: Stand) -> bool:
     )
 
 
-async def _rotate(place: Market, **keys: str) -> Any:
+async def _rotate(place: WebhookStack, **keys: str) -> Any:
     return await malipo("secrets", "rotate", "--json", database_url=place.database_url, **keys)
 
 
-async def test_the_key_is_changed_while_deliveries_go_on(place: Market, receiver: Receiver) -> None:
+async def test_the_key_is_changed_while_deliveries_go_on(place: WebhookStack, receiver: Receiver) -> None:
     merchant = await place.merchant()
     stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
     other = await place.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
-    async with door(place) as opened:
+    async with in_process_api(place) as opened:
         rotated = await opened(merchant, "POST", f"/merchant/webhooks/{other.id}/rotate-secret")
         assert rotated.status == 200
     sealed = {row["id"]: row for row in await place.rows("SELECT id, secret, next_secret FROM endpoints")}
@@ -90,7 +90,7 @@ async def test_the_key_is_changed_while_deliveries_go_on(place: Market, receiver
     assert len(trail) == 2
 
 
-async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_is_missing(place: Market) -> None:
+async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_is_missing(place: WebhookStack) -> None:
     merchant = await place.merchant()
     stand = await place.register(merchant, "http://127.0.0.1:9/")
     before = await place.rows("SELECT * FROM endpoints")
@@ -104,7 +104,7 @@ async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_i
     assert await place.rows("SELECT FROM audit WHERE what = 'secrets.rotated'") == []
 
 
-async def _until_said(worker: Mortal, words: str) -> str:
+async def _until_said(worker: CrashingWorker, words: str) -> str:
     """What the worker has said, when these words are among it."""
 
     async def said() -> str | None:
@@ -115,13 +115,13 @@ async def _until_said(worker: Mortal, words: str) -> str:
 
 
 async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
-    place: Market, receiver: Receiver, tmp_path: Path
+    place: WebhookStack, receiver: Receiver, tmp_path: Path
 ) -> None:
     merchant = await place.merchant()
     stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
     await place.open(merchant, 3)
     mistaken = replace(place, environment=place.environment | {"MALIPO_SECRET_KEY": WRONG})
-    with a_mortal(mistaken, tmp_path, lease_seconds=1) as worker:
+    with a_crashing_worker(mistaken, tmp_path, lease_seconds=1) as worker:
         log = await _until_said(worker, "webhook.cannot_sign")
         await asyncio.sleep(1.2)  # Longer than its lease: it comes to it again.
 
@@ -139,7 +139,7 @@ async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
 
 
 async def test_a_secret_in_another_endpoints_row_signs_nothing(
-    place: Market, receiver: Receiver, tmp_path: Path
+    place: WebhookStack, receiver: Receiver, tmp_path: Path
 ) -> None:
     """Whoever can write to the database cannot make us sign with a secret that is not the endpoint's own."""
     merchant = await place.merchant()
@@ -149,7 +149,7 @@ async def test_a_secret_in_another_endpoints_row_signs_nothing(
     [kept] = await place.rows("SELECT secret FROM endpoints WHERE id = $1", stand.id)
     await place.rows(swap, stand.id, other.id)
     await place.open(merchant)
-    with a_mortal(place, tmp_path, lease_seconds=1) as worker:
+    with a_crashing_worker(place, tmp_path, lease_seconds=1) as worker:
         log = await _until_said(worker, "webhook.cannot_sign")
 
     assert receiver.got == []
@@ -166,7 +166,7 @@ def _forms(secret: str) -> list[str]:
     return [secret, encoded, secret.encode().hex(), base64.b64decode(encoded).hex()]
 
 
-async def _everything(place: Market) -> str:
+async def _everything(place: WebhookStack) -> str:
     """Every row of every table, as text."""
     tables = await place.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     parts = [await place.rows(f'SELECT t::text FROM "{each["tablename"]}" t') for each in tables]
@@ -174,7 +174,7 @@ async def _everything(place: Market) -> str:
 
 
 async def test_a_secret_is_in_the_clear_only_in_the_answer_that_gives_it(
-    place: Market, receiver: Receiver, tmp_path: Path, start: Callable[..., Running]
+    place: WebhookStack, receiver: Receiver, tmp_path: Path, start: Callable[..., Running]
 ) -> None:
     merchant = await place.merchant()
     named = {
@@ -186,9 +186,9 @@ async def test_a_secret_is_in_the_clear_only_in_the_answer_that_gives_it(
     running = await until_ready(start("api", **NO_LIMITS, **named))
     talkative = replace(place, environment=place.environment | {"MALIPO_LOG_LEVEL": "debug"})
     async with aiohttp.ClientSession() as http:
-        opened = Door(place, Client(http, running.url, None), {})
+        opened = InProcessApi(place, Client(http, running.url, None), {})
         given, id_ = await _live(opened, merchant, receiver)
-        with a_mortal(talkative, tmp_path, lease_seconds=1) as worker:
+        with a_crashing_worker(talkative, tmp_path, lease_seconds=1) as worker:
             await place.open(merchant, 2)
             await place.until_told()
         for path in ("", f"/{id_}", f"/{id_}/deliveries"):
@@ -212,7 +212,7 @@ async def test_a_secret_is_in_the_clear_only_in_the_answer_that_gives_it(
         assert key not in logs
 
 
-async def _live(opened: Door, merchant: Merchant, receiver: Receiver) -> tuple[list[str], str]:
+async def _live(opened: InProcessApi, merchant: Merchant, receiver: Receiver) -> tuple[list[str], str]:
     """An endpoint's first day: the secrets it was given, and its id."""
     body = {"url": receiver.url("/shop"), "events": ["payment.pending"]}
     made = await opened(merchant, "POST", "/merchant/webhooks", body)
@@ -223,15 +223,15 @@ async def _live(opened: Door, merchant: Merchant, receiver: Receiver) -> tuple[l
     return [made.body["endpoint"]["secret"], rotated.body["endpoint"]["secret"]], id_
 
 
-async def test_whoever_is_logged_in_stays_so_while_the_key_is_changed(database_url: str, place: Market) -> None:
+async def test_whoever_is_logged_in_stays_so_while_the_key_is_changed(database_url: str, place: WebhookStack) -> None:
     merchant = await place.merchant()
     # The door makes its tokens with the old key, whatever the service behind it has.
     async with (
-        market(database_url, secret_key=NEW, secret_key_previous=OLD) as between,
-        market(database_url, secret_key=NEW) as after,
-        door(place) as before_door,
-        door(between) as between_door,
-        door(after) as after_door,
+        webhook_stack(database_url, secret_key=NEW, secret_key_previous=OLD) as between,
+        webhook_stack(database_url, secret_key=NEW) as after,
+        in_process_api(place) as before_door,
+        in_process_api(between) as between_door,
+        in_process_api(after) as after_door,
     ):
         between_door.people = after_door.people = before_door.people
         statuses = [

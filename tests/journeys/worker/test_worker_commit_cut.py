@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import create_database, free_port
-from tests.journeys.hamlet import PREFIXES, Hamlet, hamlet, networks
-from tests.journeys.town import Elsewhere, a_worker, until
-from tests.journeys.wire import Fault, Wire, wire_to
+from tests.journeys.full_stack import Elsewhere, a_worker, until
+from tests.journeys.postgres_proxy import Fault, PostgresProxy, proxy_to
+from tests.journeys.worker_stack import PREFIXES, WorkerStack, networks, worker_stack
 from tests.simulator.processes import Sim
 
 
@@ -26,13 +26,15 @@ async def sim() -> AsyncIterator[Sim]:
 
 
 @asynccontextmanager
-async def _wired(sim: Sim, postgres: str, template: str, **settings: Any) -> AsyncIterator[tuple[Wire, Hamlet]]:
+async def _wired(
+    sim: Sim, postgres: str, template: str, **settings: Any
+) -> AsyncIterator[tuple[PostgresProxy, WorkerStack]]:
     """A hamlet whose workers have the database at the end of a wire; it is itself not."""
     url = await create_database(postgres, template)
-    async with wire_to(url) as (wire, via), hamlet(sim, url, via=via, **settings) as home:
-        yield wire, home
-        wire.come_back()
-        wire.speak_again()
+    async with proxy_to(url) as (proxy, via), worker_stack(sim, url, via=via, **settings) as home:
+        yield proxy, home
+        proxy.come_back()
+        proxy.speak_again()
 
 
 # What only a claim runs, and what only an answer runs.
@@ -45,9 +47,9 @@ async def test_what_was_claimed_by_a_commit_that_nobody_heard_of_is_sent_once(
     sim: Sim, postgres: str, template: str, fault: Fault
 ) -> None:
     """With a lease of minutes: nobody else would take it up in time."""
-    async with _wired(sim, postgres, template, database_patience_seconds=3) as (wire, home):
+    async with _wired(sim, postgres, template, database_patience_seconds=3) as (proxy, home):
         await home.take_four(f"5{fault.value}")
-        trap = wire.trap(fault, after=CLAIMS)
+        trap = proxy.trap(fault, after=CLAIMS)
         async with a_worker(home):
             await home.until_all_ended(seconds=20)
 
@@ -59,11 +61,11 @@ async def test_what_is_claimed_while_the_server_still_commits_is_sent_once(
     sim: Sim, postgres: str, template: str
 ) -> None:
     """The worker asks for its claim too early, and finds nothing. What it took is found by the next one."""
-    async with _wired(sim, postgres, template) as (wire, home):
+    async with _wired(sim, postgres, template) as (proxy, home):
         await home.make_commits_slow("UPDATE ON dispatches", "NEW.next_act = 'sending'")
         await home.take("MPESA", "COLLECTION", "+255754560001")
         await home.take("MPESA", "DISBURSEMENT", "+255754561001")
-        trap = wire.trap(Fault.CUT_DURING, after=CLAIMS)
+        trap = proxy.trap(Fault.CUT_DURING, after=CLAIMS)
         async with a_worker(home, lease_seconds=2):
             await home.until_all_ended()
 
@@ -79,9 +81,9 @@ async def test_what_is_claimed_while_the_server_still_commits_is_sent_once(
 async def test_a_claim_that_hangs_in_its_commit_is_nobody_elses_and_holds_nobody_up(
     sim: Sim, postgres: str, template: str
 ) -> None:
-    async with _wired(sim, postgres, template, database_patience_seconds=60) as (wire, home):
+    async with _wired(sim, postgres, template, database_patience_seconds=60) as (proxy, home):
         await home.take_four("57")
-        trap = wire.trap(Fault.HOLD, after=CLAIMS)
+        trap = proxy.trap(Fault.HOLD, after=CLAIMS)
         direct = Elsewhere(home.direct_url, home.settings)
         async with a_worker(home):
             await asyncio.wait_for(trap.sprung.wait(), 30)
@@ -94,7 +96,7 @@ async def test_a_claim_that_hangs_in_its_commit_is_nobody_elses_and_holds_nobody
         await home.assert_each_was_sent_once()
 
 
-async def _has_completed(home: Hamlet, id_: str) -> bool:
+async def _has_completed(home: WorkerStack, id_: str) -> bool:
     return bool((await home.rows())[id_]["status"] == "COMPLETED")
 
 
@@ -102,9 +104,9 @@ async def _has_completed(home: Hamlet, id_: str) -> bool:
 async def test_an_answer_whose_commit_is_cut_ends_its_payment_once(
     sim: Sim, postgres: str, template: str, fault: Fault
 ) -> None:
-    async with _wired(sim, postgres, template) as (wire, home):
+    async with _wired(sim, postgres, template) as (proxy, home):
         await home.take_four(f"6{fault.value}")
-        traps = [wire.trap(fault, after=HEARS) for _ in range(3)]
+        traps = [proxy.trap(fault, after=HEARS) for _ in range(3)]
         async with a_worker(home):
             await home.until_all_ended()
 
@@ -114,14 +116,14 @@ async def test_an_answer_whose_commit_is_cut_ends_its_payment_once(
 
 async def test_an_answer_whose_commit_is_cut_is_counted_once(sim: Sim, postgres: str, template: str) -> None:
     """Three answers that the network has nothing must be three answers."""
-    async with _wired(sim, postgres, template, poll_seconds="2,3600") as (wire, home):
+    async with _wired(sim, postgres, template, poll_seconds="2,3600") as (proxy, home):
         id_ = await home.take("MPESA", "COLLECTION", "+255754650108")
         async with a_worker(home):
             await until(lambda: _stands(home, id_, next_act="ask"), what="the reply")
-            trap = wire.trap(Fault.CUT_AFTER, after=HEARS)
+            trap = proxy.trap(Fault.CUT_AFTER, after=HEARS)
             await asyncio.wait_for(trap.sprung.wait(), 10)
             await until(lambda: _stands(home, id_, not_indexed=1), seconds=5, what="one answer")
-            await wire.until_quiet(seconds=0.5)
+            await proxy.until_quiet(seconds=0.5)
 
         assert await _stands(home, id_, not_indexed=1)
 
@@ -129,9 +131,9 @@ async def test_an_answer_whose_commit_is_cut_is_counted_once(sim: Sim, postgres:
 async def test_a_request_that_provably_did_not_leave_is_counted_so_once(sim: Sim, postgres: str, template: str) -> None:
     """Counted twice, the refusal of a second sending would later be taken for the refusal of the only one."""
     closed = f"http://127.0.0.1:{free_port()}"
-    async with _wired(sim, postgres, template, mpesa_base_url=closed) as (wire, home):
+    async with _wired(sim, postgres, template, mpesa_base_url=closed) as (proxy, home):
         id_ = await home.take("MPESA", "DISBURSEMENT", "+255754660001")
-        trap = wire.trap(Fault.CUT_AFTER, after=HEARS)
+        trap = proxy.trap(Fault.CUT_AFTER, after=HEARS)
         async with a_worker(home):
             await asyncio.wait_for(trap.sprung.wait(), 10)
             await asyncio.wait_for(trap.server_is_done.wait(), 10)
@@ -141,24 +143,24 @@ async def test_a_request_that_provably_did_not_leave_is_counted_so_once(sim: Sim
         assert await _stands(home, id_, next_act="send", sends=0), (await home.rows())[id_]
 
 
-async def _stands(home: Hamlet, id_: str, **expected: Any) -> bool:
+async def _stands(home: WorkerStack, id_: str, **expected: Any) -> bool:
     row = (await home.rows())[id_]
     return all(row[name] == value for name, value in expected.items())
 
 
 async def test_an_answer_is_kept_until_the_database_is_back(sim: Sim, postgres: str, template: str) -> None:
     async with (
-        _wired(sim, postgres, template, database_patience_seconds=1) as (wire, home),
+        _wired(sim, postgres, template, database_patience_seconds=1) as (proxy, home),
         a_worker(home),
     ):
         for channel, prefix in PREFIXES.items():
             await home.take(channel, "DISBURSEMENT", f"{prefix}490103")
         await until(home.are_on_their_way, pause=0.02, what="requests on their way")
-        wire.go_away()
+        proxy.go_away()
         await until(home.have_moved, what="the network's paying")
         await asyncio.sleep(2.5)  # Longer than anybody's patience.
         assert {row["status"] for row in (await home.rows()).values()} == {"PROCESSING"}
-        wire.come_back()
+        proxy.come_back()
         await home.until_all_ended(seconds=10)  # The lease is minutes: nobody else would have ended them.
 
         await home.assert_each_was_sent_once()

@@ -14,12 +14,12 @@ import pytest
 
 from malipo.payments.submit import Claim
 from tests.conftest import create_database
-from tests.journeys.hamlet import PREFIXES, Hamlet, a_mortal, a_real_worker, hamlet
-from tests.journeys.town import a_worker, until
-from tests.journeys.worker.hamlets import a_home, until_dead, waits_for
-from tests.journeys.worker.hamlets import home as home
-from tests.journeys.worker.hamlets import sim as sim
-from tests.journeys.worker.hamlets import slow as slow
+from tests.journeys.full_stack import a_worker, until
+from tests.journeys.worker.worker_stacks import a_home, until_dead, waits_for
+from tests.journeys.worker.worker_stacks import home as home
+from tests.journeys.worker.worker_stacks import sim as sim
+from tests.journeys.worker.worker_stacks import slow as slow
+from tests.journeys.worker_stack import PREFIXES, WorkerStack, a_crashing_worker, a_real_worker, worker_stack
 from tests.simulator.processes import Sim
 
 # Each named point of a payment's way, and at which coming to it the worker dies: at the first, so that nothing else has
@@ -66,19 +66,19 @@ async def aftermath(sim: Sim, postgres: str, template: str, tmp_path_factory: py
     folder = tmp_path_factory.mktemp("deaths")
 
     async def die(place: int, point: str, number: int) -> After:
-        async with room, hamlet(sim, await create_database(postgres, template)) as home:
+        async with room, worker_stack(sim, await create_database(postgres, template)) as home:
             return await _die(home, folder, place, point, number)
 
     died = await asyncio.gather(*(die(place, *death) for place, death in enumerate(DEATHS)))
     return dict(zip(DEATHS, died, strict=True))
 
 
-async def _die(home: Hamlet, folder: Path, place: int, point: str, number: int) -> After:
+async def _die(home: WorkerStack, folder: Path, place: int, point: str, number: int) -> After:
     for channel, prefix in PREFIXES.items():
         for type_, middle in (("COLLECTION", "2"), ("DISBURSEMENT", "3")):
             for row in ROWS:
                 await home.take(channel, type_, f"{prefix}{middle}{place:02d}{row}", 1000 + int(row))
-    with a_mortal(home, folder, point=point, number=number) as worker:
+    with a_crashing_worker(home, folder, point=point, number=number) as worker:
         await until_dead(worker)
     async with a_worker(home):
         await home.until_all_ended()
@@ -133,7 +133,7 @@ async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
             seen = [each for each in await slow("GET", "/api/seen?limit=2000") if each["status"] is None]
             return all(any(key in each["body"] for each in seen) for key in keys)
 
-        with a_mortal(home, tmp_path) as worker:
+        with a_crashing_worker(home, tmp_path) as worker:
             await until(are_on_the_wire, pause=0.02, what="requests without an answer")
             worker.process.kill()
         await slow.control(all={"latencySeconds": 0})
@@ -142,10 +142,10 @@ async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
         await home.assert_each_was_sent_once()
 
 
-async def test_a_worker_killed_while_its_answer_waits_for_a_lock_pays_once(home: Hamlet, tmp_path: Path) -> None:
+async def test_a_worker_killed_while_its_answer_waits_for_a_lock_pays_once(home: WorkerStack, tmp_path: Path) -> None:
     await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684410001")
 
-    with a_mortal(home, tmp_path) as worker:
+    with a_crashing_worker(home, tmp_path) as worker:
         async with home.database.begin() as tx:
             await tx.execute("SELECT * FROM wallets FOR UPDATE")
             await until(lambda: waits_for(home, "wait_event_type = 'Lock'"), pause=0.02, what="waiting for the wallet")
@@ -157,11 +157,11 @@ async def test_a_worker_killed_while_its_answer_waits_for_a_lock_pays_once(home:
     await home.assert_each_was_sent_once()
 
 
-async def test_a_worker_killed_inside_the_commit_of_an_answer_pays_once(home: Hamlet, tmp_path: Path) -> None:
+async def test_a_worker_killed_inside_the_commit_of_an_answer_pays_once(home: WorkerStack, tmp_path: Path) -> None:
     await home.make_commits_slow("UPDATE ON transactions", "NEW.status = 'COMPLETED'")
     await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684420001")
 
-    with a_mortal(home, tmp_path) as worker:
+    with a_crashing_worker(home, tmp_path) as worker:
         await until(
             lambda: waits_for(home, "query = 'COMMIT;' AND wait_event = 'PgSleep'"),
             pause=0.02,
@@ -197,16 +197,18 @@ async def test_a_refusal_of_a_second_sending_says_nothing_about_the_first(
         await home.assert_books_agree()
 
 
-async def _has_heard(home: Hamlet, act: str, verdict: str) -> bool:
+async def _has_heard(home: WorkerStack, act: str, verdict: str) -> bool:
     async with home.database.read() as connection:
         query = "SELECT count(*) FROM hearings WHERE act = $1 AND verdict = $2"
         return bool(await connection.fetchval(query, act, verdict))
 
 
-async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent(home: Hamlet, tmp_path: Path) -> None:
+async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent(
+    home: WorkerStack, tmp_path: Path
+) -> None:
     for number in range(3):
         await home.take("MPESA", "DISBURSEMENT", f"+25575449{number}001")
-    with a_mortal(home, tmp_path, point="answered") as worker:
+    with a_crashing_worker(home, tmp_path, point="answered") as worker:
         await until_dead(worker)
     await until(lambda: _has_expired(home), what="the end of its lease")
 
@@ -224,7 +226,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
     await home.assert_each_was_sent_once()
 
 
-async def _has_expired(home: Hamlet) -> bool:
+async def _has_expired(home: WorkerStack) -> bool:
     async with home.database.read() as connection:
         return not await connection.fetchval("SELECT count(*) FROM dispatches WHERE due_at > now()")
 
@@ -263,5 +265,5 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
         assert {row["status"] for row in rows.values()} == {"COMPLETED"}
 
 
-async def _has_left_the_bell(home: Hamlet) -> bool:
-    return not await waits_for(home, "application_name = 'malipo bell'")
+async def _has_left_the_bell(home: WorkerStack) -> bool:
+    return not await waits_for(home, "application_name = 'malipo listener'")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import create_database
-from tests.journeys import witness
-from tests.journeys.hamlet import Hamlet, a_mortal, hamlet, networks
-from tests.journeys.town import a_worker, until
+from tests.journeys import database_facts
+from tests.journeys.full_stack import a_worker, until
+from tests.journeys.worker_stack import WorkerStack, a_crashing_worker, networks, worker_stack
 from tests.simulator.processes import Sim
 
 DEATHS = ["claimed", "sending", "answered", "recording", "recorded"]
@@ -43,11 +43,11 @@ async def aftermath(
     folder = tmp_path_factory.mktemp("deaths")
 
     async def die(place: int, point: str) -> After:
-        async with hamlet(sim, await create_database(postgres, template)) as home:
+        async with worker_stack(sim, await create_database(postgres, template)) as home:
             for channel, prefix in PHONES.items():
                 await home.take(channel, "DISBURSEMENT", f"{prefix}7{place:02d}001", 2000)
             await home.take("TIGO_PESA", "COLLECTION", f"+2557148{place:02d}001", 3000)
-            with a_mortal(home, folder, point=point) as worker:
+            with a_crashing_worker(home, folder, point=point) as worker:
                 await until(lambda: _ended(worker), seconds=40, what="the worker's death")
             async with a_worker(home):
                 await until(lambda: _has_settled(home), seconds=40, what="the end, or the operator's list")
@@ -62,7 +62,7 @@ async def _ended(worker: Any) -> bool:
     return bool(worker.has_ended())
 
 
-async def _has_settled(home: Hamlet) -> bool:
+async def _has_settled(home: WorkerStack) -> bool:
     """Ended; or open, and the network was asked, or is known not to be there for questions."""
     async with home.database.read() as connection:
         rows = await connection.fetch(
@@ -77,7 +77,7 @@ async def _has_settled(home: Hamlet) -> bool:
     )
 
 
-async def _look(home: Hamlet) -> After:
+async def _look(home: WorkerStack) -> After:
     rows = list((await home.rows()).values())
     seen = await home.sim("GET", "/api/seen?limit=2000")
     posts = [
@@ -86,7 +86,7 @@ async def _look(home: Hamlet) -> After:
         if each["direction"] == "in" and each["method"] == "POST" and not each["path"].endswith("/TQS")
     ]
     book = (await home.sim("GET", "/api/book"))["movements"]
-    await witness.assert_clean(home.database)
+    await database_facts.assert_clean(home.database)
     return After(
         rows,
         Counter({row["network_key"]: sum(row["network_key"] in body for body in posts) for row in rows}),

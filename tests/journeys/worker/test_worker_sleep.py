@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys import witness
-from tests.journeys.hamlet import Hamlet, Mortal, a_mortal
-from tests.journeys.town import a_worker, until
-from tests.journeys.worker.hamlets import home as home
-from tests.journeys.worker.hamlets import sim as sim
+from tests.journeys import database_facts
+from tests.journeys.full_stack import a_worker, until
+from tests.journeys.worker.worker_stacks import home as home
+from tests.journeys.worker.worker_stacks import sim as sim
+from tests.journeys.worker_stack import CrashingWorker, WorkerStack, a_crashing_worker
 
 pytestmark = pytest.mark.timeout(300)
 
 
 @asynccontextmanager
-async def _asleep(home: Hamlet, folder: Path, point: str) -> AsyncIterator[Mortal]:
+async def _asleep(home: WorkerStack, folder: Path, point: str) -> AsyncIterator[CrashingWorker]:
     """A worker that has fallen asleep at this point, when everything has ended without it."""
-    with a_mortal(home, folder, point=point, signal="STOP") as worker:
+    with a_crashing_worker(home, folder, point=point, signal="STOP") as worker:
 
         async def is_stopped() -> bool:
             return worker.is_stopped
@@ -38,7 +38,9 @@ async def _asleep(home: Hamlet, folder: Path, point: str) -> AsyncIterator[Morta
         yield worker
 
 
-async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes(home: Hamlet, tmp_path: Path) -> None:
+async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes(
+    home: WorkerStack, tmp_path: Path
+) -> None:
     """Meanwhile others were told that the network has nothing: a collection was given up, and a payout sent again."""
     await home.take("MPESA", "COLLECTION", "+255754430001")
     await home.take("MPESA", "DISBURSEMENT", "+255754431001")
@@ -61,7 +63,7 @@ async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes
 
 @pytest.mark.parametrize(("point", "act"), [("answered", "send"), ("told", "ask")])
 async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_when_it_wakes(
-    home: Hamlet, tmp_path: Path, point: str, act: str
+    home: WorkerStack, tmp_path: Path, point: str, act: str
 ) -> None:
     await home.take_four("44" if act == "send" else "45")
 
@@ -82,7 +84,7 @@ async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_wh
 
 
 async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_of(
-    home: Hamlet, tmp_path: Path
+    home: WorkerStack, tmp_path: Path
 ) -> None:
     """Between the last look at the clock and the wire nobody can help it. The customer is charged for what has failed."""
     id_ = await home.take("MPESA", "COLLECTION", "+255754470001")
@@ -99,4 +101,4 @@ async def test_a_request_that_leaves_a_worker_after_its_sleep_is_not_lost_sight_
         await until(is_found_out, seconds=10, what="its being found out")
 
     assert (await home.rows())[id_]["status"] == "FAILED", "what the merchant saw stays"
-    await witness.assert_clean(home.database)
+    await database_facts.assert_clean(home.database)

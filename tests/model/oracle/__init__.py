@@ -6,9 +6,9 @@ Each rule yields sentences about what is wrong; none is good.
 from collections.abc import Callable, Iterator
 
 from tests.model.oracle import after_the_end, ending, money, sending
-from tests.model.story import Story
+from tests.model.trace import Trace
 
-RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
+RULES: tuple[Callable[[Trace], Iterator[str]], ...] = (
     sending.paid_twice,
     sending.sent_again,
     sending.sent_after_success,
@@ -36,5 +36,5 @@ RULES: tuple[Callable[[Story], Iterator[str]], ...] = (
 )
 
 
-def judge(story: Story) -> list[str]:
-    return [f"{rule.__name__}: {finding}" for rule in RULES for finding in rule(story)]
+def judge(trace: Trace) -> list[str]:
+    return [f"{rule.__name__}: {finding}" for rule in RULES for finding in rule(trace)]

@@ -2,45 +2,45 @@
 
 from collections.abc import Iterator, Sequence
 
-from malipo.networks.contract import Resubmit, Type, Verdict
-from tests.model.oracle.reading import NOT_FOUND, ends, is_success, sendings, too_early
-from tests.model.story import Sent, Story, Told, Way, Word
+from malipo.networks.connector import Resubmit, Type, Verdict
+from tests.model.oracle.trace_queries import NOT_FOUND, ends, is_success, sendings, too_early
+from tests.model.trace import Sent, Told, Trace, Way, Word
 
 MOST_SENDINGS = 12
 
 
-def paid_twice(story: Story) -> Iterator[str]:
-    if story.network.times_charged > 1:
-        yield f"the network moved money {story.network.times_charged} times"
+def paid_twice(trace: Trace) -> Iterator[str]:
+    if trace.network.times_charged > 1:
+        yield f"the network moved money {trace.network.times_charged} times"
 
 
-def sent_again(story: Story) -> Iterator[str]:
+def sent_again(trace: Trace) -> Iterator[str]:
     """Only what provably did not leave, or a payout that a network which refuses duplicates does not find."""
-    if len(sendings(story)) > MOST_SENDINGS:
+    if len(sendings(trace)) > MOST_SENDINGS:
         yield "it is sent again and again"
-    for entry in sendings(story)[:MOST_SENDINGS]:
-        earlier = [each for each in sendings(story) if each.nth < entry.nth]
-        heard = [each for each in story.words() if each.at <= entry.at]
+    for entry in sendings(trace)[:MOST_SENDINGS]:
+        earlier = [each for each in sendings(trace) if each.nth < entry.nth]
+        heard = [each for each in trace.words() if each.at <= entry.at]
         if not earlier:
             continue
-        if any(is_success(each) for each in heard) and story.script.nature.has_query:
+        if any(is_success(each) for each in heard) and trace.scenario.nature.has_query:
             yield f"sending {entry.nth} left although a success had been heard"
         if all(each.is_unsent and _was_answered(heard, each) for each in earlier):
             continue
-        nature = story.script.nature
+        nature = trace.scenario.nature
         if nature.type is Type.COLLECTION:
             yield f"a collection was sent again (sending {entry.nth})"
         elif nature.resubmit is not Resubmit.DUPLICATES_REFUSED:
             yield f"sending {entry.nth} left to a network that may pay twice"
-        elif (why := too_early(story, heard)) is not None:
+        elif (why := too_early(trace, heard)) is not None:
             yield f"sending {entry.nth} left too early: {why}"
 
 
-def sent_after_success(story: Story) -> Iterator[str]:
+def sent_after_success(trace: Trace) -> Iterator[str]:
     """The same where nobody can be asked."""
-    for entry in sendings(story):
-        heard = [each for each in story.words() if each.at <= entry.at and is_success(each)]
-        if entry.nth > 0 and heard and not story.script.nature.has_query:
+    for entry in sendings(trace):
+        heard = [each for each in trace.words() if each.at <= entry.at and is_success(each)]
+        if entry.nth > 0 and heard and not trace.scenario.nature.has_query:
             yield f"sending {entry.nth} left although a success had been heard"
 
 
@@ -48,25 +48,25 @@ def _was_answered(heard: Sequence[Word], sent: Sent) -> bool:
     return any(each.way is Way.REPLY and each.nth == sent.nth and each.verdict is Verdict.UNSENT for each in heard)
 
 
-def not_in_a_row(story: Story) -> Iterator[str]:
+def not_in_a_row(trace: Trace) -> Iterator[str]:
     """As often as it takes, in a row: an answer that was not heard breaks it."""
-    asked = [each for each, word in ends(story) if word is not None and word.verdict is Verdict.MISSING]
-    again = [each for each in sendings(story) if each.nth > 0]
+    asked = [each for each, word in ends(trace) if word is not None and word.verdict is Verdict.MISSING]
+    again = [each for each in sendings(trace) if each.nth > 0]
     entries: list[Told | Sent] = [*asked, *again]
     for entry in entries:
-        heard = [each for each in story.words() if each.at <= entry.at]
+        heard = [each for each in trace.words() if each.at <= entry.at]
         last = heard[-1] if heard else None
         is_not_found = last is not None and last.way is Way.QUERY and last.verdict is Verdict.MISSING
-        if is_not_found and (why := too_early(story, heard, silence_breaks=True)) is not None:
+        if is_not_found and (why := too_early(trace, heard, silence_breaks=True)) is not None:
             yield f"{type(entry).__name__.lower()}: {why}"
 
 
-def acknowledged_and_not_found(story: Story) -> Iterator[str]:
+def acknowledged_and_not_found(trace: Trace) -> Iterator[str]:
     """What the network has had is for operators if it no longer knows it: neither FAILED nor sent again."""
-    acknowledged = [each.at for each in story.words() if each.verdict is Verdict.WAITING and each.is_proven]
+    acknowledged = [each.at for each in trace.words() if each.verdict is Verdict.WAITING and each.is_proven]
     if not acknowledged:
         return
-    if any(word is not None and word.verdict in NOT_FOUND and told.at > acknowledged[0] for told, word in ends(story)):
+    if any(word is not None and word.verdict in NOT_FOUND and told.at > acknowledged[0] for told, word in ends(trace)):
         yield "its network had it, and it FAILED because it is not found"
-    if any(each.at > acknowledged[0] for each in sendings(story)):
+    if any(each.at > acknowledged[0] for each in sendings(trace)):
         yield "its network had it, and it was sent again"

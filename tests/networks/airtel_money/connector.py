@@ -7,12 +7,9 @@ from dataclasses import replace
 import pytest
 
 from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.contract import Order, Type
-from tests.networks.airtel_money_sheet import (
-    ACCEPTED,
-    COLLECTION,
-)
-from tests.networks.teller import Reply, Request
+from malipo.networks.connector import Order, Type
+from tests.networks.airtel_money_spec import ACCEPTED, COLLECTION
+from tests.networks.scripted_server import Reply, Request
 
 Connect = Callable[..., AirtelMoney]
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.contract import Callback, News, Verdict
-from tests.networks.airtel_money_sheet import COLLECTION, RECEIPT
-from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
-from tests.networks.outcome import assert_fit_to_keep
+from malipo.networks.connector import Callback, News, Verdict
+from tests.networks.airtel_money_spec import COLLECTION, RECEIPT
+from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.verdict_words import assert_fit_to_keep
 
 Connect = Callable[..., AirtelMoney]
 

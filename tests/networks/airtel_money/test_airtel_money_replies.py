@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.contract import Answer, Order, Type, Verdict
-from tests.networks.airtel_money_sheet import (
+from malipo.networks.connector import Answer, Order, Type, Verdict
+from tests.networks.airtel_money_spec import (
     ACCEPTED,
     ACCEPTED_WITH_A_POINT,
     ASK,
@@ -31,8 +31,8 @@ from tests.networks.airtel_money_sheet import (
     result_coded,
     told,
 )
-from tests.networks.outcome import AMBIGUOUS, MISSING, PENDING, SUCCESS, UNKNOWN, Outcome
-from tests.networks.teller import Reply, Teller, http
+from tests.networks.scripted_server import Reply, ScriptedServer, http
+from tests.networks.verdict_words import AMBIGUOUS, MISSING, PENDING, SUCCESS, UNKNOWN, Outcome
 
 Connect = Callable[..., AirtelMoney]
 
@@ -55,19 +55,19 @@ def check_enquiry(answer: Answer, status: int, outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("reply", [ACCEPTED, ACCEPTED_WITH_A_POINT])
 async def test_success_to_a_collection_only_says_that_the_prompt_was_sent(
-    teller: Teller, airtel: Connect, reply: Reply
+    server: ScriptedServer, airtel: Connect, reply: Reply
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(COLLECT, reply)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(COLLECT, reply)
     answer = await airtel().send(COLLECTION)
     PENDING.check(answer)
     assert answer.provider_reference is None
 
 
-async def test_a_disbursement_is_answered_at_once(teller: Teller, airtel: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+async def test_a_disbursement_is_answered_at_once(server: ScriptedServer, airtel: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     without_reference = PAID_OUT.sent.partition(b"\r\n\r\n")[2].replace(b'"reference_id":"18764502354",', b"")
-    teller.expect(DISBURSE, PAID_OUT, PAID_OUT_WITHOUT_STATUS, http("200 OK", without_reference))
+    server.expect(DISBURSE, PAID_OUT, PAID_OUT_WITHOUT_STATUS, http("200 OK", without_reference))
     connector = airtel()
     for reference in ("18764502354", "18764502354", RECEIPT):
         answer = await connector.send(DISBURSEMENT)
@@ -89,22 +89,22 @@ async def test_a_disbursement_is_answered_at_once(teller: Teller, airtel: Connec
     ],
 )
 async def test_a_disbursement_that_is_not_plainly_paid_is_not_taken_for_paid(
-    teller: Teller, airtel: Connect, body: str
+    server: ScriptedServer, airtel: Connect, body: str
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(DISBURSE, http("200 OK", body))
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(DISBURSE, http("200 OK", body))
     answer = await airtel().send(DISBURSEMENT)
     assert not answer.verdict.is_definite
 
 
 @pytest.mark.parametrize(("type_", "code", "on_payment", "on_enquiry"), CODES)
 async def test_a_payment_is_read_by_its_response_code(
-    teller: Teller, airtel: Connect, type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
+    server: ScriptedServer, airtel: Connect, type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     connector = airtel()
     for status in (200, 400, 403, 409):
-        teller.expect(PAY[type_], coded(status, code))
+        server.expect(PAY[type_], coded(status, code))
         answer = await connector.send(ORDERS[type_])
         on_payment.check(answer)
         assert answer.provider_reference is None
@@ -112,46 +112,46 @@ async def test_a_payment_is_read_by_its_response_code(
             assert answer.code == code
             assert "Words for people" in answer.detail
     for status in (408, 500, 502, 503, 504):
-        teller.expect(PAY[type_], coded(status, code))
+        server.expect(PAY[type_], coded(status, code))
         UNKNOWN.check(await connector.send(ORDERS[type_]))
 
 
 @pytest.mark.parametrize(("type_", "code", "on_payment", "on_enquiry"), CODES)
 async def test_an_enquiry_without_letters_is_read_by_its_response_code(
-    teller: Teller, airtel: Connect, type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
+    server: ScriptedServer, airtel: Connect, type_: Type, code: str, on_payment: Outcome, on_enquiry: Outcome
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     connector = airtel()
     for status in (200, 400):
-        teller.expect(ASK[type_], coded(status, code, success=on_enquiry is SUCCESS))
+        server.expect(ASK[type_], coded(status, code, success=on_enquiry is SUCCESS))
         check_enquiry(await connector.ask(ORDERS[type_]), status, on_enquiry)
     for status in (408, 500, 502, 503, 504):
-        teller.expect(ASK[type_], coded(status, code))
+        server.expect(ASK[type_], coded(status, code))
         UNKNOWN.check(await connector.ask(ORDERS[type_]))
 
 
 @pytest.mark.parametrize(("code", "on_payment", "on_enquiry"), RESULT_CODES)
 async def test_without_a_response_code_the_result_code_is_read(
-    teller: Teller, airtel: Connect, code: str, on_payment: Outcome, on_enquiry: Outcome
+    server: ScriptedServer, airtel: Connect, code: str, on_payment: Outcome, on_enquiry: Outcome
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     connector = airtel()
     for order in (COLLECTION, DISBURSEMENT):
         for status in (200, 400):
             for reply in (result_coded(status, code), coded(status, "", result_code=code), coded(status, code)):
-                teller.expect(PAY[order.type], reply)
-                teller.expect(ASK[order.type], reply)
+                server.expect(PAY[order.type], reply)
+                server.expect(ASK[order.type], reply)
                 on_payment.check(await connector.send(order))
                 check_enquiry(await connector.ask(order), status, on_enquiry)
-        teller.expect(PAY[order.type], result_coded(500, code))
+        server.expect(PAY[order.type], result_coded(500, code))
         UNKNOWN.check(await connector.send(order))
 
 
 @TYPES
-async def test_an_ok_that_names_no_outcome_is_none(teller: Teller, airtel: Connect, type_: Type) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PAY[type_], result_coded(200, "ESB000010"))
-    teller.expect(ASK[type_], result_coded(200, "ESB000010"))
+async def test_an_ok_that_names_no_outcome_is_none(server: ScriptedServer, airtel: Connect, type_: Type) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PAY[type_], result_coded(200, "ESB000010"))
+    server.expect(ASK[type_], result_coded(200, "ESB000010"))
     connector = airtel()
     assert not (await connector.send(ORDERS[type_])).verdict.is_definite
     assert not (await connector.ask(ORDERS[type_])).verdict.is_definite
@@ -160,29 +160,29 @@ async def test_an_ok_that_names_no_outcome_is_none(teller: Teller, airtel: Conne
 @pytest.mark.parametrize(("letters", "collection", "disbursement"), LETTERS)
 @TYPES
 async def test_an_enquiry_is_read_by_its_letters_whatever_the_code_beside_them(
-    teller: Teller, airtel: Connect, type_: Type, letters: str, collection: Outcome, disbursement: Outcome
+    server: ScriptedServer, airtel: Connect, type_: Type, letters: str, collection: Outcome, disbursement: Outcome
 ) -> None:
     outcome = collection if type_ is Type.COLLECTION else disbursement
     family = "DP008" if type_ is Type.COLLECTION else "DP009"
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     connector = airtel()
     for code in (f"{family}00001001", f"{family}00001006", f"{family}00001000", "", "ESB000008"):
         for success in (True, False):
-            teller.expect(ASK[type_], told(ORDERS[type_], letters, code=code, success=success))
+            server.expect(ASK[type_], told(ORDERS[type_], letters, code=code, success=success))
             outcome.check(await connector.ask(ORDERS[type_]))
     for status in (408, 500, 502, 503, 504):
-        teller.expect(ASK[type_], told(ORDERS[type_], letters, code="", success=True, status=status))
+        server.expect(ASK[type_], told(ORDERS[type_], letters, code="", success=True, status=status))
         UNKNOWN.check(await connector.ask(ORDERS[type_]))
 
 
 @pytest.mark.parametrize("letters", ["TX", "SUCCESS", "Success.", "T", "", None, 1, True, ["TS"], {"TS": "TS"}])
 @TYPES
 async def test_letters_that_nobody_knows_leave_the_word_to_the_code(
-    teller: Teller, airtel: Connect, type_: Type, letters: object
+    server: ScriptedServer, airtel: Connect, type_: Type, letters: object
 ) -> None:
     family = "DP008" if type_ is Type.COLLECTION else "DP009"
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(
         ASK[type_],
         told(ORDERS[type_], letters, code=f"{family}00001006", success=True, airtel_money_id=RECEIPT),
         told(ORDERS[type_], letters, code=f"{family}00001003", success=False),
@@ -194,10 +194,12 @@ async def test_letters_that_nobody_knows_leave_the_word_to_the_code(
     UNKNOWN.check(await connector.ask(ORDERS[type_]))
 
 
-async def test_the_portals_own_samples_are_read_as_the_portal_means_them(teller: Teller, airtel: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(ASK[Type.COLLECTION], COLLECTED, NOT_COLLECTED)
-    teller.expect(ASK[Type.DISBURSEMENT], DONE[Type.DISBURSEMENT])
+async def test_the_portals_own_samples_are_read_as_the_portal_means_them(
+    server: ScriptedServer, airtel: Connect
+) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(ASK[Type.COLLECTION], COLLECTED, NOT_COLLECTED)
+    server.expect(ASK[Type.DISBURSEMENT], DONE[Type.DISBURSEMENT])
     connector = airtel()
     answer = await connector.ask(COLLECTION)
     SUCCESS.check(answer)
@@ -210,31 +212,33 @@ async def test_the_portals_own_samples_are_read_as_the_portal_means_them(teller:
 
 
 async def test_money_given_back_to_the_customer_is_a_failure_that_calls_the_operator(
-    teller: Teller, airtel: Connect
+    server: ScriptedServer, airtel: Connect
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(ASK[Type.COLLECTION], told(COLLECTION, "TR", code="DP00800001001", success=True))
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(ASK[Type.COLLECTION], told(COLLECTION, "TR", code="DP00800001001", success=True))
     AMBIGUOUS.check(await airtel().ask(COLLECTION))
 
 
 @pytest.mark.parametrize(("letters", "collection", "disbursement"), LETTERS)
 async def test_letters_in_the_answer_to_a_payment_decide(
-    teller: Teller, airtel: Connect, letters: str, collection: Outcome, disbursement: Outcome
+    server: ScriptedServer, airtel: Connect, letters: str, collection: Outcome, disbursement: Outcome
 ) -> None:
     """A collection's are not documented, for it is answered before the customer is: there they may be left unread."""
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(DISBURSE, told(DISBURSEMENT, letters, code="", success=True))
-    teller.expect(COLLECT, told(COLLECTION, letters, code="", success=True))
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(DISBURSE, told(DISBURSEMENT, letters, code="", success=True))
+    server.expect(COLLECT, told(COLLECTION, letters, code="", success=True))
     connector = airtel()
     disbursement.check(await connector.send(DISBURSEMENT))
     assert (await connector.send(COLLECTION)).verdict in (collection.verdict, Verdict.WAITING, Verdict.UNKNOWN)
 
 
 @pytest.mark.parametrize(("type_", "code"), [(Type.COLLECTION, "DP00900001001"), (Type.DISBURSEMENT, "DP00800001001")])
-async def test_a_success_of_the_other_kind_is_none(teller: Teller, airtel: Connect, type_: Type, code: str) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PAY[type_], coded(200, code, result_code="ESB000010", success=True))
-    teller.expect(ASK[type_], coded(200, code, result_code="ESB000010", success=True))
+async def test_a_success_of_the_other_kind_is_none(
+    server: ScriptedServer, airtel: Connect, type_: Type, code: str
+) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PAY[type_], coded(200, code, result_code="ESB000010", success=True))
+    server.expect(ASK[type_], coded(200, code, result_code="ESB000010", success=True))
     connector = airtel()
     assert not (await connector.send(ORDERS[type_])).verdict.is_definite
     assert not (await connector.ask(ORDERS[type_])).verdict.is_definite
@@ -243,20 +247,22 @@ async def test_a_success_of_the_other_kind_is_none(teller: Teller, airtel: Conne
 @TYPES
 @pytest.mark.parametrize("status", [400, 403, 404, 405, 409, 415, 422])
 async def test_an_error_that_airtel_did_not_word_says_nothing(
-    teller: Teller, airtel: Connect, type_: Type, status: int
+    server: ScriptedServer, airtel: Connect, type_: Type, status: int
 ) -> None:
     """It may be a proxy's, and it may be the answer to a second sending."""
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     connector = airtel()
     for body in ("{}", '{"error":"blocked"}', '{"status":"error"}', '{"status":400,"message":"Bad request"}'):
-        teller.expect(PAY[type_], http(f"{status} Whatever", body))
+        server.expect(PAY[type_], http(f"{status} Whatever", body))
         UNKNOWN.check(await connector.send(ORDERS[type_]))
 
 
 @TYPES
-async def test_an_unknown_id_is_missing_only_in_airtels_own_words(teller: Teller, airtel: Connect, type_: Type) -> None:
+async def test_an_unknown_id_is_missing_only_in_airtels_own_words(
+    server: ScriptedServer, airtel: Connect, type_: Type
+) -> None:
     not_found = "DP00800001025" if type_ is Type.COLLECTION else "DP00900001015"
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     connector = airtel()
     for reply in (
         coded(404, not_found),
@@ -265,7 +271,7 @@ async def test_an_unknown_id_is_missing_only_in_airtels_own_words(teller: Teller
         result_coded(404, "ESB000045"),
         result_coded(200, "ESB000045"),
     ):
-        teller.expect(ASK[type_], reply)
+        server.expect(ASK[type_], reply)
         MISSING.check(await connector.ask(ORDERS[type_]))
     for reply in (
         # A wrong path of ours would be answered like this too, for ever.
@@ -277,39 +283,41 @@ async def test_an_unknown_id_is_missing_only_in_airtels_own_words(teller: Teller
         http("404 Not Found", '{"status":404,"error":"Not Found","path":"/standard/v1/payments/"}'),
         http("404 Not Found", '{"status":"not found"}'),
     ):
-        teller.expect(ASK[type_], reply)
+        server.expect(ASK[type_], reply)
         UNKNOWN.check(await connector.ask(ORDERS[type_]))
 
 
 @TYPES
 async def test_a_payment_sent_to_a_page_that_is_not_there_is_neither_paid_nor_missing(
-    teller: Teller, airtel: Connect, type_: Type
+    server: ScriptedServer, airtel: Connect, type_: Type
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PAY[type_], http("404 Not Found", PAGE, media_type="text/html"))
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PAY[type_], http("404 Not Found", PAGE, media_type="text/html"))
     UNKNOWN.check(await airtel().send(ORDERS[type_]))
 
 
 @TYPES
 @pytest.mark.parametrize("body", ["", PAGE, '{"status":{"code":"429","success":false,"message":"Slow down"}}'])
 async def test_too_many_requests_means_that_this_one_was_not_taken_in(
-    teller: Teller, airtel: Connect, type_: Type, body: str
+    server: ScriptedServer, airtel: Connect, type_: Type, body: str
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PAY[type_], http("429 Too Many Requests", body, "Retry-After: 5"))
-    teller.expect(ASK[type_], http("429 Too Many Requests", body, "Retry-After: 5"))
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PAY[type_], http("429 Too Many Requests", body, "Retry-After: 5"))
+    server.expect(ASK[type_], http("429 Too Many Requests", body, "Retry-After: 5"))
     connector = airtel()
     assert (await connector.send(ORDERS[type_])).verdict is Verdict.UNSENT
     UNKNOWN.check(await connector.ask(ORDERS[type_]))
 
 
 @TYPES
-async def test_a_reply_that_names_another_payment_is_not_believed(teller: Teller, airtel: Connect, type_: Type) -> None:
+async def test_a_reply_that_names_another_payment_is_not_believed(
+    server: ScriptedServer, airtel: Connect, type_: Type
+) -> None:
     other = order(key="0K3ABCDEFGHJ9999")
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
     connector = airtel()
     for letters in ("TS", "TF"):
-        teller.expect(PAY[type_], told(other, letters, code="DP00900001001", success=True))
-        teller.expect(ASK[type_], told(other, letters, code="DP00900001001", success=True))
+        server.expect(PAY[type_], told(other, letters, code="DP00900001001", success=True))
+        server.expect(ASK[type_], told(other, letters, code="DP00900001001", success=True))
         UNKNOWN.check(await connector.send(ORDERS[type_]))
         UNKNOWN.check(await connector.ask(ORDERS[type_]))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from malipo.networks.contract import Resubmit, Type
-from tests.networks import keys
+from malipo.networks.connector import Resubmit, Type
+from tests.networks import rsa_keys
 from tests.networks.airtel_money.connector import TYPES, Connect, assert_headers, order
-from tests.networks.airtel_money_sheet import (
+from tests.networks.airtel_money_spec import (
     ACCEPTED,
     ASK,
     CLIENT_ID,
@@ -28,16 +28,16 @@ from tests.networks.airtel_money_sheet import (
     TOKEN,
     TOKEN_GIVEN,
 )
-from tests.networks.teller import Teller
+from tests.networks.scripted_server import ScriptedServer
 
 # What is sent.
 
 
-async def test_a_token_is_asked_for_with_these_bytes(teller: Teller, airtel: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(COLLECT, ACCEPTED)
+async def test_a_token_is_asked_for_with_these_bytes(server: ScriptedServer, airtel: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(COLLECT, ACCEPTED)
     await airtel().send(COLLECTION)
-    request = teller.heard[0]
+    request = server.heard[0]
     assert (request.method, request.target) == ("POST", "/auth/oauth2/token")
     assert request.body == (
         f'{{"client_id":"{CLIENT_ID}","client_secret":"{CLIENT_SECRET}","grant_type":"client_credentials"}}'.encode()
@@ -48,11 +48,11 @@ async def test_a_token_is_asked_for_with_these_bytes(teller: Teller, airtel: Con
     assert CLIENT_SECRET not in request.target
 
 
-async def test_a_collection_is_these_bytes(teller: Teller, airtel: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(COLLECT, ACCEPTED)
+async def test_a_collection_is_these_bytes(server: ScriptedServer, airtel: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(COLLECT, ACCEPTED)
     await airtel().send(COLLECTION)
-    request = teller.heard[1]
+    request = server.heard[1]
     assert (request.method, request.target) == ("POST", "/merchant/v1/payments/")
     assert request.body == (
         b'{"reference":"Order 12 thanks","subscriber":{"country":"TZ","currency":"TZS","msisdn":"684000001"},'
@@ -62,14 +62,14 @@ async def test_a_collection_is_these_bytes(teller: Teller, airtel: Connect) -> N
     assert request.header("Content-Length") == str(len(request.body))
 
 
-async def test_a_disbursement_is_these_bytes(teller: Teller, airtel: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(DISBURSE, PAID_OUT)
+async def test_a_disbursement_is_these_bytes(server: ScriptedServer, airtel: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(DISBURSE, PAID_OUT)
     await airtel().send(DISBURSEMENT)
-    request = teller.heard[1]
+    request = server.heard[1]
     assert (request.method, request.target) == ("POST", "/standard/v1/disbursements/")
     sealed = json.loads(request.body)["pin"]
-    assert keys.opened(keys.AIRTEL_MONEY, sealed) == PIN
+    assert rsa_keys.opened(rsa_keys.AIRTEL_MONEY, sealed) == PIN
     assert request.body.replace(sealed.encode(), b"PIN") == (
         b'{"payee":{"msisdn":"692345678"},"reference":"0K3ABCDEFGHJ5678","pin":"PIN",'
         b'"transaction":{"amount":250000,"id":"0K3ABCDEFGHJ5678"}}'
@@ -77,15 +77,15 @@ async def test_a_disbursement_is_these_bytes(teller: Teller, airtel: Connect) ->
     assert_headers(request, TOKEN)
 
 
-async def test_the_pin_is_padded_at_random_by_pkcs1(teller: Teller, airtel: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN, TOKEN_GIVEN)
-    teller.expect(DISBURSE, PAID_OUT, PAID_OUT)
+async def test_the_pin_is_padded_at_random_by_pkcs1(server: ScriptedServer, airtel: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN, TOKEN_GIVEN)
+    server.expect(DISBURSE, PAID_OUT, PAID_OUT)
     for _ in range(2):
         await airtel().send(DISBURSEMENT)
-    numbers = keys.AIRTEL_MONEY.private_numbers()
+    numbers = rsa_keys.AIRTEL_MONEY.private_numbers()
     paddings = set()
-    for request in teller.on(DISBURSE):
-        sealed = int.from_bytes(keys.unpacked(keys.AIRTEL_MONEY, json.loads(request.body)["pin"]), "big")
+    for request in server.on(DISBURSE):
+        sealed = int.from_bytes(rsa_keys.unpacked(rsa_keys.AIRTEL_MONEY, json.loads(request.body)["pin"]), "big")
         block = pow(sealed, numbers.d, numbers.public_numbers.n).to_bytes(128, "big")
         match = re.fullmatch(rb"\x00\x02([^\x00]{8,})\x004731", block, re.DOTALL)
         assert match is not None
@@ -93,32 +93,32 @@ async def test_the_pin_is_padded_at_random_by_pkcs1(teller: Teller, airtel: Conn
     assert len(paddings) == 2
 
 
-async def test_the_pin_can_be_sealed_with_oaep(teller: Teller, airtel: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(DISBURSE, PAID_OUT)
-    connector = airtel(airtel_money_pin_padding="oaep", airtel_money_public_key=keys.AIRTEL_MONEY_LONG_PUBLIC_KEY)
+async def test_the_pin_can_be_sealed_with_oaep(server: ScriptedServer, airtel: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(DISBURSE, PAID_OUT)
+    connector = airtel(airtel_money_pin_padding="oaep", airtel_money_public_key=rsa_keys.AIRTEL_MONEY_LONG_PUBLIC_KEY)
     await connector.send(DISBURSEMENT)
-    assert keys.opened_oaep(keys.AIRTEL_MONEY_LONG, json.loads(teller.heard[1].body)["pin"]) == PIN
+    assert rsa_keys.opened_oaep(rsa_keys.AIRTEL_MONEY_LONG, json.loads(server.heard[1].body)["pin"]) == PIN
 
 
 @TYPES
-async def test_an_enquiry_names_our_id_in_its_path(teller: Teller, airtel: Connect, type_: Type) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(ASK[type_], DONE[type_])
+async def test_an_enquiry_names_our_id_in_its_path(server: ScriptedServer, airtel: Connect, type_: Type) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(ASK[type_], DONE[type_])
     await airtel().ask(ORDERS[type_])
-    request = teller.heard[1]
+    request = server.heard[1]
     assert (f"GET {request.target}", request.body) == (ASK[type_], b"")
     assert_headers(request, TOKEN)
 
 
-async def test_what_differs_between_countries_is_a_setting(teller: Teller, airtel: Connect) -> None:
-    teller.expect("POST /gateway/token", TOKEN_GIVEN)
-    teller.expect("POST /gateway/merchant/v2/payments/", ACCEPTED)
-    teller.expect("POST /gateway/pay/", PAID_OUT)
-    teller.expect("GET /gateway/collected/0K3ABCDEFGHJ1234", COLLECTED)
-    teller.expect("GET /gateway/paid/0K3ABCDEFGHJ5678", DONE[Type.DISBURSEMENT])
+async def test_what_differs_between_countries_is_a_setting(server: ScriptedServer, airtel: Connect) -> None:
+    server.expect("POST /gateway/token", TOKEN_GIVEN)
+    server.expect("POST /gateway/merchant/v2/payments/", ACCEPTED)
+    server.expect("POST /gateway/pay/", PAID_OUT)
+    server.expect("GET /gateway/collected/0K3ABCDEFGHJ1234", COLLECTED)
+    server.expect("GET /gateway/paid/0K3ABCDEFGHJ5678", DONE[Type.DISBURSEMENT])
     connector = airtel(
-        airtel_money_base_url=f"http://127.0.0.1:{teller.port}/gateway",
+        airtel_money_base_url=f"http://127.0.0.1:{server.port}/gateway",
         airtel_money_token_path="token",
         airtel_money_collection_path="merchant/v2/payments/",
         airtel_money_collection_query_path="collected/",
@@ -131,9 +131,9 @@ async def test_what_differs_between_countries_is_a_setting(teller: Teller, airte
     await connector.send(DISBURSEMENT)
     await connector.ask(COLLECTION)
     await connector.ask(DISBURSEMENT)
-    assert {each.header("X-Country") for each in teller.heard[1:]} == {"ZM"}
-    assert {each.header("X-Currency") for each in teller.heard[1:]} == {"ZMW"}
-    sent = json.loads(teller.heard[1].body)
+    assert {each.header("X-Country") for each in server.heard[1:]} == {"ZM"}
+    assert {each.header("X-Currency") for each in server.heard[1:]} == {"ZMW"}
+    sent = json.loads(server.heard[1].body)
     assert sent["subscriber"] == {"country": "ZM", "currency": "ZMW", "msisdn": "684000001"}
     assert sent["transaction"] == {"amount": 1500, "country": "ZM", "currency": "ZMW", "id": "0K3ABCDEFGHJ1234"}
 
@@ -155,20 +155,22 @@ async def test_what_differs_between_countries_is_a_setting(teller: Teller, airte
         ("x" * 63 + " y", "x" * 63),
     ],
 )
-async def test_a_note_is_cleaned_as_airtel_wants_it(teller: Teller, airtel: Connect, note: str, reference: str) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(COLLECT, ACCEPTED)
+async def test_a_note_is_cleaned_as_airtel_wants_it(
+    server: ScriptedServer, airtel: Connect, note: str, reference: str
+) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(COLLECT, ACCEPTED)
     await airtel().send(order(note=note))
-    assert json.loads(teller.heard[1].body)["reference"] == reference
+    assert json.loads(server.heard[1].body)["reference"] == reference
 
 
 @given(note=st.text(max_size=100))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_whatever_the_note_the_reference_is_legal(teller: Teller, airtel: Connect, note: str) -> None:
-    teller.always(GET_TOKEN, TOKEN_GIVEN)
-    teller.always(COLLECT, ACCEPTED)
+async def test_whatever_the_note_the_reference_is_legal(server: ScriptedServer, airtel: Connect, note: str) -> None:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
+    server.always(COLLECT, ACCEPTED)
     await airtel().send(order(note=note))
-    reference = json.loads(teller.heard[-1].body)["reference"]
+    reference = json.loads(server.heard[-1].body)["reference"]
     assert re.fullmatch("[A-Za-z0-9]+( [A-Za-z0-9]+)*", reference)
     assert 4 <= len(reference) <= 64
 
@@ -176,11 +178,11 @@ async def test_whatever_the_note_the_reference_is_legal(teller: Teller, airtel: 
 # The rest of what a connector is.
 
 
-async def test_a_knock_sends_no_payment(teller: Teller, airtel: Connect) -> None:
-    teller.always(GET_TOKEN, TOKEN_GIVEN)
+async def test_a_knock_sends_no_payment(server: ScriptedServer, airtel: Connect) -> None:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
     answer = await airtel().probe()
     assert not answer.is_fault
-    assert set(teller.lines) == {GET_TOKEN}
+    assert set(server.lines) == {GET_TOKEN}
 
 
 async def test_what_the_worker_must_know_of_it(airtel: Connect) -> None:

@@ -6,18 +6,11 @@ from typing import Any
 import pytest
 
 from malipo.networks.clickpesa import Clickpesa
-from malipo.networks.contract import Answer, Order, Type
-from malipo.networks.wire import Wire
+from malipo.networks.connector import Answer, Order, Type
+from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
-from tests.networks.clickpesa_sheet import (
-    ASK,
-    GET_TOKEN,
-    ORDERS,
-    PAY,
-    TOKEN_GIVEN,
-    settings,
-)
-from tests.networks.teller import Reply, Request, Teller
+from tests.networks.clickpesa_spec import ASK, GET_TOKEN, ORDERS, PAY, TOKEN_GIVEN, settings
+from tests.networks.scripted_server import Reply, Request, ScriptedServer
 
 Connect = Callable[..., Clickpesa]
 
@@ -25,9 +18,9 @@ TYPES = pytest.mark.parametrize("type_", list(Type))
 
 
 @pytest.fixture
-def clickpesa(teller: Teller, wire: Wire) -> Connect:
+def clickpesa(server: ScriptedServer, http_client: HttpClient) -> Connect:
     def connect(**changes: Any) -> Clickpesa:
-        return Clickpesa(Settings(**settings(teller.port) | changes), wire)
+        return Clickpesa(Settings(**settings(server.port) | changes), http_client)
 
     return connect
 
@@ -37,7 +30,7 @@ def offline() -> Connect:
     """One that only reads: nobody is at the other end."""
 
     def connect(**changes: Any) -> Clickpesa:
-        return Clickpesa(Settings(**settings(9) | changes), Wire())
+        return Clickpesa(Settings(**settings(9) | changes), HttpClient())
 
     return connect
 
@@ -47,15 +40,15 @@ def order(base: Order, **changes: object) -> Order:
     return Order(**(said | changes))
 
 
-async def sent(teller: Teller, clickpesa: Connect, type_: Type, said: Reply, **changes: Any) -> Answer:
-    teller.always(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PAY[type_], said)
+async def sent(server: ScriptedServer, clickpesa: Connect, type_: Type, said: Reply, **changes: Any) -> Answer:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PAY[type_], said)
     return await clickpesa(**changes).send(ORDERS[type_])
 
 
-async def asked(teller: Teller, clickpesa: Connect, type_: Type, said: Reply) -> Answer:
-    teller.always(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(ASK[type_], said)
+async def asked(server: ScriptedServer, clickpesa: Connect, type_: Type, said: Reply) -> Answer:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(ASK[type_], said)
     return await clickpesa().ask(ORDERS[type_])
 
 

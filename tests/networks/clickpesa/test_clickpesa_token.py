@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from malipo.networks.contract import Type, Verdict
+from malipo.networks.connector import Type, Verdict
 from tests.networks.clickpesa.connector import TYPES, Connect, assert_headers, order
 from tests.networks.clickpesa.connector import clickpesa as clickpesa
-from tests.networks.clickpesa_sheet import (
+from tests.networks.clickpesa_spec import (
     ASK,
     CHECKSUM_KEY,
     COLLECTED,
@@ -28,79 +28,81 @@ from tests.networks.clickpesa_sheet import (
     TOKEN_GIVEN,
     reply,
 )
-from tests.networks.outcome import (
-    PENDING,
-    SUCCESS,
-    UNKNOWN,
-)
-from tests.networks.teller import After, Reply, Request, Teller, http
+from tests.networks.scripted_server import After, Reply, Request, ScriptedServer, http
+from tests.networks.verdict_words import PENDING, SUCCESS, UNKNOWN
 
 
 @pytest.mark.parametrize("said", ["Bearer " + TOKEN, TOKEN])
-async def test_a_token_is_taken_with_its_first_word_or_without(teller: Teller, clickpesa: Connect, said: str) -> None:
-    teller.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": said})))
-    teller.expect(PUSH, STARTED)
+async def test_a_token_is_taken_with_its_first_word_or_without(
+    server: ScriptedServer, clickpesa: Connect, said: str
+) -> None:
+    server.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": said})))
+    server.expect(PUSH, STARTED)
     PENDING.check(await clickpesa().send(COLLECTION))
-    assert teller.heard[1].header("Authorization") == f"Bearer {TOKEN}"
+    assert server.heard[1].header("Authorization") == f"Bearer {TOKEN}"
 
 
-async def test_a_long_token_is_sent_whole(teller: Teller, clickpesa: Connect) -> None:
+async def test_a_long_token_is_sent_whole(server: ScriptedServer, clickpesa: Connect) -> None:
     token = "eyJ" + "x" * 1500
-    teller.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": f"Bearer {token}"})))
-    teller.expect(PUSH, STARTED)
+    server.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": f"Bearer {token}"})))
+    server.expect(PUSH, STARTED)
     PENDING.check(await clickpesa().send(COLLECTION))
-    assert teller.heard[1].header("Authorization") == f"Bearer {token}"
+    assert server.heard[1].header("Authorization") == f"Bearer {token}"
 
 
-async def test_one_token_serves_many_calls_at_once(teller: Teller, clickpesa: Connect) -> None:
+async def test_one_token_serves_many_calls_at_once(server: ScriptedServer, clickpesa: Connect) -> None:
     def echo(request: Request) -> Reply:
         return reply(Type.COLLECTION, status="PROCESSING", orderReference=json.loads(request.body)["orderReference"])
 
-    teller.expect(GET_TOKEN, replace(TOKEN_GIVEN, delay_seconds=0.05))
-    teller.always(PUSH, echo)
-    teller.always(ASK[Type.COLLECTION], COLLECTED)
+    server.expect(GET_TOKEN, replace(TOKEN_GIVEN, delay_seconds=0.05))
+    server.always(PUSH, echo)
+    server.always(ASK[Type.COLLECTION], COLLECTED)
     connector = clickpesa()
     answers = await asyncio.gather(*(connector.send(order(COLLECTION, key=f"0K3ABCDEFGHJ{n:04}")) for n in range(30)))
     assert {each.verdict for each in answers} == {Verdict.WAITING}
     SUCCESS.check(await connector.ask(COLLECTION))
-    assert len({each.body for each in teller.on(PUSH)}) == len(teller.on(PUSH)) == 30
+    assert len({each.body for each in server.on(PUSH)}) == len(server.on(PUSH)) == 30
 
 
 @TYPES
 async def test_an_ended_token_is_renewed_once_and_the_same_bytes_go_again(
-    teller: Teller, clickpesa: Connect, type_: Type
+    server: ScriptedServer, clickpesa: Connect, type_: Type
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
-    teller.expect(PAY[type_], TOKEN_ENDED, REPLIES[type_])
+    server.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
+    server.expect(PAY[type_], TOKEN_ENDED, REPLIES[type_])
     PENDING.check(await clickpesa(clickpesa_checksum_key=CHECKSUM_KEY).send(ORDERS[type_]))
-    first, second = teller.on(PAY[type_])
+    first, second = server.on(PAY[type_])
     assert first.body == second.body
     assert_headers(first, TOKEN)
     assert_headers(second, NEXT_TOKEN)
 
 
 @TYPES
-async def test_a_token_refused_again_is_not_tried_a_third_time(teller: Teller, clickpesa: Connect, type_: Type) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
-    teller.expect(PAY[type_], TOKEN_ENDED, TOKEN_ENDED)
+async def test_a_token_refused_again_is_not_tried_a_third_time(
+    server: ScriptedServer, clickpesa: Connect, type_: Type
+) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
+    server.expect(PAY[type_], TOKEN_ENDED, TOKEN_ENDED)
     answer = await clickpesa().send(ORDERS[type_])
     assert answer.verdict in (Verdict.REFUSED, Verdict.UNKNOWN), answer
     assert answer.verdict is Verdict.UNKNOWN or answer.alert is not None
 
 
 @TYPES
-async def test_a_question_whose_token_ended_is_put_again(teller: Teller, clickpesa: Connect, type_: Type) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
-    teller.expect(ASK[type_], TOKEN_ENDED, DONE[type_])
+async def test_a_question_whose_token_ended_is_put_again(
+    server: ScriptedServer, clickpesa: Connect, type_: Type
+) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
+    server.expect(ASK[type_], TOKEN_ENDED, DONE[type_])
     SUCCESS.check(await clickpesa().ask(ORDERS[type_]))
 
 
 @TYPES
 async def test_a_question_whose_token_is_refused_again_says_nothing(
-    teller: Teller, clickpesa: Connect, type_: Type
+    server: ScriptedServer, clickpesa: Connect, type_: Type
 ) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
-    teller.expect(ASK[type_], TOKEN_ENDED, TOKEN_ENDED)
+    server.expect(GET_TOKEN, TOKEN_GIVEN, NEXT_TOKEN_GIVEN)
+    server.expect(ASK[type_], TOKEN_ENDED, TOKEN_ENDED)
     UNKNOWN.check(await clickpesa().ask(ORDERS[type_]))
 
 
@@ -122,8 +124,10 @@ async def test_a_question_whose_token_is_refused_again_says_nothing(
     ],
 )
 @TYPES
-async def test_without_a_token_nothing_is_sent(teller: Teller, clickpesa: Connect, said: Reply, type_: Type) -> None:
-    teller.expect(GET_TOKEN, said, said)
+async def test_without_a_token_nothing_is_sent(
+    server: ScriptedServer, clickpesa: Connect, said: Reply, type_: Type
+) -> None:
+    server.expect(GET_TOKEN, said, said)
     answer = await clickpesa().send(ORDERS[type_])
     assert answer.verdict in (Verdict.UNSENT, Verdict.REFUSED), answer
     # Only refused credentials may end a payment; anything else is passing trouble.
@@ -131,4 +135,4 @@ async def test_without_a_token_nothing_is_sent(teller: Teller, clickpesa: Connec
     assert answer.verdict is Verdict.UNSENT or (is_refusal and answer.alert is not None), answer
     assert answer.verdict is Verdict.REFUSED or answer.is_fault, answer
     UNKNOWN.check(await clickpesa().ask(ORDERS[type_]))
-    assert teller.lines == [GET_TOKEN, GET_TOKEN]
+    assert server.lines == [GET_TOKEN, GET_TOKEN]

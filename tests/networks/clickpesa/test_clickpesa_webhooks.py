@@ -7,22 +7,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from malipo.networks.contract import Callback as Heard
-from malipo.networks.contract import Type, Verdict
+from malipo.networks.connector import Callback as Heard
+from malipo.networks.connector import Type, Verdict
 from tests.networks.clickpesa.connector import Connect
 from tests.networks.clickpesa.connector import offline as offline
-from tests.networks.clickpesa_sheet import (
-    CHECKSUM_KEY,
-    COLLECTION,
-    DISBURSEMENT,
-    RECEIPT,
-    STATUSES,
-    body,
-)
-from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
-from tests.networks.outcome import (
-    assert_fit_to_keep,
-)
+from tests.networks.clickpesa_spec import CHECKSUM_KEY, COLLECTION, DISBURSEMENT, RECEIPT, STATUSES, body
+from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.verdict_words import assert_fit_to_keep
 
 RECEIVED = (
     '{"event":"PAYMENT RECEIVED","data":{"status":"SUCCESS","paymentReference":"HP2611150001","id":"LCP27DE15",'

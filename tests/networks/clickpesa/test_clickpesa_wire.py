@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from malipo.networks.contract import Type
+from malipo.networks.connector import Type
 from tests.networks.clickpesa.connector import TYPES, Connect, asked, assert_headers, sent
 from tests.networks.clickpesa.connector import clickpesa as clickpesa
 from tests.networks.clickpesa.connector import offline as offline
-from tests.networks.clickpesa_sheet import (
+from tests.networks.clickpesa_spec import (
     API_KEY,
     ASK,
     CHECKSUM_KEY,
@@ -25,18 +25,15 @@ from tests.networks.clickpesa_sheet import (
     TOKEN,
     TOKEN_GIVEN,
 )
-from tests.networks.outcome import (
-    PENDING,
-    SUCCESS,
-)
-from tests.networks.teller import After, Reply, Teller, http
+from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.verdict_words import PENDING, SUCCESS
 
 # What is sent.
 
 
-async def test_a_token_is_asked_for_with_two_headers(teller: Teller, clickpesa: Connect) -> None:
-    await sent(teller, clickpesa, Type.COLLECTION, STARTED)
-    request = teller.heard[0]
+async def test_a_token_is_asked_for_with_two_headers(server: ScriptedServer, clickpesa: Connect) -> None:
+    await sent(server, clickpesa, Type.COLLECTION, STARTED)
+    request = server.heard[0]
     assert (request.method, request.target) == ("POST", "/third-parties/generate-token")
     assert (request.header("client-id"), request.header("api-key")) == (CLIENT_ID, API_KEY)
     assert "authorization" not in request.header_names
@@ -44,9 +41,9 @@ async def test_a_token_is_asked_for_with_two_headers(teller: Teller, clickpesa: 
 
 
 @TYPES
-async def test_a_payment_is_this_object(teller: Teller, clickpesa: Connect, type_: Type) -> None:
-    PENDING.check(await sent(teller, clickpesa, type_, REPLIES[type_]))
-    _, request = teller.heard
+async def test_a_payment_is_this_object(server: ScriptedServer, clickpesa: Connect, type_: Type) -> None:
+    PENDING.check(await sent(server, clickpesa, type_, REPLIES[type_]))
+    _, request = server.heard
     # A collection's amount is text, a payout's a number.
     expected = {
         Type.COLLECTION: '{"amount":"1500","currency":"TZS","orderReference":"0K3ABCDEFGHJ1234","phoneNumber":"255621000001"}',
@@ -71,20 +68,22 @@ async def test_a_payment_is_this_object(teller: Teller, clickpesa: Connect, type
     ],
 )
 async def test_a_payment_carries_a_checksum_where_one_is_agreed(
-    teller: Teller, clickpesa: Connect, type_: Type, form: str, checksum: str
+    server: ScriptedServer, clickpesa: Connect, type_: Type, form: str, checksum: str
 ) -> None:
-    await sent(teller, clickpesa, type_, REPLIES[type_], clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
-    said = json.loads(teller.heard[1].body)
+    await sent(server, clickpesa, type_, REPLIES[type_], clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
+    said = json.loads(server.heard[1].body)
     assert said.pop("checksum") == checksum
     said.pop("checksumMethod", None)
     assert set(said) == {"amount", "currency", "orderReference", "phoneNumber"}
-    assert CHECKSUM_KEY.encode() not in teller.heard[1].raw
+    assert CHECKSUM_KEY.encode() not in server.heard[1].raw
 
 
 @TYPES
-async def test_a_question_names_our_reference_in_its_path(teller: Teller, clickpesa: Connect, type_: Type) -> None:
-    SUCCESS.check(await asked(teller, clickpesa, type_, DONE[type_]))
-    request = teller.heard[1]
+async def test_a_question_names_our_reference_in_its_path(
+    server: ScriptedServer, clickpesa: Connect, type_: Type
+) -> None:
+    SUCCESS.check(await asked(server, clickpesa, type_, DONE[type_]))
+    request = server.heard[1]
     assert (f"GET {request.target}", request.body) == (ASK[type_], b"")
     assert_headers(request, TOKEN)
 
@@ -99,23 +98,23 @@ def test_it_says_what_it_is(offline: Connect) -> None:
     assert all(connector.may_ask(type_) for type_ in Type)
 
 
-async def test_a_knock_moves_no_money(teller: Teller, clickpesa: Connect) -> None:
-    teller.always(GET_TOKEN, TOKEN_GIVEN)
+async def test_a_knock_moves_no_money(server: ScriptedServer, clickpesa: Connect) -> None:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
     assert not (await clickpesa().probe()).is_fault
-    assert set(teller.lines) == {GET_TOKEN}
+    assert set(server.lines) == {GET_TOKEN}
 
 
-async def test_a_knock_that_hears_of_trouble_is_a_fault(teller: Teller, clickpesa: Connect) -> None:
+async def test_a_knock_that_hears_of_trouble_is_a_fault(server: ScriptedServer, clickpesa: Connect) -> None:
     for said in (http("500 Internal Server Error"), http("503 Service Unavailable"), Reply(after=After.RESET)):
-        teller.always(GET_TOKEN, said)
+        server.always(GET_TOKEN, said)
         assert (await clickpesa().probe()).is_fault
 
 
-async def test_a_payout_and_a_collection_go_to_their_own_places(teller: Teller, clickpesa: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PUSH, STARTED)
-    teller.expect(PAY_OUT, REPLIES[Type.DISBURSEMENT])
+async def test_a_payout_and_a_collection_go_to_their_own_places(server: ScriptedServer, clickpesa: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PUSH, STARTED)
+    server.expect(PAY_OUT, REPLIES[Type.DISBURSEMENT])
     connector = clickpesa()
     await connector.send(COLLECTION)
     await connector.send(DISBURSEMENT)
-    assert teller.lines == [GET_TOKEN, PUSH, PAY_OUT]
+    assert server.lines == [GET_TOKEN, PUSH, PAY_OUT]

@@ -4,16 +4,16 @@ import gzip
 
 import pytest
 
-from malipo.networks.contract import Answer, Verdict
-from tests.networks import airtel_money_sheet, mpesa_sheet
-from tests.networks.calls import CALLS, Call, connect_airtel, connect_mpesa
-from tests.networks.outcome import UNKNOWN, assert_fit_to_keep
-from tests.networks.teller import After, Reply, http
+from malipo.networks.connector import Answer, Verdict
+from tests.networks import airtel_money_spec, mpesa_spec
+from tests.networks.payment_calls import CALLS, Call, connect_airtel, connect_mpesa
+from tests.networks.scripted_server import After, Reply, http
+from tests.networks.verdict_words import UNKNOWN, assert_fit_to_keep
 
 EACH = pytest.mark.parametrize("call", CALLS, ids=str)
 NETWORKS = pytest.mark.parametrize("call", [CALLS[0], CALLS[4]], ids=str)
-ENDED = {connect_mpesa: mpesa_sheet.SESSION_ENDED, connect_airtel: airtel_money_sheet.TOKEN_ENDED}
-NEXT = {connect_mpesa: mpesa_sheet.NEXT_SESSION_GIVEN, connect_airtel: airtel_money_sheet.NEXT_TOKEN_GIVEN}
+ENDED = {connect_mpesa: mpesa_spec.SESSION_ENDED, connect_airtel: airtel_money_spec.TOKEN_ENDED}
+NEXT = {connect_mpesa: mpesa_spec.NEXT_SESSION_GIVEN, connect_airtel: airtel_money_spec.NEXT_TOKEN_GIVEN}
 
 
 def split(reply: Reply) -> tuple[bytes, bytes]:

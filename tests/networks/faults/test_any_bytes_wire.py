@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from malipo.networks.airtel_money import AirtelMoney
-from malipo.networks.contract import Callback, Type, Verdict
+from malipo.networks.connector import Callback, Type, Verdict
+from malipo.networks.http.client import HttpClient
 from malipo.networks.mpesa import Mpesa
-from malipo.networks.wire import Wire
-from tests.networks import airtel_money_sheet, keys, mpesa_sheet
-from tests.networks.calls import CALLS, Call
-from tests.networks.outcome import assert_fit_to_keep
-from tests.networks.teller import After, Reply, Teller, http
+from tests.networks import airtel_money_spec, mpesa_spec, rsa_keys
+from tests.networks.payment_calls import CALLS, Call
+from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.verdict_words import assert_fit_to_keep
 
 MANY = settings(
     max_examples=40,
@@ -28,9 +28,9 @@ MANY = settings(
 )
 
 WORDS = [
-    *(code for code, *_ in mpesa_sheet.CODES),
-    *(code for _, code, *_ in airtel_money_sheet.CODES),
-    *(code for code, *_ in airtel_money_sheet.RESULT_CODES),
+    *(code for code, *_ in mpesa_spec.CODES),
+    *(code for _, code, *_ in airtel_money_spec.CODES),
+    *(code for code, *_ in airtel_money_spec.RESULT_CODES),
     *("INS-0", "Completed", "Failed", "True", "False", "N/A", "TS", "TF", "TE", "TIP", "TA", "TR", "SUCCESS"),
     *("DP00900001001", "ESB000010", "0K3ABCDEFGHJ1234", "0K3ABCDEFGHJ5678", "Session expired", "\x00", "\ud83d\ude00"),
 ]
@@ -149,11 +149,11 @@ def may_be_confirmed(call: Call, status: int, body: bytes) -> bool:
 
 
 REFUSING = {
-    *(code for code, _, *outcomes in mpesa_sheet.CODES if any(each.failure_code for each in outcomes)),
-    *(code for _, code, *outcomes in airtel_money_sheet.CODES if any(each and each.failure_code for each in outcomes)),
+    *(code for code, _, *outcomes in mpesa_spec.CODES if any(each.failure_code for each in outcomes)),
+    *(code for _, code, *outcomes in airtel_money_spec.CODES if any(each and each.failure_code for each in outcomes)),
     *(
         code
-        for code, *outcomes in airtel_money_sheet.RESULT_CODES
+        for code, *outcomes in airtel_money_spec.RESULT_CODES
         if any(each and each.failure_code for each in outcomes)
     ),
 }
@@ -180,11 +180,13 @@ def may_be_refused(call: Call, status: int, body: bytes) -> bool:
     return call.is_payment and (status == 401 or is_bare)
 
 
-async def check(teller: Teller, wire: Wire, call: Call, status: int, body: bytes, reply: Reply) -> None:
-    call.let_in(teller)
-    teller.always(call.line, reply)
+async def check(
+    server: ScriptedServer, http_client: HttpClient, call: Call, status: int, body: bytes, reply: Reply
+) -> None:
+    call.let_in(server)
+    server.always(call.line, reply)
     # A short key, for there are many of these.
-    connector = call.connect(teller.port, wire, mpesa_public_key=keys.AIRTEL_MONEY_PUBLIC_KEY)
+    connector = call.connect(server.port, http_client, mpesa_public_key=rsa_keys.AIRTEL_MONEY_PUBLIC_KEY)
     answer = await call.make(connector)
     assert_fit_to_keep(answer)
     if answer.verdict is Verdict.CONFIRMED:
@@ -203,34 +205,36 @@ statuses = st.sampled_from(STATUSES)
 @MANY
 @given(status=statuses, headers=st.lists(st.sampled_from(HEADERS), unique=True, max_size=2), body=bodies | damages)
 async def test_no_reply_says_what_it_does_not_say(
-    teller: Teller, wire: Wire, call: Call, status: int, headers: list[str], body: bytes | Damage
+    server: ScriptedServer, http_client: HttpClient, call: Call, status: int, headers: list[str], body: bytes | Damage
 ) -> None:
     content = made(body, call.reply.sent.partition(b"\r\n\r\n")[2])
     reply = http(f"{status} Whatever", content, *headers)
-    await check(teller, wire, call, status, content, Reply(reply.sent, After.CLOSE))
+    await check(server, http_client, call, status, content, Reply(reply.sent, After.CLOSE))
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 @settings(MANY, max_examples=25)
 @given(raw=damages | st.binary(max_size=300) | st.binary(max_size=99).map(b"HTTP/1.1 ".__add__))
-async def test_no_bytes_at_all_bring_it_down(teller: Teller, wire: Wire, call: Call, raw: bytes | Damage) -> None:
+async def test_no_bytes_at_all_bring_it_down(
+    server: ScriptedServer, http_client: HttpClient, call: Call, raw: bytes | Damage
+) -> None:
     sent = made(raw, call.reply.sent)
-    await check(teller, wire, call, 200, sent[sent.find(b"{") :], Reply(sent, After.CLOSE))
+    await check(server, http_client, call, 200, sent[sent.find(b"{") :], Reply(sent, After.CLOSE))
 
 
 @pytest.mark.parametrize("call", [CALLS[0], CALLS[4], CALLS[5]], ids=str)
 @settings(MANY, max_examples=25)
 @given(status=statuses, body=bodies | damages)
 async def test_no_bytes_at_the_door_bring_it_down(
-    teller: Teller, wire: Wire, call: Call, status: int, body: bytes | Damage
+    server: ScriptedServer, http_client: HttpClient, call: Call, status: int, body: bytes | Damage
 ) -> None:
     content = made(body, call.entry_given.sent.partition(b"\r\n\r\n")[2])
-    teller.heard.clear()
-    teller.always(call.entry, Reply(http(f"{status} Whatever", content).sent, After.CLOSE))
-    teller.always(call.line, call.reply)
-    answer = await call.make(call.connect(teller.port, wire, mpesa_public_key=keys.AIRTEL_MONEY_PUBLIC_KEY))
+    server.heard.clear()
+    server.always(call.entry, Reply(http(f"{status} Whatever", content).sent, After.CLOSE))
+    server.always(call.line, call.reply)
+    answer = await call.make(call.connect(server.port, http_client, mpesa_public_key=rsa_keys.AIRTEL_MONEY_PUBLIC_KEY))
     assert_fit_to_keep(answer)
-    if not teller.on(call.line):
+    if not server.on(call.line):
         possible = (Verdict.UNSENT, Verdict.REFUSED) if call.is_payment else (Verdict.UNKNOWN,)
         assert answer.verdict in possible, answer
 

@@ -6,63 +6,69 @@ from dataclasses import replace
 
 import pytest
 
-from malipo.networks.contract import Order, Verdict
-from malipo.networks.wire import Wire
-from tests.networks import airtel_money_sheet, mpesa_sheet
-from tests.networks.calls import CALLS, Call, connect_mpesa
+from malipo.networks.connector import Order, Verdict
+from malipo.networks.http.client import HttpClient
+from tests.networks import airtel_money_spec, mpesa_spec
 from tests.networks.faults.broken_replies import BROKEN, CUT_HEAD, EACH, NETWORKS, check_lost, split
-from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
-from tests.networks.outcome import UNKNOWN
-from tests.networks.teller import After, Reply, Teller, http
+from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.payment_calls import CALLS, Call, connect_mpesa
+from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.verdict_words import UNKNOWN
 
 
 @pytest.mark.parametrize("what", BROKEN)
-async def test_a_reply_that_breaks_is_an_answer_not_heard(teller: Teller, wire: Wire, what: str) -> None:
+async def test_a_reply_that_breaks_is_an_answer_not_heard(
+    server: ScriptedServer, http_client: HttpClient, what: str
+) -> None:
     for call in CALLS:
-        call.let_in(teller)
+        call.let_in(server)
         # The library may put a question again on a line that died; a payment it may not.
-        (teller.expect if call.is_payment else teller.always)(call.line, BROKEN[what])
-        check_lost(await call.make(call.connect(teller.port, wire)), call)
+        (server.expect if call.is_payment else server.always)(call.line, BROKEN[what])
+        check_lost(await call.make(call.connect(server.port, http_client)), call)
 
 
 @EACH
 @pytest.mark.parametrize("after", [After.CLOSE, After.RESET])
 async def test_a_reply_cut_anywhere_is_an_answer_not_heard(
-    teller: Teller, wire: Wire, call: Call, after: After
+    server: ScriptedServer, http_client: HttpClient, call: Call, after: After
 ) -> None:
-    call.let_in(teller)
-    connector = call.connect(teller.port, wire)
+    call.let_in(server)
+    connector = call.connect(server.port, http_client)
     head, body = split(call.reply)
     whole = len(call.reply.sent)
     for length in (1, len(head) - 2, len(head) + 4, len(head) + 5, whole - len(body) // 2, whole - 1):
-        teller.always(call.line, Reply(call.reply.sent[:length], after))
+        server.always(call.line, Reply(call.reply.sent[:length], after))
         check_lost(await call.make(connector), call)
     if call.is_payment:
-        assert len(teller.on(call.line)) == 6
+        assert len(server.on(call.line)) == 6
 
 
 @EACH
-async def test_good_news_shorter_than_announced_is_not_believed(teller: Teller, wire: Wire, call: Call) -> None:
+async def test_good_news_shorter_than_announced_is_not_believed(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
     """All of the JSON came, but not all of the bytes: who knows what the rest would have said."""
-    call.let_in(teller)
+    call.let_in(server)
     _, body = split(call.reply)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-    connector = call.connect(teller.port, wire)
+    connector = call.connect(server.port, http_client)
     for sent in (
         head + b"Content-Length: %d\r\n\r\n" % (len(body) + 7) + body,
         head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(body) + body + b"\r\n",
     ):
-        teller.always(call.line, Reply(sent, After.CLOSE))
+        server.always(call.line, Reply(sent, After.CLOSE))
         check_lost(await call.make(connector), call)
 
 
 @pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
-async def test_a_body_that_cannot_be_understood_says_nothing(teller: Teller, wire: Wire, name: str) -> None:
+async def test_a_body_that_cannot_be_understood_says_nothing(
+    server: ScriptedServer, http_client: HttpClient, name: str
+) -> None:
     for call in CALLS:
-        call.let_in(teller)
-        connector = call.connect(teller.port, wire)
+        call.let_in(server)
+        connector = call.connect(server.port, http_client)
         for status in ("201 Created", "400 Bad Request"):
-            teller.expect(call.line, http(status, (UNREADABLE | WRONG_SHAPES)[name]))
+            server.expect(call.line, http(status, (UNREADABLE | WRONG_SHAPES)[name]))
             answer = await call.make(connector)
             UNKNOWN.check(answer)
             assert answer.is_fault or name in WRONG_SHAPES, (call, answer)
@@ -70,29 +76,31 @@ async def test_a_body_that_cannot_be_understood_says_nothing(teller: Teller, wir
 
 @EACH
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_a_payment_does_not_follow_a_redirection(teller: Teller, wire: Wire, call: Call, status: int) -> None:
-    call.let_in(teller)
-    connector = call.connect(teller.port, wire)
-    for place in ("/elsewhere/", f"http://127.0.0.1:{teller.port}/elsewhere/", call.line.partition(" ")[2]):
-        teller.expect(call.line, http(f"{status} Moved", "<html></html>", f"Location: {place}", media_type="text/html"))
+async def test_a_payment_does_not_follow_a_redirection(
+    server: ScriptedServer, http_client: HttpClient, call: Call, status: int
+) -> None:
+    call.let_in(server)
+    connector = call.connect(server.port, http_client)
+    for place in ("/elsewhere/", f"http://127.0.0.1:{server.port}/elsewhere/", call.line.partition(" ")[2]):
+        server.expect(call.line, http(f"{status} Moved", "<html></html>", f"Location: {place}", media_type="text/html"))
         UNKNOWN.check(await call.make(connector))
-    assert teller.unexpected == []
+    assert server.unexpected == []
 
 
-async def test_silence_is_never_a_failure(wire: Wire) -> None:
+async def test_silence_is_never_a_failure(http_client: HttpClient) -> None:
     """All kinds of it at once, for they take their time."""
 
     async def listen(call: Call, what: str, reply: Reply) -> str | None:
-        async with Teller.opened() as teller:
-            call.let_in(teller)
-            teller.always(call.line, reply)
-            connector = call.connect(teller.port, wire, timeout_seconds=1)
+        async with ScriptedServer.opened() as server:
+            call.let_in(server)
+            server.always(call.line, reply)
+            connector = call.connect(server.port, http_client, timeout_seconds=1)
             began = asyncio.get_running_loop().time()
             answer = await call.make(connector)
             took = asyncio.get_running_loop().time() - began
             is_right = answer.verdict is Verdict.UNKNOWN and answer.is_fault and answer.failure_code is None
             is_in_time = 0.9 < took < connector.timeout_seconds + 0.7
-            is_once = len(teller.on(call.line)) == 1
+            is_once = len(server.on(call.line)) == 1
             return None if is_right and is_in_time and is_once else f"{call}, {what}: {answer} after {took:.2f} s"
 
     def silences(reply: Reply) -> dict[str, Reply]:
@@ -115,70 +123,74 @@ async def test_silence_is_never_a_failure(wire: Wire) -> None:
 
 
 @NETWORKS
-async def test_a_reply_without_end_is_given_up(teller: Teller, wire: Wire, call: Call) -> None:
-    call.let_in(teller)
-    teller.expect(call.line, Reply(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", After.POUR))
-    check_lost(await call.make(call.connect(teller.port, wire, timeout_seconds=2)), call)
-    assert teller.poured < 64 * 2**20
+async def test_a_reply_without_end_is_given_up(server: ScriptedServer, http_client: HttpClient, call: Call) -> None:
+    call.let_in(server)
+    server.expect(call.line, Reply(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", After.POUR))
+    check_lost(await call.make(call.connect(server.port, http_client, timeout_seconds=2)), call)
+    assert server.poured < 64 * 2**20
 
 
-async def test_a_late_reply_is_not_taken_for_the_next_payments(wire: Wire) -> None:
+async def test_a_late_reply_is_not_taken_for_the_next_payments(http_client: HttpClient) -> None:
     async def try_one(call: Call, refused: Reply) -> list[Verdict]:
-        async with Teller.opened() as teller:
+        async with ScriptedServer.opened() as server:
             gate = asyncio.Event()
-            call.let_in(teller)
-            teller.expect(call.line, replace(call.reply, held_by=gate), refused)
-            connector = call.connect(teller.port, wire, timeout_seconds=1)
+            call.let_in(server)
+            server.expect(call.line, replace(call.reply, held_by=gate), refused)
+            connector = call.connect(server.port, http_client, timeout_seconds=1)
             first = await call.make(connector)
             gate.set()
             await asyncio.sleep(0.05)
             return [first.verdict, (await call.make(connector)).verdict]
 
     verdicts = await asyncio.gather(
-        try_one(CALLS[0], mpesa_sheet.coded(401, "INS-6", key=CALLS[0].order.key)),
-        try_one(CALLS[4], airtel_money_sheet.coded(400, "DP00900001005")),
+        try_one(CALLS[0], mpesa_spec.coded(401, "INS-6", key=CALLS[0].order.key)),
+        try_one(CALLS[4], airtel_money_spec.coded(400, "DP00900001005")),
     )
     assert list(verdicts) == [[Verdict.UNKNOWN, Verdict.REFUSED]] * 2
 
 
 @pytest.mark.parametrize("pause_seconds", [0, 0.02])
 async def test_a_reply_said_twice_is_not_taken_for_the_next_payments(
-    teller: Teller, wire: Wire, pause_seconds: float
+    server: ScriptedServer, http_client: HttpClient, pause_seconds: float
 ) -> None:
-    once = mpesa_sheet.PAID
+    once = mpesa_spec.PAID
     twice = Reply(once.sent * 2, piece=len(once.sent) if pause_seconds else None, pause_seconds=pause_seconds)
     second = Order(
         key="0K3ABCDEFGHJ4321",
-        type=mpesa_sheet.COLLECTION.type,
+        type=mpesa_spec.COLLECTION.type,
         phone="+255754000009",
         amount=900,
         note="The next",
     )
-    teller.expect(mpesa_sheet.SESSION, mpesa_sheet.SESSION_GIVEN)
-    teller.expect(mpesa_sheet.COLLECT, twice)
-    teller.always(mpesa_sheet.COLLECT, mpesa_sheet.coded(401, "INS-6", key=second.key))
-    connector = connect_mpesa(teller.port, wire)
-    assert (await connector.send(mpesa_sheet.COLLECTION)).verdict is Verdict.CONFIRMED
+    server.expect(mpesa_spec.SESSION, mpesa_spec.SESSION_GIVEN)
+    server.expect(mpesa_spec.COLLECT, twice)
+    server.always(mpesa_spec.COLLECT, mpesa_spec.coded(401, "INS-6", key=second.key))
+    connector = connect_mpesa(server.port, http_client)
+    assert (await connector.send(mpesa_spec.COLLECTION)).verdict is Verdict.CONFIRMED
     await asyncio.sleep(0.1)
     assert (await connector.send(second)).verdict in (Verdict.REFUSED, Verdict.UNKNOWN)
 
 
 @pytest.mark.parametrize("call", [each for each in CALLS if each.is_payment], ids=str)
-async def test_a_payment_goes_on_a_line_that_nobody_used_before(teller: Teller, wire: Wire, call: Call) -> None:
+async def test_a_payment_goes_on_a_line_that_nobody_used_before(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
     """What is left on a used line would be taken for its answer."""
-    call.let_in(teller)
-    teller.expect(call.line, call.reply, call.reply, call.reply)
-    connector = call.connect(teller.port, wire)
+    call.let_in(server)
+    server.expect(call.line, call.reply, call.reply, call.reply)
+    connector = call.connect(server.port, http_client)
     for _ in range(3):
         await call.make(connector)
-    lines = [each.connection for each in teller.heard]
+    lines = [each.connection for each in server.heard]
     assert len(set(lines)) == len(lines)
 
 
 @EACH
-async def test_a_whole_reply_is_understood_however_it_comes(teller: Teller, wire: Wire, call: Call) -> None:
-    call.let_in(teller)
-    connector = call.connect(teller.port, wire)
+async def test_a_whole_reply_is_understood_however_it_comes(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
+    call.let_in(server)
+    connector = call.connect(server.port, http_client)
     _, body = split(call.reply)
     bare = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     packed = gzip.compress(body)
@@ -198,15 +210,17 @@ async def test_a_whole_reply_is_understood_however_it_comes(teller: Teller, wire
         http("200 OK", b"\r\n  " + body + b"\n"),
         Reply(b"HTTP/1.1 200\r\ncontent-length:%d\r\n\r\n" % len(body) + body),
     ):
-        teller.expect(call.line, reply)
+        server.expect(call.line, reply)
         call.outcome.check(await call.make(connector))
 
 
 @EACH
-async def test_a_line_closed_while_nobody_spoke_costs_no_payment(teller: Teller, wire: Wire, call: Call) -> None:
-    call.let_in(teller)
-    teller.expect(call.line, replace(call.reply, after=After.CLOSE), call.reply)
-    connector = call.connect(teller.port, wire)
+async def test_a_line_closed_while_nobody_spoke_costs_no_payment(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
+    call.let_in(server)
+    server.expect(call.line, replace(call.reply, after=After.CLOSE), call.reply)
+    connector = call.connect(server.port, http_client)
     await call.make(connector)
     await asyncio.sleep(0.05)
     call.outcome.check(await call.make(connector))

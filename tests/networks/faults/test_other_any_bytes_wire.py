@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from malipo.networks.contract import Answer, Verdict
-from malipo.networks.wire import Wire
-from tests.networks import clickpesa_sheet, halopesa_sheet, tigo_pesa_sheet
-from tests.networks.calls import Call
+from malipo.networks.connector import Answer, Verdict
+from malipo.networks.http.client import HttpClient
+from tests.networks import clickpesa_spec, halopesa_spec, tigo_pesa_spec
 from tests.networks.faults.other_replies import EACH, WITH_A_DOOR, split
-from tests.networks.outcome import assert_fit_to_keep
-from tests.networks.teller import After, Reply, Teller, http
+from tests.networks.payment_calls import Call
+from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.verdict_words import assert_fit_to_keep
 
 MANY = settings(
     max_examples=25,
@@ -26,10 +26,10 @@ MANY = settings(
 KEYS = ["0K3ABCDEFGHJ1234", "0K3ABCDEFGHJ5678", "MLP0K3ABCDEFGHJ1234", "MLP0K3ABCDEFGHJ5678", "0K3ABCDEFGHJ9999"]
 WORDS = [
     *KEYS,
-    *(code for code, _ in tigo_pesa_sheet.PUSH_CODES),
-    *(code for code, _ in tigo_pesa_sheet.CASH_IN_CODES),
-    *(code for code, *_ in halopesa_sheet.CODES),
-    *(word for word, _ in clickpesa_sheet.STATUSES),
+    *(code for code, _ in tigo_pesa_spec.PUSH_CODES),
+    *(code for code, _ in tigo_pesa_spec.CASH_IN_CODES),
+    *(code for code, *_ in halopesa_spec.CODES),
+    *(word for word, _ in clickpesa_spec.STATUSES),
     *(
         "BILLER-18-0000-S",
         "Posted",
@@ -120,9 +120,9 @@ def said_in_xml(name: str, body: bytes) -> list[str]:
     return [each.decode("utf-8", "replace") for each in found]
 
 
-TIGO_REFUSING = {code for code, outcome in tigo_pesa_sheet.PUSH_CODES if outcome.failure_code}
-CASH_IN_REFUSING = {code.lstrip("0") for code, outcome in tigo_pesa_sheet.CASH_IN_CODES if outcome.failure_code}
-HALO_REFUSING = {code for code, outcome, _ in halopesa_sheet.CODES if outcome.failure_code}
+TIGO_REFUSING = {code for code, outcome in tigo_pesa_spec.PUSH_CODES if outcome.failure_code}
+CASH_IN_REFUSING = {code.lstrip("0") for code, outcome in tigo_pesa_spec.CASH_IN_CODES if outcome.failure_code}
+HALO_REFUSING = {code for code, outcome, _ in halopesa_spec.CODES if outcome.failure_code}
 
 
 def may_be(call: Call, verdict: Verdict, status: int, body: bytes) -> bool:
@@ -169,22 +169,24 @@ STATUSES = [200, 200, 200, 201, 204, 302, 304, 400, 400, 401, 403, 404, 408, 409
 @MANY
 @given(status=st.sampled_from(STATUSES), body=bodies | damages)
 async def test_no_reply_says_what_it_does_not_say(
-    teller: Teller, wire: Wire, call: Call, status: int, body: bytes | Damage
+    server: ScriptedServer, http_client: HttpClient, call: Call, status: int, body: bytes | Damage
 ) -> None:
     content = made(body, split(call.reply)[1])
-    call.let_in(teller)
-    teller.always(call.line, Reply(http(f"{status} Whatever", content).sent, After.CLOSE))
-    check(call, await call.make(call.connect(teller.port, wire)), status, content)
+    call.let_in(server)
+    server.always(call.line, Reply(http(f"{status} Whatever", content).sent, After.CLOSE))
+    check(call, await call.make(call.connect(server.port, http_client)), status, content)
 
 
 @EACH
 @settings(MANY, max_examples=12)
 @given(raw=damages | st.binary(max_size=300) | st.binary(max_size=99).map(b"HTTP/1.1 ".__add__))
-async def test_no_bytes_at_all_bring_it_down(teller: Teller, wire: Wire, call: Call, raw: bytes | Damage) -> None:
+async def test_no_bytes_at_all_bring_it_down(
+    server: ScriptedServer, http_client: HttpClient, call: Call, raw: bytes | Damage
+) -> None:
     sent = made(raw, call.reply.sent)
-    call.let_in(teller)
-    teller.always(call.line, Reply(sent, After.CLOSE))
-    answer = await call.make(call.connect(teller.port, wire))
+    call.let_in(server)
+    server.always(call.line, Reply(sent, After.CLOSE))
+    answer = await call.make(call.connect(server.port, http_client))
     assert_fit_to_keep(answer)
 
 
@@ -192,14 +194,14 @@ async def test_no_bytes_at_all_bring_it_down(teller: Teller, wire: Wire, call: C
 @settings(MANY, max_examples=15)
 @given(status=st.sampled_from(STATUSES), body=bodies | damages)
 async def test_no_bytes_at_the_door_bring_it_down(
-    teller: Teller, wire: Wire, call: Call, status: int, body: bytes | Damage
+    server: ScriptedServer, http_client: HttpClient, call: Call, status: int, body: bytes | Damage
 ) -> None:
     content = made(body, split(call.entry_given)[1])
-    teller.heard.clear()
-    teller.always(call.entry, Reply(http(f"{status} Whatever", content).sent, After.CLOSE))
-    teller.always(call.line, call.reply)
-    answer = await call.make(call.connect(teller.port, wire))
+    server.heard.clear()
+    server.always(call.entry, Reply(http(f"{status} Whatever", content).sent, After.CLOSE))
+    server.always(call.line, call.reply)
+    answer = await call.make(call.connect(server.port, http_client))
     assert_fit_to_keep(answer)
-    if not teller.on(call.line):
+    if not server.on(call.line):
         possible = (Verdict.UNSENT, Verdict.REFUSED) if call.is_payment else (Verdict.UNKNOWN,)
         assert answer.verdict in possible, answer

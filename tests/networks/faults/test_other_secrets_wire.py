@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from malipo import log
-from malipo.networks.wire import Wire
-from tests.networks import clickpesa_sheet, halopesa_sheet, tigo_pesa_sheet
+from malipo.networks.http.client import HttpClient
+from tests.networks import clickpesa_spec, halopesa_spec, tigo_pesa_spec
 from tests.networks.faults.test_secrets_wire import lines as lines
-from tests.networks.other_calls import OTHER_CALLS
-from tests.networks.teller import After, Reply, Request, Teller, http
+from tests.networks.other_payment_calls import OTHER_CALLS
+from tests.networks.scripted_server import After, Reply, Request, ScriptedServer, http
 
 SECRETS = [
-    *(tigo_pesa_sheet.PASSWORD, tigo_pesa_sheet.PIN, tigo_pesa_sheet.TOKEN),
-    *(halopesa_sheet.PASSWORD, halopesa_sheet.SECRET_KEY),
-    *(clickpesa_sheet.API_KEY, clickpesa_sheet.TOKEN, clickpesa_sheet.CHECKSUM_KEY),
+    *(tigo_pesa_spec.PASSWORD, tigo_pesa_spec.PIN, tigo_pesa_spec.TOKEN),
+    *(halopesa_spec.PASSWORD, halopesa_spec.SECRET_KEY),
+    *(clickpesa_spec.API_KEY, clickpesa_spec.TOKEN, clickpesa_spec.CHECKSUM_KEY),
 ]
 FAILURES = {
     "reset": Reply(after=After.RESET),
@@ -49,14 +49,14 @@ def secretive(lines: io.StringIO) -> Iterator[io.StringIO]:
 
 
 @pytest.mark.parametrize("what", [*FAILURES, "a page that repeats the request"])
-async def test_a_call_that_fails_tells_no_secret(wire: Wire, secretive: io.StringIO, what: str) -> None:
+async def test_a_call_that_fails_tells_no_secret(http_client: HttpClient, secretive: io.StringIO, what: str) -> None:
     for call in OTHER_CALLS:
         for place in (call.line, call.entry):
-            async with Teller.opened() as teller:
-                call.let_in(teller)
-                teller.always(place, FAILURES.get(what, repeated))
-                teller.always(call.line, FAILURES.get(what, repeated))
-                connector = call.connect(teller.port, wire, clickpesa_checksum_key=clickpesa_sheet.CHECKSUM_KEY)
+            async with ScriptedServer.opened() as server:
+                call.let_in(server)
+                server.always(place, FAILURES.get(what, repeated))
+                server.always(call.line, FAILURES.get(what, repeated))
+                connector = call.connect(server.port, http_client, clickpesa_checksum_key=clickpesa_spec.CHECKSUM_KEY)
                 answer = await call.make(connector)
                 log.info("payment.sent", answer=answer, connector=repr(connector), text=str(connector))
                 assert_discreet(repr(answer) + repr(connector))

@@ -9,20 +9,20 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from malipo import log
-from malipo.networks.contract import Connector
-from malipo.networks.wire import Wire
-from tests.networks import airtel_money_sheet, mpesa_sheet
-from tests.networks.calls import CALLS, Call, connect_airtel, connect_mpesa
-from tests.networks.teller import After, Reply, Request, Teller, http
+from malipo.networks.connector import Connector
+from malipo.networks.http.client import HttpClient
+from tests.networks import airtel_money_spec, mpesa_spec
+from tests.networks.payment_calls import CALLS, Call, connect_airtel, connect_mpesa
+from tests.networks.scripted_server import After, Reply, Request, ScriptedServer, http
 
 CALLBACK_KEY = "a1Rtel-callback-private-key"
 SECRETS = [
-    mpesa_sheet.API_KEY,
-    mpesa_sheet.SESSION_ID,
-    mpesa_sheet.NEXT_SESSION_ID,
-    airtel_money_sheet.CLIENT_SECRET,
-    airtel_money_sheet.TOKEN,
-    airtel_money_sheet.NEXT_TOKEN,
+    mpesa_spec.API_KEY,
+    mpesa_spec.SESSION_ID,
+    mpesa_spec.NEXT_SESSION_ID,
+    airtel_money_spec.CLIENT_SECRET,
+    airtel_money_spec.TOKEN,
+    airtel_money_spec.NEXT_TOKEN,
     CALLBACK_KEY,
 ]
 PIN = "90817263"  # long enough to be found
@@ -43,19 +43,19 @@ def lines() -> Iterator[io.StringIO]:
     logging.root.setLevel(level)
 
 
-def connect(call: Call, port: int, wire: Wire, timeout_seconds: int = 10) -> Connector:
+def connect(call: Call, port: int, http_client: HttpClient, timeout_seconds: int = 10) -> Connector:
     return call.connect(
         port,
-        wire,
+        http_client,
         timeout_seconds=timeout_seconds,
         airtel_money_pin=PIN,
         airtel_money_callback_key=CALLBACK_KEY,
     )
 
 
-def assert_discreet(text: str, teller: Teller) -> None:
+def assert_discreet(text: str, server: ScriptedServer) -> None:
     """Neither a secret, nor its base64, nor a sealed one: whoever has that can use it as it is."""
-    sealed = [value for request in teller.heard for name, value in request.headers if name.lower() == "authorization"]
+    sealed = [value for request in server.heard for name, value in request.headers if name.lower() == "authorization"]
     for secret in (*SECRETS, PIN, *(each.partition(" ")[2] for each in sealed)):
         assert secret not in text
         assert base64.b64encode(secret.encode()).decode().rstrip("=") not in text
@@ -79,17 +79,17 @@ FAILURES = {
 
 @pytest.mark.parametrize("what", FAILURES)
 async def test_a_call_that_fails_tells_no_secret(
-    wire: Wire, lines: io.StringIO, capfd: pytest.CaptureFixture[str], what: str
+    http_client: HttpClient, lines: io.StringIO, capfd: pytest.CaptureFixture[str], what: str
 ) -> None:
     async def fail(call: Call, *, is_at_the_door: bool) -> None:
-        async with Teller.opened() as teller:
-            call.let_in(teller)
-            teller.always(call.entry if is_at_the_door else call.line, FAILURES[what])
-            connector = connect(call, teller.port, wire, timeout_seconds=1 if what == "silence" else 10)
+        async with ScriptedServer.opened() as server:
+            call.let_in(server)
+            server.always(call.entry if is_at_the_door else call.line, FAILURES[what])
+            connector = connect(call, server.port, http_client, timeout_seconds=1 if what == "silence" else 10)
             answer = await call.make(connector)
             log.info("payment.sent", answer=answer, connector=repr(connector), text=str(connector))
             log.flush()
-            assert_discreet(lines.getvalue() + repr(answer), teller)
+            assert_discreet(lines.getvalue() + repr(answer), server)
 
     await asyncio.gather(*(fail(call, is_at_the_door=place) for call in CALLS for place in (False, True)))
     assert lines.getvalue().count("payment.sent") == 2 * len(CALLS)
@@ -99,34 +99,34 @@ async def test_a_call_that_fails_tells_no_secret(
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_a_page_that_repeats_the_request_is_not_repeated(
-    teller: Teller, wire: Wire, lines: io.StringIO, call: Call
+    server: ScriptedServer, http_client: HttpClient, lines: io.StringIO, call: Call
 ) -> None:
     """Gateways in debug mode do that: a page with every header, and the body."""
 
     def repeat(request: Request) -> Reply:
         return http("502 Bad Gateway", b"<pre>" + request.raw + b"</pre>", media_type="text/html")
 
-    call.let_in(teller)
-    teller.always(call.line, repeat)
-    answer = await call.make(connect(call, teller.port, wire))
+    call.let_in(server)
+    server.always(call.line, repeat)
+    answer = await call.make(connect(call, server.port, http_client))
     log.info("payment.sent", answer=answer)
     log.flush()
-    assert_discreet(lines.getvalue() + repr(answer), teller)
+    assert_discreet(lines.getvalue() + repr(answer), server)
 
 
 @pytest.mark.parametrize("call", [CALLS[0], CALLS[4]], ids=str)
-async def test_a_refused_connection_tells_no_secret(wire: Wire, lines: io.StringIO, call: Call) -> None:
-    async with Teller.opened() as teller:
+async def test_a_refused_connection_tells_no_secret(http_client: HttpClient, lines: io.StringIO, call: Call) -> None:
+    async with ScriptedServer.opened() as server:
         pass
-    answer = await call.make(connect(call, teller.port, wire))
+    answer = await call.make(connect(call, server.port, http_client))
     log.info("payment.sent", answer=answer)
     log.flush()
-    assert_discreet(lines.getvalue() + repr(answer), teller)
+    assert_discreet(lines.getvalue() + repr(answer), server)
 
 
 @pytest.mark.parametrize("public_key", ["A" * 200, "!", "", "MIIBIjANBgkqhkiG9w0BAQ=="])
 async def test_a_public_key_that_is_none_is_refused_without_telling_what_it_was_for(
-    wire: Wire, public_key: str
+    http_client: HttpClient, public_key: str
 ) -> None:
     attempts: list[tuple[Callable[..., Connector], dict[str, str]]] = [
         (connect_mpesa, {"mpesa_public_key": public_key}),
@@ -134,5 +134,5 @@ async def test_a_public_key_that_is_none_is_refused_without_telling_what_it_was_
     ]
     for build, changes in attempts:
         with pytest.raises(Exception) as refusal:  # noqa: PT011 - whichever it is, a person must read it
-            build(9, wire, **changes)
+            build(9, http_client, **changes)
         assert not any(secret in repr(refusal.value) for secret in (*SECRETS, PIN))

@@ -13,10 +13,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.x509.oid import NameOID
 
-from malipo.networks.contract import Verdict
-from malipo.networks.wire import Wire
-from tests.networks import keys
-from tests.networks.calls import CALLS, Call
+from malipo.networks.connector import Verdict
+from malipo.networks.http.client import HttpClient
+from tests.networks import rsa_keys
 from tests.networks.faults.broken_replies import (
     BROKEN,
     CUT_HEAD,
@@ -28,66 +27,71 @@ from tests.networks.faults.broken_replies import (
     check_nothing_sent,
     split,
 )
-from tests.networks.teller import After, Reply, Request, Teller, http
+from tests.networks.payment_calls import CALLS, Call
+from tests.networks.scripted_server import After, Reply, Request, ScriptedServer, http
 
 # Before anything was sent.
 
 
 @EACH
-async def test_a_refused_connection_sent_nothing(wire: Wire, call: Call) -> None:
-    async with Teller.opened() as teller:
+async def test_a_refused_connection_sent_nothing(http_client: HttpClient, call: Call) -> None:
+    async with ScriptedServer.opened() as server:
         pass  # Its port is nobody's now.
-    check_nothing_sent(call, await call.make(call.connect(teller.port, wire)))
+    check_nothing_sent(call, await call.make(call.connect(server.port, http_client)))
 
 
 @EACH
-async def test_a_name_that_nobody_has_sent_nothing(wire: Wire, call: Call) -> None:
+async def test_a_name_that_nobody_has_sent_nothing(http_client: HttpClient, call: Call) -> None:
     changes = {
         "mpesa_base_url": "http://network.invalid/sandbox",
         "airtel_money_base_url": "http://network.invalid",
     }
-    connector = call.connect(9, wire, **changes)
+    connector = call.connect(9, http_client, **changes)
     check_nothing_sent(call, await call.make(connector))
 
 
 @EACH
-async def test_a_payment_refused_at_the_door_was_not_sent(teller: Teller, wire: Wire, call: Call) -> None:
+async def test_a_payment_refused_at_the_door_was_not_sent(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
     """The session was given, and then the network went away."""
 
     def last_words(request: Request) -> Reply:
-        teller.leave()
+        server.leave()
         head, body = split(call.entry_given)
         return Reply(head + b"\r\nConnection: close\r\n\r\n" + body, After.CLOSE)
 
-    teller.expect(call.entry, last_words)
-    check_nothing_sent(call, await call.make(call.connect(teller.port, wire)))
+    server.expect(call.entry, last_words)
+    check_nothing_sent(call, await call.make(call.connect(server.port, http_client)))
 
 
 @EACH
-async def test_a_door_that_opens_and_slams_is_an_answer_not_heard(teller: Teller, wire: Wire, call: Call) -> None:
+async def test_a_door_that_opens_and_slams_is_an_answer_not_heard(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
     def last_words(request: Request) -> Reply:
-        teller.slams_the_door = True
+        server.slams_the_door = True
         head, body = split(call.entry_given)
         return Reply(head + b"\r\nConnection: close\r\n\r\n" + body, After.CLOSE)
 
-    teller.expect(call.entry, last_words)
-    check_lost(await call.make(call.connect(teller.port, wire)), call)
+    server.expect(call.entry, last_words)
+    check_lost(await call.make(call.connect(server.port, http_client)), call)
 
 
 @pytest.mark.parametrize("what", BROKEN)
-async def test_without_a_way_in_nothing_is_sent(teller: Teller, wire: Wire, what: str) -> None:
+async def test_without_a_way_in_nothing_is_sent(server: ScriptedServer, http_client: HttpClient, what: str) -> None:
     for call in CALLS:
-        teller.always(call.entry, BROKEN[what])
-        check_nothing_sent(call, await call.make(call.connect(teller.port, wire)))
-        assert teller.on(call.line) == []
+        server.always(call.entry, BROKEN[what])
+        check_nothing_sent(call, await call.make(call.connect(server.port, http_client)))
+        assert server.on(call.line) == []
 
 
-async def test_silence_at_the_door_sent_nothing(wire: Wire) -> None:
+async def test_silence_at_the_door_sent_nothing(http_client: HttpClient) -> None:
     async def knock(call: Call, reply: Reply) -> tuple[str, Verdict, bool, list[Request]]:
-        async with Teller.opened() as teller:
-            teller.always(call.entry, reply)
-            answer = await call.make(call.connect(teller.port, wire, timeout_seconds=1))
-            return (call.name, answer.verdict, answer.is_fault, teller.on(call.line))
+        async with ScriptedServer.opened() as server:
+            server.always(call.entry, reply)
+            answer = await call.make(call.connect(server.port, http_client, timeout_seconds=1))
+            return (call.name, answer.verdict, answer.is_fault, server.on(call.line))
 
     silences = [Reply(after=After.HANG), Reply(CUT_HEAD, After.HANG)]
     answers = await asyncio.gather(*(knock(call, reply) for call in CALLS for reply in silences))
@@ -99,25 +103,27 @@ async def test_silence_at_the_door_sent_nothing(wire: Wire) -> None:
 
 
 @NETWORKS
-async def test_a_crowd_at_a_closed_door_is_told_so_and_may_come_again(teller: Teller, wire: Wire, call: Call) -> None:
-    teller.expect(call.entry, replace(http("503 Service Unavailable"), delay_seconds=0.05))
-    teller.always(call.entry, http("503 Service Unavailable"))
-    connector = call.connect(teller.port, wire)
+async def test_a_crowd_at_a_closed_door_is_told_so_and_may_come_again(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
+    server.expect(call.entry, replace(http("503 Service Unavailable"), delay_seconds=0.05))
+    server.always(call.entry, http("503 Service Unavailable"))
+    connector = call.connect(server.port, http_client)
     answers = await asyncio.gather(*(call.make(connector) for _ in range(20)))
     assert {(each.verdict, each.is_fault) for each in answers} == {(Verdict.UNSENT, True)}
-    call.let_in(teller)
-    teller.expect(call.line, call.reply)
+    call.let_in(server)
+    server.expect(call.line, call.reply)
     call.outcome.check(await call.make(connector))
 
 
-async def test_a_call_takes_no_longer_than_the_connector_says(wire: Wire) -> None:
+async def test_a_call_takes_no_longer_than_the_connector_says(http_client: HttpClient) -> None:
     """A worker holds a payment for that long, and no longer: each step is slow, and the last one never ends."""
 
     async def crawl(call: Call, ended: Reply) -> float:
-        async with Teller.opened() as teller:
-            teller.always(call.entry, replace(call.entry_given, delay_seconds=0.7))
-            teller.expect(call.line, replace(ended, delay_seconds=0.7), Reply(after=After.HANG))
-            connector = call.connect(teller.port, wire, timeout_seconds=1)
+        async with ScriptedServer.opened() as server:
+            server.always(call.entry, replace(call.entry_given, delay_seconds=0.7))
+            server.expect(call.line, replace(ended, delay_seconds=0.7), Reply(after=After.HANG))
+            connector = call.connect(server.port, http_client, timeout_seconds=1)
             began = asyncio.get_running_loop().time()
             await call.make(connector)
             return asyncio.get_running_loop().time() - began - connector.timeout_seconds
@@ -127,25 +133,27 @@ async def test_a_call_takes_no_longer_than_the_connector_says(wire: Wire) -> Non
 
 
 @NETWORKS
-async def test_a_late_word_on_the_old_session_does_not_end_the_new_one(teller: Teller, wire: Wire, call: Call) -> None:
+async def test_a_late_word_on_the_old_session_does_not_end_the_new_one(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
     gate = asyncio.Event()
-    teller.expect(call.entry, call.entry_given, NEXT[call.connect])
-    teller.expect(call.line, ENDED[call.connect], replace(ENDED[call.connect], held_by=gate), call.reply, call.reply)
-    connector = call.connect(teller.port, wire)
+    server.expect(call.entry, call.entry_given, NEXT[call.connect])
+    server.expect(call.line, ENDED[call.connect], replace(ENDED[call.connect], held_by=gate), call.reply, call.reply)
+    connector = call.connect(server.port, http_client)
     first, second = asyncio.create_task(call.make(connector)), asyncio.create_task(call.make(connector))
     done, _ = await asyncio.wait((first, second), return_when=asyncio.FIRST_COMPLETED)
     gate.set()
     for task in (first, second):
         call.outcome.check(await task)
     assert len(done) == 1
-    assert teller.lines.count(call.entry) == 2
+    assert server.lines.count(call.entry) == 2
 
 
 # TLS.
 
 
 @pytest.fixture
-async def stranger(tmp_path: Path) -> AsyncIterator[Teller]:
+async def stranger(tmp_path: Path) -> AsyncIterator[ScriptedServer]:
     """A teller behind TLS, whose certificate is for the right address and by nobody in particular."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
@@ -153,24 +161,24 @@ async def stranger(tmp_path: Path) -> AsyncIterator[Teller]:
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
-        .public_key(keys.AIRTEL_MONEY_LONG.public_key())
+        .public_key(rsa_keys.AIRTEL_MONEY_LONG.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(keys.AIRTEL_MONEY_LONG, hashes.SHA256())
+        .sign(rsa_keys.AIRTEL_MONEY_LONG, hashes.SHA256())
     )
     path = tmp_path / "stranger.pem"
     path.write_bytes(
-        keys.AIRTEL_MONEY_LONG.private_bytes(
+        rsa_keys.AIRTEL_MONEY_LONG.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
         + certificate.public_bytes(serialization.Encoding.PEM)
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
-    async with Teller.opened(tls=context) as teller:
-        yield teller
+    async with ScriptedServer.opened(tls=context) as server:
+        yield server
 
 
 def over_tls(port: int) -> dict[str, str]:
@@ -181,32 +189,36 @@ def over_tls(port: int) -> dict[str, str]:
 
 
 @EACH
-async def test_a_stranger_behind_tls_is_told_nothing(stranger: Teller, wire: Wire, call: Call) -> None:
+async def test_a_stranger_behind_tls_is_told_nothing(
+    stranger: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
     call.let_in(stranger)
-    check_nothing_sent(call, await call.make(call.connect(stranger.port, wire, **over_tls(stranger.port))))
+    check_nothing_sent(call, await call.make(call.connect(stranger.port, http_client, **over_tls(stranger.port))))
     assert stranger.heard == []
 
 
 @EACH
-async def test_a_door_without_tls_is_told_nothing(wire: Wire, call: Call) -> None:
+async def test_a_door_without_tls_is_told_nothing(http_client: HttpClient, call: Call) -> None:
     async def speak_plainly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         writer.close()
 
     async with await asyncio.start_server(speak_plainly, "127.0.0.1", 0) as server:
         port = int(server.sockets[0].getsockname()[1])
-        check_nothing_sent(call, await call.make(call.connect(port, wire, **over_tls(port))))
+        check_nothing_sent(call, await call.make(call.connect(port, http_client, **over_tls(port))))
 
 
 @NETWORKS
-async def test_a_knock_at_a_closed_door_is_a_fault(wire: Wire, call: Call) -> None:
-    async with Teller.opened() as teller:
+async def test_a_knock_at_a_closed_door_is_a_fault(http_client: HttpClient, call: Call) -> None:
+    async with ScriptedServer.opened() as server:
         pass
-    assert (await call.connect(teller.port, wire).probe()).is_fault
+    assert (await call.connect(server.port, http_client).probe()).is_fault
 
 
 @NETWORKS
-async def test_a_knock_that_hears_of_trouble_is_a_fault(teller: Teller, wire: Wire, call: Call) -> None:
+async def test_a_knock_that_hears_of_trouble_is_a_fault(
+    server: ScriptedServer, http_client: HttpClient, call: Call
+) -> None:
     for reply in (http("500 Internal Server Error"), Reply(after=After.RESET)):
-        teller.always(call.entry, reply)
-        assert (await call.connect(teller.port, wire).probe()).is_fault
+        server.always(call.entry, reply)
+        assert (await call.connect(server.port, http_client).probe()).is_fault

@@ -7,16 +7,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from malipo.networks.contract import Order
+from malipo.networks.connector import Order
 from malipo.networks.halopesa import Halopesa
-from malipo.networks.wire import Wire
+from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
-from tests.networks.halopesa_sheet import (
-    COLLECTION,
-    NOW,
-    settings,
-)
-from tests.networks.teller import Request, Teller
+from tests.networks.halopesa_spec import COLLECTION, NOW, settings
+from tests.networks.scripted_server import Request, ScriptedServer
 
 Connect = Callable[..., Halopesa]
 
@@ -25,9 +21,9 @@ OWN = "{http://ws.merchant.vmoney.viettel.com/}"
 
 
 @pytest.fixture
-def halopesa(teller: Teller, wire: Wire) -> Connect:
+def halopesa(server: ScriptedServer, http_client: HttpClient) -> Connect:
     def connect(now: datetime.datetime = NOW, **changes: Any) -> Halopesa:
-        return Halopesa(Settings(**settings(teller.port) | changes), wire, clock=lambda: now)
+        return Halopesa(Settings(**settings(server.port) | changes), http_client, clock=lambda: now)
 
     return connect
 
@@ -37,7 +33,7 @@ def offline() -> Connect:
     """One that only reads: nobody is at the other end."""
 
     def connect(**changes: Any) -> Halopesa:
-        return Halopesa(Settings(**settings(9) | changes), Wire(), clock=lambda: NOW)
+        return Halopesa(Settings(**settings(9) | changes), HttpClient(), clock=lambda: NOW)
 
     return connect
 

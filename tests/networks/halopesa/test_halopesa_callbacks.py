@@ -9,18 +9,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from malipo.networks.contract import Callback as Heard
-from malipo.networks.contract import News, Verdict
+from malipo.networks.connector import Callback as Heard
+from malipo.networks.connector import News, Verdict
 from tests.networks.halopesa.connector import Connect
 from tests.networks.halopesa.connector import offline as offline
-from tests.networks.halopesa_sheet import (
-    CODES,
-    RECEIPT,
-    enveloped,
-    fields,
-)
-from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
-from tests.networks.outcome import SUCCESS, UNKNOWN, Outcome, assert_fit_to_keep
+from tests.networks.halopesa_spec import CODES, RECEIPT, enveloped, fields
+from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.verdict_words import SUCCESS, UNKNOWN, Outcome, assert_fit_to_keep
 
 SHAPES: dict[str, Callable[[str], str]] = {
     "bare": lambda inside: f"<return>{inside}</return>",

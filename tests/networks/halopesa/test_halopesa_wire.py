@@ -7,14 +7,14 @@ import re
 
 import pytest
 
-from malipo.networks.contract import Answer, Type, Verdict
+from malipo.networks.connector import Answer, Type, Verdict
 from malipo.networks.halopesa import Halopesa
-from malipo.networks.wire import Wire
+from malipo.networks.http.client import HttpClient
 from malipo.settings import Settings
 from tests.networks.halopesa.connector import Connect, order, sent
 from tests.networks.halopesa.connector import halopesa as halopesa
 from tests.networks.halopesa.connector import offline as offline
-from tests.networks.halopesa_sheet import (
+from tests.networks.halopesa_spec import (
     ACCEPTED,
     CODES,
     COLLECTION,
@@ -29,16 +29,16 @@ from tests.networks.halopesa_sheet import (
     reply,
     settings,
 )
-from tests.networks.outcome import PENDING, UNKNOWN, Outcome
-from tests.networks.teller import After, Reply, Teller, http
+from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.verdict_words import PENDING, UNKNOWN, Outcome
 
 # What is sent.
 
 
-async def test_a_push_is_these_bytes(teller: Teller, halopesa: Connect) -> None:
-    teller.expect(SERVICE, ACCEPTED)
+async def test_a_push_is_these_bytes(server: ScriptedServer, halopesa: Connect) -> None:
+    server.expect(SERVICE, ACCEPTED)
     PENDING.check(await halopesa().send(COLLECTION))
-    (request,) = teller.heard
+    (request,) = server.heard
     assert (request.method, request.target) == ("POST", "/ServiceAPI")
     # printf %s '0K3ABCDEFGHJ1234malipohP-9f2Kq7Wz202611151132071500255621000001800123450K3ABCDEFGHJ1234s3cr3t-Key/Ha1o' \
     #   | openssl dgst -sha256
@@ -54,10 +54,10 @@ async def test_a_push_is_these_bytes(teller: Teller, halopesa: Connect) -> None:
     assert re.fullmatch(r"text/xml(; ?charset=utf-8)?", request.header("Content-Type"), re.IGNORECASE)
 
 
-async def test_a_business_number_and_another_function_are_settings(teller: Teller, halopesa: Connect) -> None:
-    teller.expect(SERVICE, ACCEPTED)
+async def test_a_business_number_and_another_function_are_settings(server: ScriptedServer, halopesa: Connect) -> None:
+    server.expect(SERVICE, ACCEPTED)
     await halopesa(halopesa_business_number="401122", halopesa_function_code="PAY_BY_PUSH").send(COLLECTION)
-    assert [name for name, _ in sent(teller.heard[0])] == [
+    assert [name for name, _ in sent(server.heard[0])] == [
         "requestid",
         "username",
         "password",
@@ -71,7 +71,7 @@ async def test_a_business_number_and_another_function_are_settings(teller: Telle
         "addition_data",
         "check_sum",
     ]
-    said = dict(sent(teller.heard[0]))
+    said = dict(sent(server.heard[0]))
     assert (said["business_no"], said["function_code"]) == ("401122", "PAY_BY_PUSH")
     # Neither is part of the sum.
     assert said["check_sum"] == "6de0a51ee82436f93282f6caf24486bab904a301cbd86ed66ba3ef78ec8c7ca4"
@@ -89,83 +89,87 @@ async def test_a_business_number_and_another_function_are_settings(teller: Telle
     ],
 )
 async def test_the_time_is_that_of_dar_es_salaam(
-    teller: Teller, halopesa: Connect, now: datetime.datetime, said: str
+    server: ScriptedServer, halopesa: Connect, now: datetime.datetime, said: str
 ) -> None:
-    teller.expect(SERVICE, ACCEPTED)
+    server.expect(SERVICE, ACCEPTED)
     await halopesa(now=now).send(COLLECTION)
-    assert dict(sent(teller.heard[0]))["request_time"] == said
+    assert dict(sent(server.heard[0]))["request_time"] == said
 
 
-async def test_the_sum_is_of_what_was_sent(teller: Teller, wire: Wire) -> None:
+async def test_the_sum_is_of_what_was_sent(server: ScriptedServer, http_client: HttpClient) -> None:
     """Even if the clock moves between two looks at it, and whatever the credentials are made of."""
     ticks = iter(NOW + datetime.timedelta(seconds=n) for n in range(1000))
     changes = {"halopesa_password": "<&>\"'=+%", "halopesa_username": "m&m", "halopesa_account": "A.b-1 2"}
-    connector = Halopesa(Settings(**settings(teller.port) | changes), wire, clock=lambda: next(ticks))
-    teller.always(SERVICE, ACCEPTED)
+    connector = Halopesa(Settings(**settings(server.port) | changes), http_client, clock=lambda: next(ticks))
+    server.always(SERVICE, ACCEPTED)
     for amount in (500, 9_999_999):
         await connector.send(order(amount=amount))
-        said = dict(sent(teller.heard[-1]))
+        said = dict(sent(server.heard[-1]))
         assert (said["password"], said["username"], said["amount"]) == ("<&>\"'=+%", "m&m", str(amount))
         names = "requestid username password request_time amount sender_msisdn beneficiary_accountid referenceid"
         whole = "".join(said[name] for name in names.split()) + SECRET_KEY
         assert said["check_sum"] == hashlib.sha256(whole.encode()).hexdigest()
-    assert SECRET_KEY.encode() not in teller.heard[0].raw
+    assert SECRET_KEY.encode() not in server.heard[0].raw
 
 
 # What its reply means.
 
 
-async def pushed(teller: Teller, halopesa: Connect, said: Reply) -> Answer:
-    teller.expect(SERVICE, said)
+async def pushed(server: ScriptedServer, halopesa: Connect, said: Reply) -> Answer:
+    server.expect(SERVICE, said)
     return await halopesa().send(COLLECTION)
 
 
 @pytest.mark.parametrize(("code", "outcome", "_last"), CODES)
 async def test_a_reply_is_read_by_its_code(
-    teller: Teller, halopesa: Connect, code: str, outcome: Outcome, _last: Outcome
+    server: ScriptedServer, halopesa: Connect, code: str, outcome: Outcome, _last: Outcome
 ) -> None:
-    outcome.check(await pushed(teller, halopesa, reply(code)))
+    outcome.check(await pushed(server, halopesa, reply(code)))
 
 
 @pytest.mark.parametrize(("code", "outcome", "_last"), CODES)
 async def test_a_gateway_in_trouble_says_nothing_whatever_the_code(
-    teller: Teller, halopesa: Connect, code: str, outcome: Outcome, _last: Outcome
+    server: ScriptedServer, halopesa: Connect, code: str, outcome: Outcome, _last: Outcome
 ) -> None:
-    answer = await pushed(teller, halopesa, reply(code, status="500 Internal Server Error"))
+    answer = await pushed(server, halopesa, reply(code, status="500 Internal Server Error"))
     UNKNOWN.check(answer)
     assert answer.is_fault
 
 
 async def test_an_accepted_push_is_not_yet_paid_even_if_it_says_that_it_is_the_last_word(
-    teller: Teller, halopesa: Connect
+    server: ScriptedServer, halopesa: Connect
 ) -> None:
-    answer = await pushed(teller, halopesa, reply("0", response_type="FIN", addition_data=RECEIPT))
+    answer = await pushed(server, halopesa, reply("0", response_type="FIN", addition_data=RECEIPT))
     PENDING.check(answer)
 
 
 @pytest.mark.parametrize(("soap", "own"), [("S", "ns2"), ("soap", "ns1"), ("SOAP-ENV", "a"), ("env", "tns")])
-async def test_a_reply_is_read_whatever_its_prefixes(teller: Teller, halopesa: Connect, soap: str, own: str) -> None:
+async def test_a_reply_is_read_whatever_its_prefixes(
+    server: ScriptedServer, halopesa: Connect, soap: str, own: str
+) -> None:
     for inside in (fields("0"), re.sub("<(/?)", rf"<\1{own}:", fields("0"))):
         said = http("200 OK", enveloped(inside, soap=soap, own=own), media_type="text/xml")
-        PENDING.check(await pushed(teller, halopesa, said))
+        PENDING.check(await pushed(server, halopesa, said))
 
 
-async def test_a_reply_in_a_default_namespace_is_read(teller: Teller, halopesa: Connect) -> None:
+async def test_a_reply_in_a_default_namespace_is_read(server: ScriptedServer, halopesa: Connect) -> None:
     body = (
         '<Envelope xmlns="http://schemas.xmlsoap.org/soap/envelope/"><Body><HaloPesaServiceAPIResponse '
         f'xmlns="http://ws.merchant.vmoney.viettel.com/"><return xmlns="">{fields("0")}</return>'
         "</HaloPesaServiceAPIResponse></Body></Envelope>"
     )
-    PENDING.check(await pushed(teller, halopesa, http("200 OK", body, media_type="text/xml")))
+    PENDING.check(await pushed(server, halopesa, http("200 OK", body, media_type="text/xml")))
 
 
 @pytest.mark.parametrize("code", ["0", "9009", "9003"])
-async def test_a_reply_that_names_another_payment_is_not_believed(teller: Teller, halopesa: Connect, code: str) -> None:
-    UNKNOWN.check(await pushed(teller, halopesa, reply(code, referenceid="0K3ABCDEFGHJ9999")))
+async def test_a_reply_that_names_another_payment_is_not_believed(
+    server: ScriptedServer, halopesa: Connect, code: str
+) -> None:
+    UNKNOWN.check(await pushed(server, halopesa, reply(code, referenceid="0K3ABCDEFGHJ9999")))
 
 
-async def test_a_reply_that_names_no_payment_is_about_ours(teller: Teller, halopesa: Connect) -> None:
-    PENDING.check(await pushed(teller, halopesa, reply("0", referenceid="")))
+async def test_a_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, halopesa: Connect) -> None:
+    PENDING.check(await pushed(server, halopesa, reply("0", referenceid="")))
 
 
 @pytest.mark.parametrize(
@@ -181,26 +185,26 @@ async def test_a_reply_that_names_no_payment_is_about_ours(teller: Teller, halop
         "<faultstring>trouble</faultstring></S:Fault></S:Body></S:Envelope>",
     ],
 )
-async def test_a_reply_without_a_code_says_nothing(teller: Teller, halopesa: Connect, body: str) -> None:
+async def test_a_reply_without_a_code_says_nothing(server: ScriptedServer, halopesa: Connect, body: str) -> None:
     for status in ("200 OK", "400 Bad Request", "500 Internal Server Error"):
-        UNKNOWN.check(await pushed(teller, halopesa, http(status, body, media_type="text/xml")))
+        UNKNOWN.check(await pushed(server, halopesa, http(status, body, media_type="text/xml")))
 
 
-async def test_no_payout_is_ever_sent_as_a_push(teller: Teller, halopesa: Connect) -> None:
+async def test_no_payout_is_ever_sent_as_a_push(server: ScriptedServer, halopesa: Connect) -> None:
     """It would take the money from the one who should get it."""
     with contextlib.suppress(AssertionError):  # a programmer's mistake may be called one
         answer = await halopesa().send(DISBURSEMENT)
         if answer.verdict not in (Verdict.UNSENT, Verdict.REFUSED):
             pytest.fail(repr(answer))
-    assert teller.heard == []
+    assert server.heard == []
 
 
-async def test_there_is_nothing_to_ask(teller: Teller, halopesa: Connect) -> None:
+async def test_there_is_nothing_to_ask(server: ScriptedServer, halopesa: Connect) -> None:
     connector = halopesa()
     for type_ in Type:
         assert not connector.may_ask(type_)
     UNKNOWN.check(await connector.ask(COLLECTION))
-    assert teller.heard == []
+    assert server.heard == []
 
 
 # The rest of the contract.
@@ -212,14 +216,14 @@ def test_it_says_what_it_is(offline: Connect) -> None:
     assert connector.timeout_seconds >= 33
 
 
-async def test_a_knock_pushes_nothing_at_anybody(teller: Teller, halopesa: Connect) -> None:
-    teller.always("GET /ServiceAPI", http("405 Method Not Allowed"))
-    teller.always("HEAD /ServiceAPI", http("405 Method Not Allowed"))
-    teller.always("OPTIONS /ServiceAPI", http("200 OK"))
-    teller.always("GET /ServiceAPI?wsdl", http("200 OK"))
-    teller.always(SERVICE, reply("9011"))
+async def test_a_knock_pushes_nothing_at_anybody(server: ScriptedServer, halopesa: Connect) -> None:
+    server.always("GET /ServiceAPI", http("405 Method Not Allowed"))
+    server.always("HEAD /ServiceAPI", http("405 Method Not Allowed"))
+    server.always("OPTIONS /ServiceAPI", http("200 OK"))
+    server.always("GET /ServiceAPI?wsdl", http("200 OK"))
+    server.always(SERVICE, reply("9011"))
     assert not (await halopesa().probe()).is_fault
-    for request in teller.heard:
+    for request in server.heard:
         assert b"ASYNC_PAYMENT_USSD_PUSH" not in request.body
         assert b"<sender_msisdn>" not in request.body
         assert PASSWORD not in request.target
@@ -229,9 +233,9 @@ async def test_a_knock_pushes_nothing_at_anybody(teller: Teller, halopesa: Conne
     "said",
     [http("502 Bad Gateway"), http("503 Service Unavailable"), http("504 Gateway Time-out"), Reply(after=After.RESET)],
 )
-async def test_a_knock_that_hears_of_trouble_is_a_fault(wire: Wire, said: Reply) -> None:
+async def test_a_knock_that_hears_of_trouble_is_a_fault(http_client: HttpClient, said: Reply) -> None:
     """A bare 500 may be how a SOAP server answers whoever brings no envelope; these are not."""
-    async with Teller.opened() as teller:
+    async with ScriptedServer.opened() as server:
         for method in ("GET", "HEAD", "OPTIONS", "POST"):
-            teller.always(f"{method} /ServiceAPI", said)
-        assert (await Halopesa(Settings(**settings(teller.port)), wire).probe()).is_fault
+            server.always(f"{method} /ServiceAPI", said)
+        assert (await Halopesa(Settings(**settings(server.port)), http_client).probe()).is_fault

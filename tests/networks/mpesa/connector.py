@@ -4,13 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks.contract import Order, Type
+from malipo.networks.connector import Order, Type
 from malipo.networks.mpesa import Mpesa
-from tests.networks import keys
-from tests.networks.mpesa_sheet import (
-    COLLECTION,
-)
-from tests.networks.teller import Request
+from tests.networks import rsa_keys
+from tests.networks.mpesa_spec import COLLECTION
+from tests.networks.scripted_server import Request
 
 Connect = Callable[..., Mpesa]
 
@@ -21,7 +19,7 @@ HARMLESS = {"accept", "accept-encoding", "connection", "host", "user-agent"}
 def bearer(request: Request) -> str:
     scheme, _, sealed = request.header("Authorization").partition(" ")
     assert scheme == "Bearer"
-    return keys.opened(keys.MPESA, sealed)
+    return rsa_keys.opened(rsa_keys.MPESA, sealed)
 
 
 def order(**changes: object) -> Order:

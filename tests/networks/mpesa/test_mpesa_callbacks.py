@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks.contract import Callback, Verdict
+from malipo.networks.connector import Callback, Verdict
 from malipo.networks.mpesa import Mpesa
-from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
-from tests.networks.mpesa_sheet import RECEIPT
-from tests.networks.outcome import assert_fit_to_keep
+from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.mpesa_spec import RECEIPT
+from tests.networks.verdict_words import assert_fit_to_keep
 
 Connect = Callable[..., Mpesa]
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from malipo.networks.contract import Type, Verdict
+from malipo.networks.connector import Type, Verdict
 from malipo.networks.mpesa import Mpesa
-from tests.networks.mpesa_sheet import (
+from tests.networks.mpesa_spec import (
     CODES,
     COLLECT,
     COLLECTION,
@@ -24,8 +24,8 @@ from tests.networks.mpesa_sheet import (
     coded,
     told,
 )
-from tests.networks.outcome import FAIL_CFG, LIMIT, PENDING, SUCCESS, UNKNOWN, Outcome
-from tests.networks.teller import Teller, http
+from tests.networks.scripted_server import ScriptedServer, http
+from tests.networks.verdict_words import FAIL_CFG, LIMIT, PENDING, SUCCESS, UNKNOWN, Outcome
 
 Connect = Callable[..., Mpesa]
 
@@ -34,10 +34,12 @@ TYPES = pytest.mark.parametrize("type_", list(Type))
 
 @TYPES
 @pytest.mark.parametrize("status", ["200 OK", "201 Created"])
-async def test_a_receipt_says_that_the_money_moved(teller: Teller, mpesa: Connect, type_: Type, status: str) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
+async def test_a_receipt_says_that_the_money_moved(
+    server: ScriptedServer, mpesa: Connect, type_: Type, status: str
+) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
     body = PAID_REPLIES[type_].sent.partition(b"\r\n\r\n")[2]
-    teller.expect(PAY[type_], http(status, body))
+    server.expect(PAY[type_], http(status, body))
     answer = await mpesa().send(ORDERS[type_])
     SUCCESS.check(answer)
     assert (answer.provider_reference, answer.code) == (RECEIPT, "INS-0")
@@ -47,9 +49,11 @@ async def test_a_receipt_says_that_the_money_moved(teller: Teller, mpesa: Connec
 @pytest.mark.parametrize(
     "receipt", ["", '"output_TransactionID":"N/A",', '"output_TransactionID":"",', '"output_TransactionID":null,']
 )
-async def test_without_a_receipt_it_is_only_accepted(teller: Teller, mpesa: Connect, type_: Type, receipt: str) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(
+async def test_without_a_receipt_it_is_only_accepted(
+    server: ScriptedServer, mpesa: Connect, type_: Type, receipt: str
+) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(
         PAY[type_],
         http(
             "201 Created",
@@ -65,13 +69,13 @@ async def test_without_a_receipt_it_is_only_accepted(teller: Teller, mpesa: Conn
 
 @pytest.mark.parametrize(("code", "status", "collection", "disbursement"), CODES)
 async def test_the_code_decides_and_not_the_http_status(
-    teller: Teller, mpesa: Connect, code: str, status: int, collection: Outcome, disbursement: Outcome
+    server: ScriptedServer, mpesa: Connect, code: str, status: int, collection: Outcome, disbursement: Outcome
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
+    server.expect(SESSION, SESSION_GIVEN)
     connector = mpesa()
     for order, outcome in ((COLLECTION, collection), (DISBURSEMENT, disbursement)):
         for each in (status, 201, 401, 409, 422):
-            teller.expect(PAY[order.type], coded(each, code, key=order.key))
+            server.expect(PAY[order.type], coded(each, code, key=order.key))
             answer = await connector.send(order)
             outcome.check(answer)
             assert answer.provider_reference is None
@@ -83,27 +87,27 @@ async def test_the_code_decides_and_not_the_http_status(
 @TYPES
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 599])
 async def test_no_code_is_believed_from_a_server_in_trouble(
-    teller: Teller, mpesa: Connect, type_: Type, status: int
+    server: ScriptedServer, mpesa: Connect, type_: Type, status: int
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
+    server.expect(SESSION, SESSION_GIVEN)
     connector = mpesa()
     for code in ("INS-0", "INS-2", "INS-5", "INS-6", "INS-10", "INS-15", "INS-16", "INS-2006", "INS-2051"):
-        teller.expect(PAY[type_], coded(status, code, key=ORDERS[type_].key))
+        server.expect(PAY[type_], coded(status, code, key=ORDERS[type_].key))
         answer = await connector.send(ORDERS[type_])
         UNKNOWN.check(answer)
         assert answer.is_fault
     paid = PAID_REPLIES[type_].sent.partition(b"\r\n\r\n")[2]
-    teller.expect(PAY[type_], http(f"{status} Trouble", paid))
+    server.expect(PAY[type_], http(f"{status} Trouble", paid))
     UNKNOWN.check(await connector.send(ORDERS[type_]))
 
 
 @TYPES
 @pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "403 Forbidden", "404 Not Found"])
 async def test_a_gateway_that_names_an_error_took_nothing_in(
-    teller: Teller, mpesa: Connect, type_: Type, status: str
+    server: ScriptedServer, mpesa: Connect, type_: Type, status: str
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(PAY[type_], http(status, '{"output_error":"Requested resource not found"}'))
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(PAY[type_], http(status, '{"output_error":"Requested resource not found"}'))
     answer = await mpesa().send(ORDERS[type_])
     FAIL_CFG.check(answer)
     assert "Requested resource not found" in answer.detail
@@ -119,43 +123,47 @@ async def test_a_gateway_that_names_an_error_took_nothing_in(
     ],
 )
 async def test_an_error_that_may_come_after_the_money_moved_is_no_refusal(
-    teller: Teller, mpesa: Connect, type_: Type, status: str, text: str
+    server: ScriptedServer, mpesa: Connect, type_: Type, status: str, text: str
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(PAY[type_], http(status, f'{{"output_error":"{text}"}}'))
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(PAY[type_], http(status, f'{{"output_error":"{text}"}}'))
     UNKNOWN.check(await mpesa().send(ORDERS[type_]))
 
 
 @TYPES
-async def test_too_many_requests_are_no_refusal(teller: Teller, mpesa: Connect, type_: Type) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(PAY[type_], http("429 Too Many Requests", '{"output_error":"Too many requests"}'))
+async def test_too_many_requests_are_no_refusal(server: ScriptedServer, mpesa: Connect, type_: Type) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(PAY[type_], http("429 Too Many Requests", '{"output_error":"Too many requests"}'))
     assert (await mpesa().send(ORDERS[type_])).verdict in (Verdict.UNSENT, Verdict.UNKNOWN)
 
 
 @TYPES
 @pytest.mark.parametrize("receipt", ["0", "false", "0.0", "[]", "{}"])
-async def test_a_receipt_is_text_or_there_is_none(teller: Teller, mpesa: Connect, type_: Type, receipt: str) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
+async def test_a_receipt_is_text_or_there_is_none(
+    server: ScriptedServer, mpesa: Connect, type_: Type, receipt: str
+) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
     body = PAID_REPLIES[type_].sent.partition(b"\r\n\r\n")[2]
-    teller.expect(PAY[type_], http("201 Created", body.replace(b'"0YZ1XQ7BC4DE"', receipt.encode())))
+    server.expect(PAY[type_], http("201 Created", body.replace(b'"0YZ1XQ7BC4DE"', receipt.encode())))
     assert (await mpesa().send(ORDERS[type_])).verdict is Verdict.WAITING
 
 
 @TYPES
 @pytest.mark.parametrize("error", ["0", "1", "false", "true", "null", "[]", "{}", '""'])
-async def test_an_error_without_words_is_no_refusal(teller: Teller, mpesa: Connect, type_: Type, error: str) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(PAY[type_], http("400 Bad Request", f'{{"output_error":{error}}}'))
+async def test_an_error_without_words_is_no_refusal(
+    server: ScriptedServer, mpesa: Connect, type_: Type, error: str
+) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(PAY[type_], http("400 Bad Request", f'{{"output_error":{error}}}'))
     UNKNOWN.check(await mpesa().send(ORDERS[type_]))
 
 
 @pytest.mark.parametrize("text", ["Requested resource not found", "Session has expired"])
 async def test_a_gateway_in_trouble_that_names_an_error_is_not_believed(
-    teller: Teller, mpesa: Connect, text: str
+    server: ScriptedServer, mpesa: Connect, text: str
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(COLLECT, http("500 Internal Server Error", f'{{"output_error":"{text}"}}'))
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(COLLECT, http("500 Internal Server Error", f'{{"output_error":"{text}"}}'))
     answer = await mpesa().send(COLLECTION)
     UNKNOWN.check(answer)
     assert answer.is_fault
@@ -163,18 +171,18 @@ async def test_a_gateway_in_trouble_that_names_an_error_is_not_believed(
 
 @pytest.mark.parametrize(("word", "more", "outcome"), STATUS_WORDS)
 async def test_a_query_is_read_by_its_status_word(
-    teller: Teller, mpesa: Connect, word: object, more: dict[str, object], outcome: Outcome
+    server: ScriptedServer, mpesa: Connect, word: object, more: dict[str, object], outcome: Outcome
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(QUERY, told(word, **more), told(word, **more))
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(QUERY, told(word, **more), told(word, **more))
     connector = mpesa()
     outcome.check(await connector.ask(COLLECTION))
     outcome.check(await connector.ask(DISBURSEMENT))
 
 
-async def test_a_query_that_names_the_receipt_brings_it_home(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(
+async def test_a_query_that_names_the_receipt_brings_it_home(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(
         QUERY,
         COMPLETED,
         told("Completed"),
@@ -186,23 +194,23 @@ async def test_a_query_that_names_the_receipt_brings_it_home(teller: Teller, mpe
     assert (await connector.ask(COLLECTION)).provider_reference is None
 
 
-async def test_a_query_answered_without_a_word_says_nothing(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(QUERY, http("200 OK", '{"output_ResponseCode":"INS-0","output_TransactionID":"0YZ1XQ7BC4DE"}'))
+async def test_a_query_answered_without_a_word_says_nothing(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(QUERY, http("200 OK", '{"output_ResponseCode":"INS-0","output_TransactionID":"0YZ1XQ7BC4DE"}'))
     UNKNOWN.check(await mpesa().ask(COLLECTION))
 
 
 @pytest.mark.parametrize(("code", "status", "outcome"), QUERY_CODES)
 async def test_a_query_that_failed_says_nothing_of_the_payment(
-    teller: Teller, mpesa: Connect, code: str, status: int, outcome: Outcome
+    server: ScriptedServer, mpesa: Connect, code: str, status: int, outcome: Outcome
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
+    server.expect(SESSION, SESSION_GIVEN)
     connector = mpesa()
     for each in (status, 200, 401):
         said = (
             f'{{"output_ResponseCode":"{code}","output_ResponseDesc":"Words","output_ResponseTransactionStatus":"%s"}}'
         )
-        teller.expect(QUERY, http(f"{each} Whatever", said % "N/A"), http(f"{each} Whatever", said % "Completed"))
+        server.expect(QUERY, http(f"{each} Whatever", said % "N/A"), http(f"{each} Whatever", said % "Completed"))
         answer = await connector.ask(DISBURSEMENT)
         if each >= 500:
             UNKNOWN.check(answer)
@@ -214,10 +222,10 @@ async def test_a_query_that_failed_says_nothing_of_the_payment(
 
 @pytest.mark.parametrize("status", [500, 502, 503])
 async def test_a_payment_is_not_missing_because_a_server_in_trouble_says_so(
-    teller: Teller, mpesa: Connect, status: int
+    server: ScriptedServer, mpesa: Connect, status: int
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(
         QUERY,
         http(f"{status} Trouble", '{"output_ResponseCode":"INS-23","output_ResponseDesc":"Unknown status"}'),
         http(f"{status} Trouble", COMPLETED.sent.partition(b"\r\n\r\n")[2]),
@@ -231,31 +239,33 @@ async def test_a_payment_is_not_missing_because_a_server_in_trouble_says_so(
 
 @pytest.mark.parametrize("status", ["400 Bad Request", "401 Unauthorized", "404 Not Found"])
 async def test_a_gateways_error_to_a_query_says_nothing_of_the_payment(
-    teller: Teller, mpesa: Connect, status: str
+    server: ScriptedServer, mpesa: Connect, status: str
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(QUERY, http(status, '{"output_error":"Requested resource not found"}'))
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(QUERY, http(status, '{"output_error":"Requested resource not found"}'))
     UNKNOWN.check(await mpesa().ask(DISBURSEMENT))
 
 
 @TYPES
-async def test_a_reply_that_names_another_payment_is_not_believed(teller: Teller, mpesa: Connect, type_: Type) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
+async def test_a_reply_that_names_another_payment_is_not_believed(
+    server: ScriptedServer, mpesa: Connect, type_: Type
+) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
     other = Type.DISBURSEMENT if type_ is Type.COLLECTION else Type.COLLECTION
-    teller.expect(PAY[type_], PAID_REPLIES[other], coded(401, "INS-6", key=ORDERS[other].key))
+    server.expect(PAY[type_], PAID_REPLIES[other], coded(401, "INS-6", key=ORDERS[other].key))
     connector = mpesa()
     UNKNOWN.check(await connector.send(ORDERS[type_]))
     UNKNOWN.check(await connector.send(ORDERS[type_]))
 
 
 @TYPES
-async def test_a_reply_that_names_no_payment_is_about_ours(teller: Teller, mpesa: Connect, type_: Type) -> None:
+async def test_a_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, mpesa: Connect, type_: Type) -> None:
     """Their way to say nothing is "N/A"."""
-    teller.expect(SESSION, SESSION_GIVEN)
+    server.expect(SESSION, SESSION_GIVEN)
     connector = mpesa()
     for echo in ("", '"output_ThirdPartyConversationID":"N/A",', '"output_ThirdPartyConversationID":"",'):
         paid = f'{{{echo}"output_ResponseCode":"INS-0","output_TransactionID":"{RECEIPT}"}}'
         refused = f'{{{echo}"output_ResponseCode":"INS-15","output_TransactionID":"N/A"}}'
-        teller.expect(PAY[type_], http("201 Created", paid), http("400 Bad Request", refused))
+        server.expect(PAY[type_], http("201 Created", paid), http("400 Bad Request", refused))
         SUCCESS.check(await connector.send(ORDERS[type_]))
         LIMIT.check(await connector.send(ORDERS[type_]))

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from malipo.networks.contract import Type, Verdict
-from tests.networks import keys
+from malipo.networks.connector import Type, Verdict
+from tests.networks import rsa_keys
 from tests.networks.mpesa.connector import TYPES, Connect, bearer, order
-from tests.networks.mpesa_sheet import (
+from tests.networks.mpesa_spec import (
     COLLECT,
     COLLECTION,
     COMPLETED,
@@ -29,43 +29,43 @@ from tests.networks.mpesa_sheet import (
     SESSION_ID,
     coded,
 )
-from tests.networks.outcome import FAIL_CFG, SUCCESS, UNKNOWN
-from tests.networks.teller import Reply, Request, Teller, http
+from tests.networks.scripted_server import Reply, Request, ScriptedServer, http
+from tests.networks.verdict_words import FAIL_CFG, SUCCESS, UNKNOWN
 
 
-async def test_one_session_serves_many_calls(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(COLLECT, PAID, PAID)
-    teller.expect(DISBURSE, PAID_OUT)
-    teller.expect(QUERY, COMPLETED)
+async def test_one_session_serves_many_calls(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(COLLECT, PAID, PAID)
+    server.expect(DISBURSE, PAID_OUT)
+    server.expect(QUERY, COMPLETED)
     connector = mpesa()
     await connector.send(COLLECTION)
     await connector.send(DISBURSEMENT)
     await connector.ask(DISBURSEMENT)
     await connector.send(COLLECTION)
-    assert [bearer(each) for each in teller.heard[1:]] == [SESSION_ID] * 4
+    assert [bearer(each) for each in server.heard[1:]] == [SESSION_ID] * 4
 
 
-async def test_fifty_payments_at_once_ask_for_one_session(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, Reply(SESSION_GIVEN.sent, delay_seconds=0.05))
-    teller.always(
+async def test_fifty_payments_at_once_ask_for_one_session(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, Reply(SESSION_GIVEN.sent, delay_seconds=0.05))
+    server.always(
         COLLECT, lambda request: coded(201, "INS-0", key=json.loads(request.body)["input_TransactionReference"])
     )
     connector = mpesa()
     answers = await asyncio.gather(*(connector.send(order(key=f"0K3ABCDEFGHJ{n:04}")) for n in range(50)))
     assert {each.verdict for each in answers} == {Verdict.WAITING}
-    assert teller.lines.count(SESSION) == 1
-    assert len({each.body for each in teller.on(COLLECT)}) == len(teller.on(COLLECT)) == 50
+    assert server.lines.count(SESSION) == 1
+    assert len({each.body for each in server.on(COLLECT)}) == len(server.on(COLLECT)) == 50
 
 
-async def test_a_session_is_used_only_as_long_as_the_setting_says(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
-    teller.expect(COLLECT, PAID, PAID)
+async def test_a_session_is_used_only_as_long_as_the_setting_says(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
+    server.expect(COLLECT, PAID, PAID)
     connector = mpesa(mpesa_session_seconds=0.3)
     await connector.send(COLLECTION)
     await asyncio.sleep(0.4)
     await connector.send(COLLECTION)
-    assert [bearer(each) for each in teller.on(COLLECT)] == [SESSION_ID, NEXT_SESSION_ID]
+    assert [bearer(each) for each in server.on(COLLECT)] == [SESSION_ID, NEXT_SESSION_ID]
 
 
 @pytest.mark.parametrize(
@@ -79,58 +79,62 @@ async def test_a_session_is_used_only_as_long_as_the_setting_says(teller: Teller
 )
 @TYPES
 async def test_an_ended_session_is_renewed_once_and_the_same_bytes_go_again(
-    teller: Teller, mpesa: Connect, refusal: Reply, type_: Type
+    server: ScriptedServer, mpesa: Connect, refusal: Reply, type_: Type
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
-    teller.expect(PAY[type_], refusal, PAID_REPLIES[type_])
+    server.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
+    server.expect(PAY[type_], refusal, PAID_REPLIES[type_])
     answer = await mpesa().send(ORDERS[type_])
     SUCCESS.check(answer)
     assert answer.provider_reference == RECEIPT
-    first, second = teller.on(PAY[type_])
+    first, second = server.on(PAY[type_])
     assert first.body == second.body
     assert (bearer(first), bearer(second)) == (SESSION_ID, NEXT_SESSION_ID)
 
 
 @TYPES
-async def test_a_session_refused_again_means_nothing_was_taken_in(teller: Teller, mpesa: Connect, type_: Type) -> None:
-    teller.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
-    teller.expect(PAY[type_], SESSION_ENDED, SESSION_ENDED)
+async def test_a_session_refused_again_means_nothing_was_taken_in(
+    server: ScriptedServer, mpesa: Connect, type_: Type
+) -> None:
+    server.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
+    server.expect(PAY[type_], SESSION_ENDED, SESSION_ENDED)
     answer = await mpesa().send(ORDERS[type_])
     assert (answer.verdict, answer.failure_code) == (Verdict.UNSENT, None)
 
 
-async def test_a_query_whose_session_ended_is_asked_again(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
-    teller.expect(QUERY, SESSION_ENDED, COMPLETED)
+async def test_a_query_whose_session_ended_is_asked_again(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
+    server.expect(QUERY, SESSION_ENDED, COMPLETED)
     SUCCESS.check(await mpesa().ask(COLLECTION))
 
 
 async def test_a_query_whose_session_is_refused_again_says_nothing_of_the_payment(
-    teller: Teller, mpesa: Connect
+    server: ScriptedServer, mpesa: Connect
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
-    teller.expect(QUERY, SESSION_ENDED, SESSION_ENDED)
+    server.expect(SESSION, SESSION_GIVEN, NEXT_SESSION_GIVEN)
+    server.expect(QUERY, SESSION_ENDED, SESSION_ENDED)
     UNKNOWN.check(await mpesa().ask(DISBURSEMENT))
 
 
-async def test_a_crowd_whose_session_ended_renews_it_once(teller: Teller, mpesa: Connect) -> None:
+async def test_a_crowd_whose_session_ended_renews_it_once(server: ScriptedServer, mpesa: Connect) -> None:
     def guarded(request: Request) -> Reply:
         sealed = request.header("Authorization").removeprefix("Bearer ")
-        if keys.opened(keys.AIRTEL_MONEY, sealed) != NEXT_SESSION_ID:
+        if rsa_keys.opened(rsa_keys.AIRTEL_MONEY, sealed) != NEXT_SESSION_ID:
             return SESSION_ENDED
         return coded(201, "INS-0", key=json.loads(request.body)["input_TransactionReference"])
 
-    teller.expect(SESSION, SESSION_GIVEN, Reply(NEXT_SESSION_GIVEN.sent, delay_seconds=0.05))
-    teller.always(COLLECT, guarded)
-    connector = mpesa(mpesa_public_key=keys.AIRTEL_MONEY_PUBLIC_KEY)  # a short one, for there are many
+    server.expect(SESSION, SESSION_GIVEN, Reply(NEXT_SESSION_GIVEN.sent, delay_seconds=0.05))
+    server.always(COLLECT, guarded)
+    connector = mpesa(mpesa_public_key=rsa_keys.AIRTEL_MONEY_PUBLIC_KEY)  # a short one, for there are many
     answers = await asyncio.gather(*(connector.send(order(key=f"0K3ABCDEFGHJ{n:04}")) for n in range(20)))
     assert {each.verdict for each in answers} == {Verdict.WAITING}
-    assert teller.lines.count(SESSION) == 2
+    assert server.lines.count(SESSION) == 2
 
 
-async def test_a_transaction_that_failed_with_401_is_not_a_session_that_ended(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(COLLECT, coded(401, "INS-6", key=COLLECTION.key))
+async def test_a_transaction_that_failed_with_401_is_not_a_session_that_ended(
+    server: ScriptedServer, mpesa: Connect
+) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(COLLECT, coded(401, "INS-6", key=COLLECTION.key))
     answer = await mpesa().send(COLLECTION)
     assert answer.verdict is Verdict.REFUSED
 
@@ -150,9 +154,9 @@ async def test_a_transaction_that_failed_with_401_is_not_a_session_that_ended(te
 )
 @TYPES
 async def test_a_refused_api_key_refuses_the_payment_and_calls_the_operator(
-    teller: Teller, mpesa: Connect, refusal: Reply, type_: Type
+    server: ScriptedServer, mpesa: Connect, refusal: Reply, type_: Type
 ) -> None:
-    teller.expect(SESSION, refusal)
+    server.expect(SESSION, refusal)
     FAIL_CFG.check(await mpesa().send(ORDERS[type_]))
 
 
@@ -165,9 +169,9 @@ async def test_a_refused_api_key_refuses_the_payment_and_calls_the_operator(
     ],
 )
 async def test_a_refused_api_key_says_nothing_of_a_payment_that_was_sent_before(
-    teller: Teller, mpesa: Connect, refusal: Reply
+    server: ScriptedServer, mpesa: Connect, refusal: Reply
 ) -> None:
-    teller.expect(SESSION, refusal)
+    server.expect(SESSION, refusal)
     UNKNOWN.check(await mpesa().ask(DISBURSEMENT))
 
 
@@ -194,23 +198,23 @@ async def test_a_refused_api_key_says_nothing_of_a_payment_that_was_sent_before(
     ],
 )
 async def test_without_a_session_nothing_is_sent_and_the_next_try_asks_afresh(
-    teller: Teller, mpesa: Connect, reply: Reply
+    server: ScriptedServer, mpesa: Connect, reply: Reply
 ) -> None:
-    teller.expect(SESSION, reply, SESSION_GIVEN)
-    teller.expect(COLLECT, PAID)
+    server.expect(SESSION, reply, SESSION_GIVEN)
+    server.expect(COLLECT, PAID)
     connector = mpesa()
     answer = await connector.send(COLLECTION)
     assert (answer.verdict, answer.is_fault) == (Verdict.UNSENT, True)
     SUCCESS.check(await connector.send(COLLECTION))
 
 
-async def test_a_caller_who_gives_up_takes_no_session_from_the_others(teller: Teller, mpesa: Connect) -> None:
+async def test_a_caller_who_gives_up_takes_no_session_from_the_others(server: ScriptedServer, mpesa: Connect) -> None:
     gate = asyncio.Event()
-    teller.always(SESSION, Reply(SESSION_GIVEN.sent, held_by=gate))
-    teller.expect(DISBURSE, PAID_OUT)
+    server.always(SESSION, Reply(SESSION_GIVEN.sent, held_by=gate))
+    server.expect(DISBURSE, PAID_OUT)
     connector = mpesa()
     impatient = asyncio.create_task(connector.send(COLLECTION))
-    await teller.was_called.wait()
+    await server.was_called.wait()
     patient = asyncio.create_task(connector.send(DISBURSEMENT))
     await asyncio.sleep(0.02)
     impatient.cancel()
@@ -219,9 +223,9 @@ async def test_a_caller_who_gives_up_takes_no_session_from_the_others(teller: Te
     SUCCESS.check(await patient)
 
 
-async def test_every_bearer_is_encrypted_with_fresh_padding(teller: Teller, mpesa: Connect) -> None:
-    teller.always(SESSION, SESSION_GIVEN)
-    teller.always(COLLECT, PAID)
+async def test_every_bearer_is_encrypted_with_fresh_padding(server: ScriptedServer, mpesa: Connect) -> None:
+    server.always(SESSION, SESSION_GIVEN)
+    server.always(COLLECT, PAID)
     await mpesa().send(COLLECTION)
     await mpesa().send(COLLECTION)
-    assert len({each.header("Authorization") for each in teller.on(SESSION)}) == 2
+    assert len({each.header("Authorization") for each in server.on(SESSION)}) == 2

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from malipo.networks.contract import Resubmit, Type
-from tests.networks import keys
+from malipo.networks.connector import Resubmit, Type
+from tests.networks import rsa_keys
 from tests.networks.mpesa.connector import HARMLESS, TYPES, Connect, bearer, order
-from tests.networks.mpesa_sheet import (
+from tests.networks.mpesa_spec import (
     ACCEPTED,
     API_KEY,
     COLLECT,
@@ -28,32 +28,32 @@ from tests.networks.mpesa_sheet import (
     SESSION_ID,
     told,
 )
-from tests.networks.outcome import PENDING, SUCCESS
-from tests.networks.teller import Teller, http
+from tests.networks.scripted_server import ScriptedServer, http
+from tests.networks.verdict_words import PENDING, SUCCESS
 
 # What is sent.
 
 
-async def test_a_session_is_asked_for_with_the_encrypted_api_key(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(COLLECT, PAID)
+async def test_a_session_is_asked_for_with_the_encrypted_api_key(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(COLLECT, PAID)
     await mpesa().send(COLLECTION)
-    request = teller.heard[0]
+    request = server.heard[0]
     assert (request.method, request.target) == ("GET", "/sandbox/ipg/v2/vodacomTZN/getSession/")
     assert bearer(request) == API_KEY
     assert request.header("Origin") == "pay.example.co.tz"
     assert request.header("Content-Type") == "application/json"
-    assert request.header("Host") == f"127.0.0.1:{teller.port}"
+    assert request.header("Host") == f"127.0.0.1:{server.port}"
     assert request.body == b""
     assert set(request.header_names) - HARMLESS == {"authorization", "origin", "content-type"}
     assert len(request.header_names) == len(set(request.header_names))
 
 
-async def test_a_collection_is_these_bytes(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(COLLECT, PAID)
+async def test_a_collection_is_these_bytes(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(COLLECT, PAID)
     await mpesa().send(COLLECTION)
-    request = teller.heard[1]
+    request = server.heard[1]
     assert (request.method, request.target) == ("POST", "/sandbox/ipg/v2/vodacomTZN/c2bPayment/singleStage/")
     assert request.body == (
         b'{"input_Amount":"1500","input_CustomerMSISDN":"255754000001","input_Country":"TZN","input_Currency":"TZS",'
@@ -68,11 +68,11 @@ async def test_a_collection_is_these_bytes(teller: Teller, mpesa: Connect) -> No
     assert len(request.header_names) == len(set(request.header_names))
 
 
-async def test_a_disbursement_is_these_bytes(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(DISBURSE, PAID_OUT)
+async def test_a_disbursement_is_these_bytes(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(DISBURSE, PAID_OUT)
     await mpesa(mpesa_service_provider_code="541234").send(DISBURSEMENT)
-    request = teller.heard[1]
+    request = server.heard[1]
     assert (request.method, request.target) == ("POST", "/sandbox/ipg/v2/vodacomTZN/b2cPayment/")
     assert request.body == (
         b'{"input_Amount":"250000","input_CustomerMSISDN":"255765432109","input_Country":"TZN","input_Currency":"TZS",'
@@ -84,15 +84,15 @@ async def test_a_disbursement_is_these_bytes(teller: Teller, mpesa: Connect) -> 
 
 @TYPES
 async def test_a_query_goes_in_the_address_and_has_an_id_of_its_own(
-    teller: Teller, mpesa: Connect, type_: Type
+    server: ScriptedServer, mpesa: Connect, type_: Type
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(QUERY, COMPLETED, COMPLETED)
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(QUERY, COMPLETED, COMPLETED)
     connector = mpesa()
     own_ids = set()
     for _ in range(2):
         await connector.ask(ORDERS[type_])
-        request = teller.heard[-1]
+        request = server.heard[-1]
         asked = parse_qsl(urlsplit(request.target).query, keep_blank_values=True, strict_parsing=True)
         own_id = dict(asked)["input_ThirdPartyConversationID"]
         assert re.fullmatch("[0-9a-f]{32}", own_id)
@@ -110,14 +110,14 @@ async def test_a_query_goes_in_the_address_and_has_an_id_of_its_own(
     assert len(own_ids) == 2
 
 
-async def test_what_differs_between_markets_is_a_setting(teller: Teller, mpesa: Connect) -> None:
+async def test_what_differs_between_markets_is_a_setting(server: ScriptedServer, mpesa: Connect) -> None:
     path = "/openapi/ipg/v3/vodacomGHA/"
-    teller.expect(f"GET {path}session/", SESSION_GIVEN)
-    teller.expect(f"POST {path}c2b/", PAID)
-    teller.expect(f"POST {path}b2c/", PAID_OUT)
-    teller.expect(f"GET {path}query/", COMPLETED)
+    server.expect(f"GET {path}session/", SESSION_GIVEN)
+    server.expect(f"POST {path}c2b/", PAID)
+    server.expect(f"POST {path}b2c/", PAID_OUT)
+    server.expect(f"GET {path}query/", COMPLETED)
     connector = mpesa(
-        mpesa_base_url=f"http://127.0.0.1:{teller.port}/openapi/ipg/v3/vodacomGHA",
+        mpesa_base_url=f"http://127.0.0.1:{server.port}/openapi/ipg/v3/vodacomGHA",
         mpesa_session_path="session/",
         mpesa_collection_path="c2b/",
         mpesa_disbursement_path="b2c/",
@@ -129,10 +129,10 @@ async def test_what_differs_between_markets_is_a_setting(teller: Teller, mpesa: 
     await connector.send(COLLECTION)
     await connector.send(DISBURSEMENT)
     await connector.ask(COLLECTION)
-    assert [each.header("Origin") for each in teller.heard] == ["*"] * 4
-    sent = json.loads(teller.heard[1].body)
+    assert [each.header("Origin") for each in server.heard] == ["*"] * 4
+    sent = json.loads(server.heard[1].body)
     assert (sent["input_Country"], sent["input_Currency"]) == ("GHA", "GHS")
-    assert "input_Country=GHA" in teller.heard[3].target
+    assert "input_Country=GHA" in server.heard[3].target
 
 
 @pytest.mark.parametrize(
@@ -154,21 +154,21 @@ async def test_what_differs_between_markets_is_a_setting(teller: Teller, mpesa: 
     ],
 )
 async def test_a_note_is_cleaned_as_m_pesa_wants_it(
-    teller: Teller, mpesa: Connect, note: str, description: str
+    server: ScriptedServer, mpesa: Connect, note: str, description: str
 ) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(COLLECT, PAID)
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(COLLECT, PAID)
     await mpesa().send(order(note=note))
-    assert json.loads(teller.heard[1].body)["input_PurchasedItemsDesc"] == description
+    assert json.loads(server.heard[1].body)["input_PurchasedItemsDesc"] == description
 
 
 @given(note=st.text(max_size=300))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_whatever_the_note_the_description_is_legal(teller: Teller, mpesa: Connect, note: str) -> None:
-    teller.always(SESSION, SESSION_GIVEN)
-    teller.always(COLLECT, PAID)
-    await mpesa(mpesa_public_key=keys.AIRTEL_MONEY_PUBLIC_KEY).send(order(note=note))
-    sent = json.loads(teller.heard[-1].body)
+async def test_whatever_the_note_the_description_is_legal(server: ScriptedServer, mpesa: Connect, note: str) -> None:
+    server.always(SESSION, SESSION_GIVEN)
+    server.always(COLLECT, PAID)
+    await mpesa(mpesa_public_key=rsa_keys.AIRTEL_MONEY_PUBLIC_KEY).send(order(note=note))
+    sent = json.loads(server.heard[-1].body)
     assert re.fullmatch("[A-Za-z0-9]+( [A-Za-z0-9]+)*", sent["input_PurchasedItemsDesc"])
     assert len(sent["input_PurchasedItemsDesc"]) <= 256
 
@@ -176,13 +176,13 @@ async def test_whatever_the_note_the_description_is_legal(teller: Teller, mpesa:
 # The rest of what a connector is.
 
 
-async def test_a_knock_sends_no_payment(teller: Teller, mpesa: Connect) -> None:
-    teller.always(SESSION, SESSION_GIVEN)
-    teller.always(QUERY, http("400 Bad Request", '{"output_ResponseCode":"INS-23","output_ResponseDesc":"Not found"}'))
+async def test_a_knock_sends_no_payment(server: ScriptedServer, mpesa: Connect) -> None:
+    server.always(SESSION, SESSION_GIVEN)
+    server.always(QUERY, http("400 Bad Request", '{"output_ResponseCode":"INS-23","output_ResponseDesc":"Not found"}'))
     answer = await mpesa().probe()
     assert not answer.is_fault
-    assert teller.heard
-    assert all(each.method == "GET" for each in teller.heard)
+    assert server.heard
+    assert all(each.method == "GET" for each in server.heard)
 
 
 async def test_what_the_worker_must_know_of_it(mpesa: Connect) -> None:
@@ -191,10 +191,10 @@ async def test_what_the_worker_must_know_of_it(mpesa: Connect) -> None:
     assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.DUPLICATES_REFUSED
 
 
-async def test_an_asynchronous_application_is_told_by_query(teller: Teller, mpesa: Connect) -> None:
-    teller.expect(SESSION, SESSION_GIVEN)
-    teller.expect(COLLECT, ACCEPTED)
-    teller.expect(QUERY, told("Pending"), COMPLETED)
+async def test_an_asynchronous_application_is_told_by_query(server: ScriptedServer, mpesa: Connect) -> None:
+    server.expect(SESSION, SESSION_GIVEN)
+    server.expect(COLLECT, ACCEPTED)
+    server.expect(QUERY, told("Pending"), COMPLETED)
     connector = mpesa()
     PENDING.check(await connector.send(COLLECTION))
     assert not (await connector.ask(COLLECTION)).verdict.is_definite

@@ -6,25 +6,20 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.contract import Order
+from malipo.networks.connector import Order
+from malipo.networks.http.client import HttpClient
 from malipo.networks.tigo_pesa import TigoPesa
-from malipo.networks.wire import Wire
 from malipo.settings import Settings
-from tests.networks.teller import Reply, Request, Teller
-from tests.networks.tigo_pesa_sheet import (
-    PASSWORD,
-    USERNAME,
-    push_reply,
-    settings,
-)
+from tests.networks.scripted_server import Reply, Request, ScriptedServer
+from tests.networks.tigo_pesa_spec import PASSWORD, USERNAME, push_reply, settings
 
 Connect = Callable[..., TigoPesa]
 
 
 @pytest.fixture
-def tigo(teller: Teller, wire: Wire) -> Connect:
+def tigo(server: ScriptedServer, http_client: HttpClient) -> Connect:
     def connect(**changes: Any) -> TigoPesa:
-        return TigoPesa(Settings(**settings(teller.port) | changes), wire)
+        return TigoPesa(Settings(**settings(server.port) | changes), http_client)
 
     return connect
 
@@ -34,7 +29,7 @@ def offline() -> Connect:
     """One that only reads: nobody is at the other end."""
 
     def connect(**changes: Any) -> TigoPesa:
-        return TigoPesa(Settings(**settings(9) | changes), Wire())
+        return TigoPesa(Settings(**settings(9) | changes), HttpClient())
 
     return connect
 

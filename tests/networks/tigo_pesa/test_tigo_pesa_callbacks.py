@@ -7,23 +7,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from malipo.networks.contract import Callback as Heard
-from malipo.networks.contract import News, Verdict
-from tests.networks.hostile import UNREADABLE, WRONG_SHAPES
-from tests.networks.outcome import (
-    DECLINED,
-    EXPIRED,
-    INSUFFICIENT,
-    REJECTED,
-    SUCCESS,
-    Outcome,
-    assert_fit_to_keep,
-)
+from malipo.networks.connector import Callback as Heard
+from malipo.networks.connector import News, Verdict
+from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
 from tests.networks.tigo_pesa.connector import Connect, is_nobodys
 from tests.networks.tigo_pesa.connector import offline as offline
-from tests.networks.tigo_pesa_sheet import (
-    RECEIPT,
-)
+from tests.networks.tigo_pesa_spec import RECEIPT
+from tests.networks.verdict_words import DECLINED, EXPIRED, INSUFFICIENT, REJECTED, SUCCESS, Outcome, assert_fit_to_keep
 
 
 def heard(said: object) -> Heard:

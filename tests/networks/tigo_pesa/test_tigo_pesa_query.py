@@ -2,52 +2,42 @@
 
 import pytest
 
-from malipo.networks.contract import Answer, FailureCode, Resubmit, Type, Verdict
+from malipo.networks.connector import Answer, FailureCode, Resubmit, Type, Verdict
 from malipo.settings import BadSettings, read
-from tests.networks.outcome import (
-    MISSING,
-    SUCCESS,
-    UNKNOWN,
-)
-from tests.networks.teller import Reply, Teller, http
+from tests.networks.scripted_server import Reply, ScriptedServer, http
 from tests.networks.tigo_pesa.connector import Connect, is_nobodys
 from tests.networks.tigo_pesa.connector import tigo as tigo
-from tests.networks.tigo_pesa_sheet import (
-    COLLECTION,
-    DISBURSEMENT,
-    POSTED,
-    QUERY,
-    RECEIPT,
-    command,
-    query_reply,
-)
+from tests.networks.tigo_pesa_spec import COLLECTION, DISBURSEMENT, POSTED, QUERY, RECEIPT, command, query_reply
+from tests.networks.verdict_words import MISSING, SUCCESS, UNKNOWN
 
 
-async def test_there_is_no_question_about_a_payout(teller: Teller, tigo: Connect) -> None:
+async def test_there_is_no_question_about_a_payout(server: ScriptedServer, tigo: Connect) -> None:
     connector = tigo()
     assert not connector.may_ask(Type.DISBURSEMENT)
     answer = await connector.ask(DISBURSEMENT)
     UNKNOWN.check(answer)
     assert "no query" in answer.code + answer.detail
     assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.UNSAFE
-    assert teller.heard == []
+    assert server.heard == []
 
 
-async def test_without_an_address_there_is_no_question_about_a_collection(teller: Teller, tigo: Connect) -> None:
+async def test_without_an_address_there_is_no_question_about_a_collection(
+    server: ScriptedServer, tigo: Connect
+) -> None:
     connector = tigo(tigo_pesa_query_url=None)
     assert not connector.may_ask(Type.COLLECTION)
     assert tigo().may_ask(Type.COLLECTION)
     UNKNOWN.check(await connector.ask(COLLECTION))
-    assert teller.heard == []
+    assert server.heard == []
 
 
-async def asked(teller: Teller, tigo: Connect, reply: Reply) -> Answer:
-    teller.expect(QUERY, reply)
+async def asked(server: ScriptedServer, tigo: Connect, reply: Reply) -> Answer:
+    server.expect(QUERY, reply)
     return await tigo().ask(COLLECTION)
 
 
-async def test_a_posted_collection_is_confirmed(teller: Teller, tigo: Connect) -> None:
-    answer = await asked(teller, tigo, POSTED)
+async def test_a_posted_collection_is_confirmed(server: ScriptedServer, tigo: Connect) -> None:
+    answer = await asked(server, tigo, POSTED)
     SUCCESS.check(answer)
     assert (answer.provider_reference, answer.amount, answer.alert) == (RECEIPT, 1500, None)
     assert answer.phone is None  # whose MSISDN it is, is not said
@@ -69,31 +59,33 @@ async def test_a_posted_collection_is_confirmed(teller: Teller, tigo: Connect) -
     ],
 )
 async def test_a_query_is_read_by_its_status(
-    teller: Teller,
+    server: ScriptedServer,
     tigo: Connect,
     word: str,
     verdict: Verdict,
     failure_code: FailureCode | None,
     has_alert: bool | None,
 ) -> None:
-    answer = await asked(teller, tigo, query_reply("0", word))
+    answer = await asked(server, tigo, query_reply("0", word))
     assert (answer.verdict, answer.failure_code) == (verdict, failure_code), answer
     assert has_alert is None or (answer.alert is not None) == has_alert, answer
     assert not (answer.verdict.is_definite and answer.is_fault)
 
 
 @pytest.mark.parametrize("code", ["GetSOError001", "GetSOError010", "GetSOError011", "GetSOError999", "1", "-1"])
-async def test_a_query_with_an_error_says_nothing_of_the_payment(teller: Teller, tigo: Connect, code: str) -> None:
+async def test_a_query_with_an_error_says_nothing_of_the_payment(
+    server: ScriptedServer, tigo: Connect, code: str
+) -> None:
     """It may be our PIN, or that the payment is in progress. No code that says "no such reference" was published."""
     for word in ("", "Posted", "Declined", "N/A"):
-        answer = await asked(teller, tigo, query_reply(code, word))
+        answer = await asked(server, tigo, query_reply(code, word))
         UNKNOWN.check(answer)
         assert not answer.is_fault
         assert not answer.refuses_us
 
 
 async def test_only_codes_on_the_operators_list_say_that_there_is_no_such_payment(
-    teller: Teller, tigo: Connect
+    server: ScriptedServer, tigo: Connect
 ) -> None:
     listed = read({"MALIPO_TIGO_PESA_NOT_FOUND_CODES": "GetSOError010, 0404"}).tigo_pesa_not_found_codes
     connector = tigo(tigo_pesa_not_found_codes=listed)
@@ -108,9 +100,9 @@ async def test_only_codes_on_the_operators_list_say_that_there_is_no_such_paymen
         ("getsoerror010", "", UNKNOWN),
         ("GetSOError001", "", UNKNOWN),
     ):
-        teller.expect(QUERY, query_reply(code, word))
+        server.expect(QUERY, query_reply(code, word))
         outcome.check(await connector.ask(COLLECTION))
-    teller.expect(QUERY, query_reply("0", "Posted", AMOUNT="1500"))
+    server.expect(QUERY, query_reply("0", "Posted", AMOUNT="1500"))
     SUCCESS.check(await connector.ask(COLLECTION))
 
 
@@ -121,13 +113,13 @@ def test_a_list_of_codes_that_cannot_say_so_is_refused(value: str) -> None:
 
 
 @pytest.mark.parametrize("code", ["00", "000"])
-async def test_a_result_of_many_noughts_is_not_an_error(teller: Teller, tigo: Connect, code: str) -> None:
+async def test_a_result_of_many_noughts_is_not_an_error(server: ScriptedServer, tigo: Connect, code: str) -> None:
     """A collection that is missing three times has failed."""
-    answer = await asked(teller, tigo, query_reply(code, "Posted"))
+    answer = await asked(server, tigo, query_reply(code, "Posted"))
     assert answer.verdict in (Verdict.CONFIRMED, Verdict.UNKNOWN), answer
 
 
-async def test_a_query_without_a_result_says_nothing(teller: Teller, tigo: Connect) -> None:
+async def test_a_query_without_a_result_says_nothing(server: ScriptedServer, tigo: Connect) -> None:
     for reply in (
         command(TYPE="MTPGGetSODetailsResp", TXNSTATUS="Posted", EXTERNALREFID="MLP0K3ABCDEFGHJ1234"),
         query_reply("", "Posted"),
@@ -137,28 +129,28 @@ async def test_a_query_without_a_result_says_nothing(teller: Teller, tigo: Conne
         http("404 Not Found", "<html></html>", media_type="text/html"),
         http("200 OK", '{"RESULTCODE":"0","TXNSTATUS":"Posted"}'),
     ):
-        UNKNOWN.check(await asked(teller, tigo, reply))
+        UNKNOWN.check(await asked(server, tigo, reply))
 
 
 @pytest.mark.parametrize(("code", "word"), [("0", "Posted"), ("0", "Declined"), ("GetSOError001", "")])
 async def test_a_query_reply_that_names_another_payment_is_not_believed(
-    teller: Teller, tigo: Connect, code: str, word: str
+    server: ScriptedServer, tigo: Connect, code: str, word: str
 ) -> None:
     for reference in ("MLP0K3ABCDEFGHJ9999", "0K3ABCDEFGHJ9999"):
-        UNKNOWN.check(await asked(teller, tigo, query_reply(code, word, EXTERNALREFID=reference)))
+        UNKNOWN.check(await asked(server, tigo, query_reply(code, word, EXTERNALREFID=reference)))
 
 
-async def test_a_query_reply_that_names_no_payment_is_about_ours(teller: Teller, tigo: Connect) -> None:
-    SUCCESS.check(await asked(teller, tigo, query_reply("0", "Posted", EXTERNALREFID="")))
-    teller.expect(QUERY, query_reply("GetSOError010", "", EXTERNALREFID=""))
+async def test_a_query_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, tigo: Connect) -> None:
+    SUCCESS.check(await asked(server, tigo, query_reply("0", "Posted", EXTERNALREFID="")))
+    server.expect(QUERY, query_reply("GetSOError010", "", EXTERNALREFID=""))
     MISSING.check(await tigo(tigo_pesa_not_found_codes=("GetSOError010",)).ask(COLLECTION))
 
 
 @pytest.mark.parametrize(("code", "word"), [("0", "Posted"), ("0", "Declined"), ("GetSOError001", "")])
 async def test_a_query_through_a_gateway_in_trouble_says_nothing(
-    teller: Teller, tigo: Connect, code: str, word: str
+    server: ScriptedServer, tigo: Connect, code: str, word: str
 ) -> None:
-    answer = await asked(teller, tigo, query_reply(code, word, http_status="502 Bad Gateway"))
+    answer = await asked(server, tigo, query_reply(code, word, http_status="502 Bad Gateway"))
     UNKNOWN.check(answer)
     assert answer.is_fault
 
@@ -166,12 +158,12 @@ async def test_a_query_through_a_gateway_in_trouble_says_nothing(
 @pytest.mark.parametrize(
     ("text", "amount"), [("1500", 1500), ("1500.00", 1500), ("9", 9), ("1500.50", None), ("1e3", None), ("abc", None)]
 )
-async def test_a_query_tells_the_amount(teller: Teller, tigo: Connect, text: str, amount: int | None) -> None:
-    answer = await asked(teller, tigo, query_reply("0", "Posted", AMOUNT=text))
+async def test_a_query_tells_the_amount(server: ScriptedServer, tigo: Connect, text: str, amount: int | None) -> None:
+    answer = await asked(server, tigo, query_reply("0", "Posted", AMOUNT=text))
     assert answer.amount == amount if amount is not None else is_nobodys(answer.amount)
 
 
-async def test_a_success_by_query_that_does_not_tell_the_amount_lacks_it(teller: Teller, tigo: Connect) -> None:
+async def test_a_success_by_query_that_does_not_tell_the_amount_lacks_it(server: ScriptedServer, tigo: Connect) -> None:
     for word, is_lacking in (("Posted", True), ("Refund Declined", True), ("Declined", False), ("Pending", False)):
-        assert (await asked(teller, tigo, query_reply("0", word))).lacks_amount == is_lacking
-    assert not (await asked(teller, tigo, POSTED)).lacks_amount
+        assert (await asked(server, tigo, query_reply("0", word))).lacks_amount == is_lacking
+    assert not (await asked(server, tigo, POSTED)).lacks_amount

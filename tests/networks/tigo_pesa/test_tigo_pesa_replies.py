@@ -4,17 +4,11 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.contract import Answer, Verdict
-from tests.networks.outcome import (
-    PENDING,
-    SUCCESS,
-    UNKNOWN,
-    Outcome,
-)
-from tests.networks.teller import Reply, Teller, http
+from malipo.networks.connector import Answer, Verdict
+from tests.networks.scripted_server import Reply, ScriptedServer, http
 from tests.networks.tigo_pesa.connector import Connect
 from tests.networks.tigo_pesa.connector import tigo as tigo
-from tests.networks.tigo_pesa_sheet import (
+from tests.networks.tigo_pesa_spec import (
     CASH_IN,
     CASH_IN_CODES,
     COLLECTION,
@@ -28,67 +22,70 @@ from tests.networks.tigo_pesa_sheet import (
     command,
     push_reply,
 )
+from tests.networks.verdict_words import PENDING, SUCCESS, UNKNOWN, Outcome
 
 # What a push's reply means.
 
 
-async def pushed(teller: Teller, tigo: Connect, reply: Reply) -> Answer:
-    teller.always(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PUSH, reply)
+async def pushed(server: ScriptedServer, tigo: Connect, reply: Reply) -> Answer:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PUSH, reply)
     return await tigo().send(COLLECTION)
 
 
 @pytest.mark.parametrize("http_status", [200, 400])
 @pytest.mark.parametrize(("code", "outcome"), PUSH_CODES)
 async def test_a_refused_push_is_read_by_its_code(
-    teller: Teller, tigo: Connect, code: str, outcome: Outcome, http_status: int
+    server: ScriptedServer, tigo: Connect, code: str, outcome: Outcome, http_status: int
 ) -> None:
-    outcome.check(await pushed(teller, tigo, push_reply(code, http_status=http_status)))
+    outcome.check(await pushed(server, tigo, push_reply(code, http_status=http_status)))
 
 
 @pytest.mark.parametrize(("code", "outcome"), [*PUSH_CODES, ("BILLER-18-0000-S", PENDING)])
 async def test_a_gateway_in_trouble_says_nothing_whatever_the_code(
-    teller: Teller, tigo: Connect, code: str, outcome: Outcome
+    server: ScriptedServer, tigo: Connect, code: str, outcome: Outcome
 ) -> None:
     for http_status in (500, 503):
-        answer = await pushed(teller, tigo, push_reply(code, status=outcome is PENDING, http_status=http_status))
+        answer = await pushed(server, tigo, push_reply(code, status=outcome is PENDING, http_status=http_status))
         UNKNOWN.check(answer)
         assert answer.is_fault
 
 
 @pytest.mark.parametrize("reference", ["MLP0K3ABCDEFGHJ9999", "0K3ABCDEFGHJ9999", "MLP0K3ABCDEFGHJ12345"])
 async def test_a_push_reply_that_names_another_payment_is_not_believed(
-    teller: Teller, tigo: Connect, reference: str
+    server: ScriptedServer, tigo: Connect, reference: str
 ) -> None:
-    UNKNOWN.check(await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=reference)))
-    UNKNOWN.check(await pushed(teller, tigo, push_reply("BILLER-18-3019-E", ReferenceID=reference)))
+    UNKNOWN.check(await pushed(server, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=reference)))
+    UNKNOWN.check(await pushed(server, tigo, push_reply("BILLER-18-3019-E", ReferenceID=reference)))
 
 
-async def test_a_push_reply_that_names_no_payment_is_about_ours(teller: Teller, tigo: Connect) -> None:
+async def test_a_push_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, tigo: Connect) -> None:
     for nothing in ("", None):
-        PENDING.check(await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=nothing)))
+        PENDING.check(await pushed(server, tigo, push_reply("BILLER-18-0000-S", status=True, ReferenceID=nothing)))
 
 
 @pytest.mark.parametrize("status", [False, "false", None, "", 0])
 async def test_an_accepting_code_that_says_it_was_refused_decides_nothing(
-    teller: Teller, tigo: Connect, status: object
+    server: ScriptedServer, tigo: Connect, status: object
 ) -> None:
-    UNKNOWN.check(await pushed(teller, tigo, push_reply("BILLER-18-0000-S", status=status)))
+    UNKNOWN.check(await pushed(server, tigo, push_reply("BILLER-18-0000-S", status=status)))
 
 
 @pytest.mark.parametrize("code", ["BILLER-18-3019-E", "DebitMandate-10-2005-E", "DebitMandate-10-3000-E"])
 async def test_a_refusing_code_that_says_it_was_accepted_decides_nothing(
-    teller: Teller, tigo: Connect, code: str
+    server: ScriptedServer, tigo: Connect, code: str
 ) -> None:
-    answer = await pushed(teller, tigo, push_reply(code, status=True))
+    answer = await pushed(server, tigo, push_reply(code, status=True))
     UNKNOWN.check(answer)
     assert not answer.refuses_us
 
 
 @pytest.mark.parametrize("code", [None, 0, True, [], {}, "BILLER-18-0000-X", "biller", "0000"])
-async def test_a_push_with_a_strange_code_is_never_definite(teller: Teller, tigo: Connect, code: object) -> None:
+async def test_a_push_with_a_strange_code_is_never_definite(
+    server: ScriptedServer, tigo: Connect, code: object
+) -> None:
     for status in (True, False):
-        assert not (await pushed(teller, tigo, push_reply(code, status=status))).verdict.is_definite
+        assert not (await pushed(server, tigo, push_reply(code, status=status))).verdict.is_definite
 
 
 @pytest.mark.parametrize(
@@ -101,42 +98,46 @@ async def test_a_push_with_a_strange_code_is_never_definite(teller: Teller, tigo
 )
 @pytest.mark.parametrize("code", ["", "DebitMandate-10-2020-V", "BILLER-18-9999-E"])
 async def test_a_duplicate_is_asked_about_and_never_refused(
-    teller: Teller, tigo: Connect, code: str, more: dict[str, Any]
+    server: ScriptedServer, tigo: Connect, code: str, more: dict[str, Any]
 ) -> None:
     """The first of the two may have been paid."""
-    UNKNOWN.check(await pushed(teller, tigo, push_reply(code, **more)))
+    UNKNOWN.check(await pushed(server, tigo, push_reply(code, **more)))
 
 
 @pytest.mark.parametrize("status", ["403 Forbidden", "404 Not Found", "409 Conflict", "408 Request Timeout"])
-async def test_an_error_without_a_code_says_nothing(teller: Teller, tigo: Connect, status: str) -> None:
+async def test_an_error_without_a_code_says_nothing(server: ScriptedServer, tigo: Connect, status: str) -> None:
     for body in ("<html></html>", "{}", '{"Message":"No"}', ""):
-        UNKNOWN.check(await pushed(teller, tigo, http(status, body)))
+        UNKNOWN.check(await pushed(server, tigo, http(status, body)))
 
 
 # What a payout's reply means.
 
 
 @pytest.mark.parametrize(("code", "outcome"), CASH_IN_CODES)
-async def test_a_payout_is_read_by_its_status(teller: Teller, tigo: Connect, code: str, outcome: Outcome) -> None:
-    teller.expect(CASH_IN, cash_in_reply(code))
+async def test_a_payout_is_read_by_its_status(
+    server: ScriptedServer, tigo: Connect, code: str, outcome: Outcome
+) -> None:
+    server.expect(CASH_IN, cash_in_reply(code))
     outcome.check(await tigo().send(DISBURSEMENT))
 
 
-async def test_a_payout_without_a_status_is_unknown(teller: Teller, tigo: Connect) -> None:
+async def test_a_payout_without_a_status_is_unknown(server: ScriptedServer, tigo: Connect) -> None:
     for reply in (
         command(TYPE="RESMFICI", REFERENCEID="MLP0K3ABCDEFGHJ5678", TXNID=RECEIPT, MESSAGE="OK"),
         command(TYPE="RESMFICI"),
         command(),
         command(STATUS="0", RESULTCODE="0"),
     ):
-        teller.expect(CASH_IN, reply)
+        server.expect(CASH_IN, reply)
         UNKNOWN.check(await tigo().send(DISBURSEMENT))
 
 
 @pytest.mark.parametrize("code", ["0", "200", "60019", "317", "100"])
-async def test_a_payout_through_a_gateway_in_trouble_is_unknown(teller: Teller, tigo: Connect, code: str) -> None:
+async def test_a_payout_through_a_gateway_in_trouble_is_unknown(
+    server: ScriptedServer, tigo: Connect, code: str
+) -> None:
     for status in ("500 Internal Server Error", "502 Bad Gateway", "504 Gateway Time-out", "408 Request Timeout"):
-        teller.expect(CASH_IN, cash_in_reply(code, status=status))
+        server.expect(CASH_IN, cash_in_reply(code, status=status))
         answer = await tigo().send(DISBURSEMENT)
         UNKNOWN.check(answer)
         assert answer.is_fault
@@ -145,9 +146,9 @@ async def test_a_payout_through_a_gateway_in_trouble_is_unknown(teller: Teller, 
 @pytest.mark.parametrize("reference", ["MLP0K3ABCDEFGHJ9999", "0K3ABCDEFGHJ9999", "XYZ0K3ABCDEFGHJ5678"])
 @pytest.mark.parametrize("code", ["0", "60019", "317"])
 async def test_a_payout_reply_that_names_another_payment_is_not_believed(
-    teller: Teller, tigo: Connect, code: str, reference: str
+    server: ScriptedServer, tigo: Connect, code: str, reference: str
 ) -> None:
-    teller.expect(CASH_IN, cash_in_reply(code, reference=reference))
+    server.expect(CASH_IN, cash_in_reply(code, reference=reference))
     UNKNOWN.check(await tigo().send(DISBURSEMENT))
 
 
@@ -163,24 +164,26 @@ async def test_a_payout_reply_that_names_another_payment_is_not_believed(
         '{"TXNSTATUS":"0","TXNID":"7501236540"}',
     ],
 )
-async def test_a_payout_reply_that_is_not_plain_xml_is_unknown(teller: Teller, tigo: Connect, body: str) -> None:
-    teller.expect(CASH_IN, http("200 OK", body, media_type="text/xml"))
+async def test_a_payout_reply_that_is_not_plain_xml_is_unknown(
+    server: ScriptedServer, tigo: Connect, body: str
+) -> None:
+    server.expect(CASH_IN, http("200 OK", body, media_type="text/xml"))
     answer = await tigo().send(DISBURSEMENT)
     UNKNOWN.check(answer)
     assert answer.is_fault
 
 
-async def test_a_payout_reply_that_names_no_payment_is_about_ours(teller: Teller, tigo: Connect) -> None:
+async def test_a_payout_reply_that_names_no_payment_is_about_ours(server: ScriptedServer, tigo: Connect) -> None:
     for reply in (cash_in_reply("0", reference=""), command(TYPE="RESMFICI", TXNID=RECEIPT, TXNSTATUS="0")):
-        teller.expect(CASH_IN, reply)
+        server.expect(CASH_IN, reply)
         SUCCESS.check(await tigo().send(DISBURSEMENT))
-    teller.expect(CASH_IN, cash_in_reply("317", reference=""))
+    server.expect(CASH_IN, cash_in_reply("317", reference=""))
     assert (await tigo().send(DISBURSEMENT)).verdict is Verdict.REFUSED
 
 
-async def test_an_unauthorised_payout_is_not_sent_again(teller: Teller, tigo: Connect) -> None:
+async def test_an_unauthorised_payout_is_not_sent_again(server: ScriptedServer, tigo: Connect) -> None:
     """It has no token to renew."""
     for status in ("401 Unauthorized", "403 Forbidden", "404 Not Found", "429 Too Many Requests"):
-        teller.expect(CASH_IN, http(status, "<html></html>", media_type="text/html"))
+        server.expect(CASH_IN, http(status, "<html></html>", media_type="text/html"))
         assert (await tigo().send(DISBURSEMENT)).verdict in (Verdict.UNKNOWN, Verdict.UNSENT)
-    assert len(teller.heard) == 4
+    assert len(server.heard) == 4

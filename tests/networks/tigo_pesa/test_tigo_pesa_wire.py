@@ -5,15 +5,11 @@ import re
 
 import pytest
 
-from tests.networks.outcome import (
-    PENDING,
-    SUCCESS,
-)
-from tests.networks.teller import After, Reply, Teller, http
+from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.networks.tigo_pesa.connector import Connect, assert_push_headers, order
 from tests.networks.tigo_pesa.connector import offline as offline
 from tests.networks.tigo_pesa.connector import tigo as tigo
-from tests.networks.tigo_pesa_sheet import (
+from tests.networks.tigo_pesa_spec import (
     CASH_IN,
     COLLECTION,
     DISBURSEMENT,
@@ -31,15 +27,16 @@ from tests.networks.tigo_pesa_sheet import (
     push_reply,
     query_reply,
 )
+from tests.networks.verdict_words import PENDING, SUCCESS
 
 # What is sent.
 
 
-async def test_a_token_is_asked_for_with_these_bytes(teller: Teller, tigo: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PUSH, PUSHED)
+async def test_a_token_is_asked_for_with_these_bytes(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PUSH, PUSHED)
     await tigo().send(COLLECTION)
-    request = teller.heard[0]
+    request = server.heard[0]
     assert (request.method, request.target) == ("POST", "/MALIPO2DM-GetToken")
     assert request.body == b"username=malipo_user&password=p%40ss%26w0rd%3D%2B%25%2F%3F&grant_type=password"
     assert request.header("Content-Type") == "application/x-www-form-urlencoded"
@@ -47,12 +44,12 @@ async def test_a_token_is_asked_for_with_these_bytes(teller: Teller, tigo: Conne
     assert "authorization" not in request.header_names
 
 
-async def test_a_push_is_these_bytes(teller: Teller, tigo: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PUSH, PUSHED)
+async def test_a_push_is_these_bytes(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PUSH, PUSHED)
     answer = await tigo().send(COLLECTION)
     PENDING.check(answer)
-    request = teller.heard[1]
+    request = server.heard[1]
     assert (request.method, request.target) == ("POST", "/MALIPO2DM-PushBillpay")
     assert request.body == (
         b'{"CustomerMSISDN":"255652000001","BillerMSISDN":"255710000009","Amount":1500,'
@@ -61,18 +58,18 @@ async def test_a_push_is_these_bytes(teller: Teller, tigo: Connect) -> None:
     assert_push_headers(request, TOKEN)
 
 
-async def test_a_biller_without_a_code_sends_the_key_as_it_is(teller: Teller, tigo: Connect) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PUSH, push_reply("BILLER-18-0000-S", status=True, ReferenceID=COLLECTION.key))
-    teller.expect(QUERY, query_reply("0", "Posted", EXTERNALREFID=COLLECTION.key))
-    teller.expect(CASH_IN, command(TYPE="RESMFICI", REFERENCEID=DISBURSEMENT.key, TXNID=RECEIPT, TXNSTATUS="200"))
+async def test_a_biller_without_a_code_sends_the_key_as_it_is(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PUSH, push_reply("BILLER-18-0000-S", status=True, ReferenceID=COLLECTION.key))
+    server.expect(QUERY, query_reply("0", "Posted", EXTERNALREFID=COLLECTION.key))
+    server.expect(CASH_IN, command(TYPE="RESMFICI", REFERENCEID=DISBURSEMENT.key, TXNID=RECEIPT, TXNSTATUS="200"))
     connector = tigo(tigo_pesa_biller_code="")
     PENDING.check(await connector.send(COLLECTION))
     SUCCESS.check(await connector.ask(COLLECTION))
     SUCCESS.check(await connector.send(DISBURSEMENT))
-    assert json.loads(teller.heard[1].body)["ReferenceID"] == "0K3ABCDEFGHJ1234"
-    assert b"<EXTERNALREFID>0K3ABCDEFGHJ1234</EXTERNALREFID>" in teller.heard[2].body
-    assert b"<REFERENCEID>0K3ABCDEFGHJ5678</REFERENCEID>" in teller.heard[3].body
+    assert json.loads(server.heard[1].body)["ReferenceID"] == "0K3ABCDEFGHJ1234"
+    assert b"<EXTERNALREFID>0K3ABCDEFGHJ1234</EXTERNALREFID>" in server.heard[2].body
+    assert b"<REFERENCEID>0K3ABCDEFGHJ5678</REFERENCEID>" in server.heard[3].body
 
 
 @pytest.mark.parametrize(
@@ -86,19 +83,19 @@ async def test_a_biller_without_a_code_sends_the_key_as_it_is(teller: Teller, ti
         ("!?…—", "Payment"),
     ],
 )
-async def test_a_note_is_cleaned(teller: Teller, tigo: Connect, note: str, remarks: str) -> None:
-    teller.expect(GET_TOKEN, TOKEN_GIVEN)
-    teller.expect(PUSH, PUSHED)
+async def test_a_note_is_cleaned(server: ScriptedServer, tigo: Connect, note: str, remarks: str) -> None:
+    server.expect(GET_TOKEN, TOKEN_GIVEN)
+    server.expect(PUSH, PUSHED)
     await tigo().send(order(COLLECTION, note=note))
-    assert json.loads(teller.heard[1].body)["Remarks"] == remarks
+    assert json.loads(server.heard[1].body)["Remarks"] == remarks
 
 
-async def test_a_payout_is_these_bytes(teller: Teller, tigo: Connect) -> None:
-    teller.expect(CASH_IN, PAID_OUT)
+async def test_a_payout_is_these_bytes(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(CASH_IN, PAID_OUT)
     answer = await tigo().send(DISBURSEMENT)
     SUCCESS.check(answer)
     assert answer.provider_reference == RECEIPT
-    (request,) = teller.heard
+    (request,) = server.heard
     assert (request.method, request.target) == ("POST", "/MALIPO2DM-MFICashIn")
     assert request.body == (
         b'<?xml version="1.0"?><COMMAND><TYPE>REQMFICI</TYPE><REFERENCEID>MLP0K3ABCDEFGHJ5678</REFERENCEID>'
@@ -109,8 +106,8 @@ async def test_a_payout_is_these_bytes(teller: Teller, tigo: Connect) -> None:
     assert "authorization" not in request.header_names
 
 
-async def test_what_later_integrations_add_to_a_payout_is_a_setting(teller: Teller, tigo: Connect) -> None:
-    teller.expect(CASH_IN, PAID_OUT)
+async def test_what_later_integrations_add_to_a_payout_is_a_setting(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(CASH_IN, PAID_OUT)
     connector = tigo(
         tigo_pesa_disbursement_type="REQMFICIK",
         tigo_pesa_language="sw",
@@ -118,18 +115,18 @@ async def test_what_later_integrations_add_to_a_payout_is_a_setting(teller: Tell
         tigo_pesa_brand_id="1234",
     )
     await connector.send(DISBURSEMENT)
-    assert teller.heard[0].body == (
+    assert server.heard[0].body == (
         b'<?xml version="1.0"?><COMMAND><TYPE>REQMFICIK</TYPE><REFERENCEID>MLP0K3ABCDEFGHJ5678</REFERENCEID>'
         b"<MSISDN>255710000008</MSISDN><PIN>80917263</PIN><MSISDN1>255712345678</MSISDN1><AMOUNT>250000</AMOUNT>"
         b"<SENDERNAME>Malipo Ltd.</SENDERNAME><LANGUAGE1>sw</LANGUAGE1><BRAND_ID>1234</BRAND_ID></COMMAND>"
     )
 
 
-async def test_no_setting_breaks_out_of_its_element(teller: Teller, tigo: Connect) -> None:
-    teller.expect(CASH_IN, PAID_OUT)
+async def test_no_setting_breaks_out_of_its_element(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(CASH_IN, PAID_OUT)
     evil = "</SENDERNAME><AMOUNT>9</AMOUNT>&\"'\x01\x00"
     await tigo(tigo_pesa_sender_name=evil, tigo_pesa_brand_id="1<2&3").send(DISBURSEMENT)
-    body = teller.heard[0].body
+    body = server.heard[0].body
     assert body.count(b"<AMOUNT>") == 1
     assert b"<SENDERNAME>&lt;/SENDERNAME&gt;&lt;AMOUNT&gt;9&lt;/AMOUNT&gt;&amp;" in body
     assert b"<BRAND_ID>1&lt;2&amp;3</BRAND_ID>" in body
@@ -137,21 +134,21 @@ async def test_no_setting_breaks_out_of_its_element(teller: Teller, tigo: Connec
     assert b"\x01" not in body
 
 
-async def test_a_reference_with_the_longest_code_and_key_fits(teller: Teller, tigo: Connect) -> None:
-    teller.expect(CASH_IN, cash_in_reply("0", reference="ABCD0K3ABCDEFGHJ5678"))
+async def test_a_reference_with_the_longest_code_and_key_fits(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(CASH_IN, cash_in_reply("0", reference="ABCD0K3ABCDEFGHJ5678"))
     SUCCESS.check(await tigo(tigo_pesa_biller_code="ABCD").send(DISBURSEMENT))
-    found = re.search(rb"<REFERENCEID>([A-Za-z0-9]+)</REFERENCEID>", teller.heard[0].body)
+    found = re.search(rb"<REFERENCEID>([A-Za-z0-9]+)</REFERENCEID>", server.heard[0].body)
     assert found is not None
     assert len(found[1]) == 20
 
 
-async def test_a_query_is_these_bytes(teller: Teller, tigo: Connect) -> None:
-    teller.expect(QUERY, POSTED, POSTED)
+async def test_a_query_is_these_bytes(server: ScriptedServer, tigo: Connect) -> None:
+    server.expect(QUERY, POSTED, POSTED)
     connector = tigo()
     for _ in range(2):
         await connector.ask(COLLECTION)
     own = []
-    for request in teller.heard:
+    for request in server.heard:
         assert (request.method, request.target) == ("POST", "/MALIPO2DM-TQS")
         match = re.fullmatch(
             rb'<\?xml version="1\.0"\?><COMMAND><TYPE>MTPGGetSODetails</TYPE><REFERENCEID>([A-Za-z0-9]{1,20})</REFERENCEID>'
@@ -174,16 +171,16 @@ def test_it_says_what_it_is(offline: Connect) -> None:
     assert connector.timeout_seconds >= 33
 
 
-async def test_a_knock_moves_no_money(teller: Teller, tigo: Connect) -> None:
-    teller.always(GET_TOKEN, TOKEN_GIVEN)
-    teller.always(QUERY, query_reply("GetSOError001", ""))
+async def test_a_knock_moves_no_money(server: ScriptedServer, tigo: Connect) -> None:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
+    server.always(QUERY, query_reply("GetSOError001", ""))
     assert not (await tigo().probe()).is_fault
-    assert teller.on(PUSH) == teller.on(CASH_IN) == []
-    assert COLLECTION.key.encode() not in b"".join(each.body for each in teller.heard)
+    assert server.on(PUSH) == server.on(CASH_IN) == []
+    assert COLLECTION.key.encode() not in b"".join(each.body for each in server.heard)
 
 
-async def test_a_knock_that_hears_of_trouble_is_a_fault(teller: Teller, tigo: Connect) -> None:
+async def test_a_knock_that_hears_of_trouble_is_a_fault(server: ScriptedServer, tigo: Connect) -> None:
     for reply in (http("500 Internal Server Error"), Reply(after=After.RESET)):
         for line in (GET_TOKEN, QUERY):
-            teller.always(line, reply)
+            server.always(line, reply)
         assert (await tigo().probe()).is_fault

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.examples.parcels import NEW, OLD, STRANGE, Headers, event, rotating, signed
+from tests.examples.signed_webhooks import NEW, OLD, STRANGE, Headers, event, rotating, signed
 from tests.webhooks.official import Wrong, verify_with_node, verify_with_openssl, verify_with_python
 
 

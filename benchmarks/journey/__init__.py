@@ -1,0 +1,1 @@
+"""`bench journey`: payments from the request to the webhook."""

@@ -1,0 +1,1 @@
+"""`bench webhooks`: deliveries, and what slow receivers cost the others."""

@@ -1,0 +1,1 @@
+"""Passwords, tokens and log-in attempts: of merchants' people and of operators."""

@@ -1,0 +1,102 @@
+"""Bearer tokens: what a person carries between log-in and log-out. Pure.
+
+The token names a session, and the session is looked up on every call: a session that has ended is worth nothing,
+however long its token would still be good for.
+"""
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+from typing import Any
+
+import jwt
+
+TOKEN_SECONDS = 3600
+SESSION_LIFE = timedelta(days=30)
+LINK_LIFE = timedelta(hours=24)
+
+_ALGORITHM = "HS256"
+_AUDIENCE = "malipo/merchant"
+
+
+class Tokens:
+    def __init__(self, secret_key: str, *previous: str) -> None:
+        # One secret, several uses: each gets a key of its own. A previous one is still believed, and no longer used.
+        self._keys = [
+            hmac.digest(each.encode(), b"malipo merchant token", "sha256") for each in (secret_key, *previous)
+        ]
+
+    def make(self, session_id: str, *, now: datetime) -> str:
+        claims = {
+            "aud": _AUDIENCE,
+            "sid": session_id,
+            "iat": int(now.timestamp()),
+            "exp": int(now.timestamp()) + TOKEN_SECONDS,
+        }
+        return jwt.encode(claims, self._keys[0], algorithm=_ALGORITHM)
+
+    def session_of(self, token: str, *, now: datetime) -> str | None:
+        """The session that a token names; None if it is not ours, not whole or too old."""
+        claims = next((claims for key in self._keys if (claims := _claims(token, key)) is not None), None)
+        if claims is None:
+            return None
+        session_id, expires = claims["sid"], claims["exp"]
+        if not isinstance(session_id, str) or not isinstance(expires, int) or now.timestamp() >= expires:
+            return None
+        return session_id
+
+
+class Cookies:
+    """What a browser carries instead: the name of a session, signed, and for each form a token that only we can make.
+
+    A cookie is as good as its session, which is looked up on every request.
+    """
+
+    def __init__(self, secret_key: str, *previous: str) -> None:
+        self._keys = [
+            hmac.digest(each.encode(), b"malipo dashboard cookie", "sha256") for each in (secret_key, *previous)
+        ]
+
+    def make(self, session_id: str) -> str:
+        return f"{session_id}.{_mac(self._keys[0], 'cookie', session_id)}"
+
+    def session_of(self, cookie: str) -> str | None:
+        session_id, _, mac = cookie.partition(".")
+        return session_id if self._is_ours("cookie", session_id, mac) else None
+
+    def form_token(self, session_id: str) -> str:
+        """Stands in every form of a session, so that no other site can send one in its name."""
+        return _mac(self._keys[0], "form", session_id)
+
+    def is_form_token(self, session_id: str, token: str) -> bool:
+        return self._is_ours("form", session_id, token)
+
+    def _is_ours(self, purpose: str, session_id: str, mac: str) -> bool:
+        return any(hmac.compare_digest(_mac(key, purpose, session_id).encode(), mac.encode()) for key in self._keys)
+
+
+def _mac(key: bytes, purpose: str, session_id: str) -> str:
+    return hmac.digest(key, f"{purpose} {session_id}".encode(), "sha256").hex()
+
+
+def _claims(token: str, key: bytes) -> dict[str, Any] | None:
+    try:
+        return jwt.decode(
+            token,
+            key,
+            algorithms=[_ALGORITHM],
+            audience=_AUDIENCE,
+            options={"require": ["exp", "sid"], "verify_exp": False, "verify_iat": False},
+        )
+    except jwt.InvalidTokenError:
+        return None
+
+
+def make_secret(prefix: str) -> str:
+    """A refresh token or a link: 256 random bits, of which we keep the hash."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def hash_of(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

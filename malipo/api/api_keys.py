@@ -1,0 +1,83 @@
+"""/merchant/api-keys."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo import clock
+from malipo.api.auth import actor_of
+from malipo.api.json_bodies import object_of, success
+from malipo.merchants import issue_api_keys
+from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
+from malipo.merchants.store import api_keys
+from malipo.merchants.store.sessions import Session
+from malipo.service import Service
+from malipo.validation import Fields
+
+
+async def list_(service: Service, session: Session, request: Request) -> Response:
+    found = await service.read(lambda connection: api_keys.find_all(connection, session.person.merchant_id))
+    return success({"apiKeys": [_listed(key) for key in found]})
+
+
+async def create(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    now = service.clock()
+    name = fields.required_text("name", most=100)
+    permissions = fields.choices("permissions", Permission)
+    environment = fields.choice("environment", Environment) or Environment.LIVE
+    expires_at = fields.moment("expiresAt", is_end=True)
+    ip_allowlist = fields.networks("ipAllowlist")
+    if expires_at is not None and expires_at <= now:
+        fields.wrong("expiresAt", "date_invalid", "expiresAt must be in the future.")
+    fields.check()
+    key = await service.write(
+        lambda tx: issue_api_keys.create_key(
+            tx,
+            session.person.merchant_id,
+            name=name,
+            permissions=permissions,
+            environment=environment,
+            brand=service.settings.key_prefix,
+            actor=actor_of(service, session, request),
+            now=now,
+            expires_at=expires_at,
+            ip_allowlist=ip_allowlist,
+        )
+    )
+    message = "Keep this key safe: it is shown only this once."
+    return success({"apiKey": _shown(key) | {"key": key.text}, "message": message}, status=201)
+
+
+async def revoke(service: Service, session: Session, request: Request) -> Response:
+    key_id = request.path_params["id"]
+    if "\0" in key_id:
+        raise issue_api_keys.NoSuchKey
+    actor = actor_of(service, session, request)
+    await service.write(
+        lambda tx: issue_api_keys.revoke_key(tx, session.person.merchant_id, key_id, actor=actor, now=service.clock())
+    )
+    return success({"message": "The key is revoked."})
+
+
+def _shown(key: NewKey | StoredKey) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "id": key.id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "last4": key.last4,
+        "permissions": key.permissions,
+        "environment": key.environment,
+        "createdAt": clock.iso(key.created_at),
+    }
+    if key.expires_at is not None:
+        shown["expiresAt"] = clock.iso(key.expires_at)
+    return shown
+
+
+def _listed(key: StoredKey) -> dict[str, Any]:
+    shown = _shown(key) | {"ipAllowlist": [str(each) for each in key.ip_allowlist]}
+    if key.last_used_at is not None:
+        shown["lastUsedAt"] = clock.iso(key.last_used_at)
+    return shown

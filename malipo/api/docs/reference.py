@@ -1,0 +1,246 @@
+"""The contract as a page: areas, their routes, and for each what it takes, what it answers and what can go wrong.
+
+Everything is read from the contract. A test holds the contract against the route table, so the page cannot promise
+what the service does not do.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+from malipo.api.docs import markdown
+from malipo.api.docs.schemas import Field, Schema, Schemas
+from malipo.merchants.people import RIGHTS, Right, Role
+from malipo.rate_limit.sliding_window import RateClass
+
+# Stands in the page for where the reader has found us.
+BASE_URL = "https://base-url.invalid"
+
+# The right that the least role has and the roles below it do not.
+RIGHT_OF = {Role.VIEWER: Right.LOOK, Role.STAFF: Right.WORK, Role.OWNER: Right.RULE}
+
+_CREDENTIALS = {"apiKey": "x-api-key: $API_KEY", "bearer": "Authorization: Bearer $TOKEN"}
+# Query parameters that an example shows. All of them at once would find nothing.
+_ASKED = ("status", "kind", "wait", "limit")
+# What any address can answer, and no route.
+_ANYWHERE = (("400", "NotHttp"), ("404", "NotFound"), ("405", "MethodNotAllowed"))
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    title: str
+    text: str
+    is_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: str
+    words: str
+    codes: tuple[str, ...]
+    headers: tuple[str, ...]
+    examples: tuple[Example, ...]
+    fields: tuple[Field, ...]
+
+    @property
+    def is_good(self) -> bool:
+        return self.status.startswith("2")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    id: str
+    method: str
+    path: str
+    title: str
+    words: str
+    access: str
+    needs: tuple[str, ...]
+    limit: int
+    parameters: Mapping[str, Sequence[Field]]
+    body: Sequence[Field]
+    curls: Sequence[Example]
+    answers: Sequence[Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    name: str
+    words: str
+    operations: Sequence[Operation]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What merchants receive: headers and fields, which all events share, and the body of each."""
+
+    headers: Sequence[Field]
+    fields: Sequence[Field]
+    examples: Sequence[Example]
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    name: str
+    statuses: tuple[str, ...]
+    words: str
+
+
+def page(contract: Schema, limits: Mapping[RateClass, int]) -> str:
+    """The whole page. Its examples speak to BASE_URL."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {
+        each.__name__: each
+        for each in (markdown.address, markdown.coloured, markdown.inline, markdown.paragraphs, markdown.slug)
+    }
+    template = resources.files("malipo.api.docs").joinpath("docs.html").read_text("utf-8")
+    reader = _Reader(contract, limits)
+    lead, topics = markdown.topics(contract["info"]["description"])
+    return environment.from_string(template).render(
+        info=contract["info"],
+        lead=lead,
+        topics=topics,
+        areas=[reader.area(tag) for tag in contract["tags"]],
+        sent=reader.sent(),
+        codes=reader.codes(),
+        base_url=BASE_URL,
+    )
+
+
+class _Reader:
+    def __init__(self, contract: Schema, limits: Mapping[RateClass, int]) -> None:
+        self._contract = contract
+        self._schemas = Schemas(contract)
+        self._limits = limits
+
+    def area(self, tag: Schema) -> Area:
+        operations = [
+            self._operation(method.upper(), path, operation)
+            for path, methods in self._contract["paths"].items()
+            for method, operation in methods.items()
+            if tag["name"] in operation["tags"]
+        ]
+        return Area(tag["name"], tag["description"], operations)
+
+    def sent(self) -> Sent:
+        operations = [methods["post"] for methods in self._contract["webhooks"].values()]
+        bodies = [each["requestBody"]["content"]["application/json"] for each in operations]
+        return Sent(
+            [self._parameter(self._schemas.resolved(each)) for each in operations[0]["parameters"]],
+            list(self._schemas.fields(bodies[0]["schema"]["properties"]["transaction"], "transaction.")),
+            [
+                Example(
+                    f"{body['example']['event']} · {each['summary']}", markdown.pretty(body["example"]), is_json=True
+                )
+                for each, body in zip(operations, bodies, strict=True)
+            ],
+        )
+
+    def codes(self) -> list[Code]:
+        """Every code with the statuses that carry it, in their order."""
+        statuses: dict[str, set[str]] = {}
+        for status, response in self._responses():
+            for code in _codes(response):
+                statuses.setdefault(code, set()).add(status)
+        meanings = self._contract["components"]["schemas"]["ErrorCode"]["oneOf"]
+        found = [Code(each["const"], tuple(sorted(statuses[each["const"]])), each["description"]) for each in meanings]
+        return sorted(found, key=lambda code: code.statuses)
+
+    def _responses(self) -> Iterator[tuple[str, Schema]]:
+        for methods in self._contract["paths"].values():
+            for operation in methods.values():
+                for status, response in operation["responses"].items():
+                    yield status, self._schemas.resolved(response)
+        for status, name in _ANYWHERE:
+            yield status, self._contract["components"]["responses"][name]
+
+    def _operation(self, method: str, path: str, operation: Schema) -> Operation:
+        parameters = [self._schemas.resolved(each) for each in operation.get("parameters", [])]
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        access, needs = _access(operation)
+        rate_class = operation.get("x-rate-class")
+        return Operation(
+            id=operation["operationId"],
+            method=method,
+            path=path,
+            title=operation["summary"],
+            words=operation["description"],
+            access=access,
+            needs=needs,
+            limit=self._limits[RateClass(rate_class)] if rate_class else 0,
+            parameters={
+                place: [self._parameter(each) for each in parameters if each["in"] == place]
+                for place in ("path", "query", "header")
+            },
+            body=list(self._schemas.fields(body["schema"])) if body else (),
+            curls=list(_curls(method, path, operation, parameters, body)),
+            answers=[
+                self._answer(status, self._schemas.resolved(response))
+                for status, response in operation["responses"].items()
+            ],
+        )
+
+    def _parameter(self, parameter: Schema) -> Field:
+        schema = self._schemas.resolved(parameter["schema"]) | {"description": parameter["description"]}
+        return self._schemas.field(parameter["name"], schema, is_required=parameter.get("required", False))
+
+    def _answer(self, status: str, response: Schema) -> Answer:
+        media = response["content"].get("application/json", {})
+        return Answer(
+            status,
+            response["description"],
+            _codes(response),
+            tuple(name for name in response["headers"] if name not in ("X-Request-Id", "X-Error-Code")),
+            tuple(example for type_, each in response["content"].items() for example in _examples(type_, each)),
+            tuple(self._schemas.fields(media["schema"])) if media else (),
+        )
+
+
+def _access(operation: Schema) -> tuple[str, tuple[str, ...]]:
+    """Who may ask, and what they need: a permission of the key, or one of these roles."""
+    if not operation["security"]:
+        return "open", ()
+    [[scheme, [need]]] = operation["security"][0].items()
+    if scheme == "apiKey":
+        return "key", (need,)
+    return "token", tuple(role for role, rights in RIGHTS.items() if RIGHT_OF[Role(need)] in rights)
+
+
+def _codes(response: Schema) -> tuple[str, ...]:
+    return tuple(response["headers"].get("X-Error-Code", {}).get("schema", {}).get("enum", ()))
+
+
+def _named(media: Schema) -> list[tuple[str, Any]]:
+    """The examples, each with its title; a single one needs none."""
+    if "examples" in media:
+        return [(each["summary"], each["value"]) for each in media["examples"].values()]
+    return [("", media["example"])]
+
+
+def _examples(type_: str, media: Schema) -> Iterator[Example]:
+    for title, value in _named(media):
+        if type_ == "application/json":
+            yield Example(title, markdown.pretty(value), is_json=True)
+        else:
+            yield Example(title or type_, str(value).replace("\r\n", "\n").rstrip(), is_json=False)
+
+
+def _curls(
+    method: str, path: str, operation: Schema, parameters: Sequence[Schema], body: Schema | None
+) -> Iterator[Example]:
+    url = "$BASE_URL" + path
+    for each in parameters:
+        if each["in"] == "path":
+            url = url.replace("{" + each["name"] + "}", str(each["example"]))
+    asked = [f"{each['name']}={each['example']}" for each in parameters if each["name"] in _ASKED]
+    if asked:
+        url += "?" + "&".join(asked)
+    credentials = [_CREDENTIALS[scheme] for each in operation["security"] for scheme in each]
+    headers = [f"{each['name']}: {each['example']}" for each in parameters if each["in"] == "header"]
+    for title, value in _named(body) if body else [("", None)]:
+        yield Example(title, markdown.curl(method, url, headers=credentials + headers, body=value), is_json=False)
+        # Only the first: a second body under the same Idempotency-Key would be refused.
+        headers = []

@@ -1,0 +1,89 @@
+"""Writes responses: a short one in one write, and those of one turn of the event loop together (decision 21)."""
+
+import asyncio
+import re
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary, ref
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+# What no header may hold. Ends of lines are counted.
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Outgoing:
+    """Answers of one turn of the event loop leave together, one right after the other, when the turn ends.
+
+    Whoever reads them is woken by the first and finds the others; woken for each, they would cost more to send.
+    """
+
+    _of_loop: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, "Outgoing"]] = WeakKeyDictionary()
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = ref(loop)
+        self._answers: list[tuple[asyncio.Transport, bytes]] = []
+
+    @classmethod
+    def of(cls, loop: asyncio.AbstractEventLoop) -> "Outgoing":
+        return cls._of_loop.setdefault(loop, cls(loop))
+
+    def add(self, transport: asyncio.Transport, answer: bytes) -> None:
+        if not self._answers and (loop := self._loop()) is not None:
+            loop.call_soon(self.leave)
+        self._answers.append((transport, answer))
+
+    def leave(self) -> None:
+        answers, self._answers = self._answers, []
+        for transport, answer in answers:
+            if not transport.is_closing():
+                transport.write(answer)
+
+
+class Cycle(RequestResponseCycle):
+    """One request and its answer. A short answer leaves in one write; uvicorn would send its head on its own."""
+
+    outgoing: Outgoing
+    _start: dict[str, Any] | None = None  # what is held back until the body comes
+
+    async def send(self, message: Any) -> None:
+        if self.transport.is_closing():
+            self.disconnected = True
+        if message["type"] == "http.response.start" and not self.response_started:
+            self._start = message
+            return
+        start, self._start = self._start, None
+        if start is not None:
+            if self._send_whole(start, message):
+                return
+            await super().send(start)  # type: ignore[arg-type]
+        await super().send(message)
+
+    def _send_whole(self, start: dict[str, Any], message: dict[str, Any]) -> bool:
+        """Whether this was all there is to say, and could be said at once. What is rare is left to uvicorn."""
+        body: bytes = message.get("body", b"")
+        headers = [*self.default_headers, *start.get("headers", ())]
+        if (
+            message.get("more_body")
+            or self.disconnected
+            or self.flow.write_paused
+            or self.scope["method"] == "HEAD"
+            or (b"content-length", b"%d" % len(body)) not in headers
+        ):
+            return False
+        head = STATUS_LINE[start["status"]] + b"".join([b"%b: %b\r\n" % header for header in headers])
+        lines = len(headers) + 1
+        if b"connection:" in head or _CONTROL.search(head) or not head.count(b"\n") == head.count(b"\r") == lines:
+            return False
+        if not self.keep_alive:
+            head += b"connection: close\r\n"
+        answer = b"%b\r\n%b" % (head, body)
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.message_event.set()
+        if self.keep_alive:
+            self.outgoing.add(self.transport, answer)
+        else:
+            self.transport.write(answer)
+            self.transport.close()
+        self.on_response()
+        return True

@@ -1,0 +1,71 @@
+"""JSON bodies: read from requests, written to responses."""
+
+import asyncio
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo.api.errors import TooLarge, TooSlow
+from malipo.api.http_protocol import WHOLE_BODY
+from malipo.errors import Invalid
+
+_MOST_BYTES = 64 * 1024
+_TOO_LARGE = f"The body must be at most {_MOST_BYTES // 1024} KiB."
+_BODY_SECONDS = 30
+
+
+class Form(StrEnum):
+    """The form of a long answer."""
+
+    JSON = "json"
+    CSV = "csv"
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
+
+
+def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:
+    return {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}
+
+
+async def object_of(request: Request) -> dict[str, Any]:
+    """The JSON object that a request carries."""
+    try:
+        body = msgspec.json.decode(await body_of(request))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise Invalid("The body is not valid JSON.", code="json_invalid") from None
+    if not isinstance(body, dict):
+        raise Invalid("The body must be a JSON object.", code="json_invalid")
+    return body
+
+
+async def body_of(request: Request) -> bytes:
+    whole: bytes | None = request.scope.get(WHOLE_BODY)
+    if whole is None:
+        return await _wait_for_body(request)
+    if len(whole) > _MOST_BYTES:
+        raise TooLarge(_TOO_LARGE)
+    return whole
+
+
+async def _wait_for_body(request: Request) -> bytes:
+    body = bytearray()
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > _MOST_BYTES:
+        raise TooLarge(_TOO_LARGE)
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MOST_BYTES:
+                    raise TooLarge(_TOO_LARGE)
+    except TimeoutError:
+        raise TooSlow(f"The body did not arrive within {_BODY_SECONDS} seconds.") from None
+    return bytes(body)

@@ -1,0 +1,91 @@
+"""/openapi.json and /docs: the contract, for programs and for people.
+
+`openapi.yaml` is written by hand and is the same everywhere, but for the largest amount, which the operator sets. It
+is read when somebody first asks for it, off the event loop, so that a command that serves nothing does not wait for it.
+"""
+
+import asyncio
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import msgspec
+import yaml
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo.api.docs import reference
+from malipo.rate_limit.sliding_window import RateClass
+from malipo.service import Service
+
+Contract = dict[str, Any]
+
+_CONTENT_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+# What may stand in a Host header that we repeat.
+_HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Served:
+    json: bytes
+    page: str
+
+
+def load(*, max_amount: int | None = None) -> Contract:
+    """The contract; with the largest amount that this installation takes, if it is given."""
+    text = resources.files("malipo.api").joinpath("openapi.yaml").read_text("utf-8")
+    contract: Contract = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe.
+    if max_amount is not None:
+        contract["components"]["schemas"]["Amount"]["maximum"] = max_amount
+    return contract
+
+
+@cache
+def _made(max_amount: int, limits: tuple[tuple[RateClass, int], ...]) -> _Served:
+    contract = load(max_amount=max_amount)
+    return _Served(msgspec.json.encode(contract), reference.page(contract, dict(limits)))
+
+
+async def _served(service: Service) -> _Served:
+    limits = (
+        (RateClass.CREATE, service.settings.rate_limit_create),
+        (RateClass.LIST, service.settings.rate_limit_list),
+        (RateClass.OTHER, service.settings.rate_limit_other),
+    )
+    return await asyncio.to_thread(_made, service.terms.max_amount(None), limits)
+
+
+async def for_programs(service: Service, request: Request) -> Response:
+    return Response((await _served(service)).json, media_type="application/json")
+
+
+async def for_people(service: Service, request: Request) -> Response:
+    page = (await _served(service)).page.replace(reference.BASE_URL, _base_url(service, request))
+    return Response(page, media_type="text/html", headers=_HEADERS)
+
+
+async def style(service: Service, request: Request) -> Response:
+    return Response(_style(), media_type="text/css", headers=_HEADERS)
+
+
+def _base_url(service: Service, request: Request) -> str:
+    """Where the reader has found us, for examples that can be pasted. It is told to nobody else, so we believe it."""
+    host = request.headers.get("host", "")
+    if not _HOST.fullmatch(host):
+        host = f"{service.settings.host}:{service.settings.port}"
+    is_secure = "https" in (request.headers.get("x-forwarded-proto"), request.url.scheme)
+    return f"{'https' if is_secure else 'http'}://{host}"
+
+
+@cache
+def _style() -> bytes:
+    return resources.files("malipo.api.docs").joinpath("docs.css").read_bytes()

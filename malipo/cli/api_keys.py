@@ -1,0 +1,132 @@
+"""malipo key …"""
+
+import argparse
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from malipo import clock
+from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
+from malipo.db import Database
+from malipo.errors import Invalid
+from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants.api_keys import AddressRange, Environment, NewKey, Permission, address_range_of
+from malipo.merchants.store import api_keys
+from malipo.settings import Settings
+
+
+def add_commands(commands: Any) -> None:
+    key = commands.add_parser("key", help="the API keys of a merchant")
+    acts = key.add_subparsers(title="acts", metavar="ACT", required=True)
+    add_subcommand(acts, "list", _list, "the keys that a merchant has").add_argument(
+        "merchant", help="the merchant's id or name"
+    )
+    create = add_subcommand(acts, "create", _create, "make an API key; it is shown once")
+    create.add_argument("merchant", help="the merchant's id or name")
+    create.add_argument("--name", default="API key", help="what the key is for (default: API key)")
+    create.add_argument(
+        "--permissions",
+        default=",".join(Permission),
+        metavar="LIST",
+        help="what it may do, with commas between (default: everything)",
+    )
+    create.add_argument(
+        "--environment",
+        choices=list(Environment),
+        default=Environment.LIVE,
+        help="the word in its prefix; both move real money (default: live)",
+    )
+    create.add_argument("--expires", metavar="DATE", help="the last day on which it works, such as 2027-12-31")
+    create.add_argument("--ip", action="append", default=[], help="an address or network it may come from; repeatable")
+    revoke = add_subcommand(acts, "revoke", _revoke, "take a key back; it stops working at once")
+    revoke.add_argument("merchant", help="the merchant's id or name")
+    revoke.add_argument("key", help="the key's id")
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.begin() as tx:
+            found = await api_keys.find_all(tx, await onboard.find_merchant(tx, arguments.merchant))
+        return [
+            {
+                "id": each.id,
+                "name": each.name,
+                "key": f"{each.prefix}…{each.last4}",
+                "permissions": each.permissions,
+                "addresses": each.ip_allowlist,
+                "expires": each.expires_at,
+                "last used": each.last_used_at,
+            }
+            for each in found
+        ]
+
+    return tell_table(arguments, with_database(settings, act), empty="This merchant has no keys.")
+
+
+def _create(arguments: argparse.Namespace, settings: Settings) -> int:
+    permissions = _permissions(arguments.permissions)
+    expires_at = _end_of(arguments.expires) if arguments.expires else None
+    ip_allowlist = [_network(each) for each in arguments.ip]
+
+    async def act(tx: Any, actor: Any, now: Any) -> NewKey:
+        return await issue_api_keys.create_key(
+            tx,
+            await onboard.find_merchant(tx, arguments.merchant),
+            name=arguments.name,
+            permissions=permissions,
+            environment=Environment(arguments.environment),
+            brand=settings.key_prefix,
+            actor=actor,
+            now=now,
+            expires_at=expires_at,
+            ip_allowlist=ip_allowlist,
+        )
+
+    key = write(settings, act)
+    shown = {
+        "id": key.id,
+        "merchantId": key.merchant_id,
+        "name": key.name,
+        "key": key.text,
+        "prefix": key.prefix,
+        "last4": key.last4,
+        "environment": key.environment,
+        "permissions": key.permissions,
+        "createdAt": clock.iso(key.created_at),
+    }
+    sentence = f"{key.text}\n\nThis is the only time that the key is shown. It may: {', '.join(key.permissions)}."
+    return tell(arguments, shown, sentence)
+
+
+def _revoke(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Any, actor: Any, now: Any) -> None:
+        merchant_id = await onboard.find_merchant(tx, arguments.merchant)
+        await issue_api_keys.revoke_key(tx, merchant_id, arguments.key, actor=actor, now=now)
+
+    write(settings, act)
+    return tell(arguments, {"id": arguments.key, "isRevoked": True}, f"{arguments.key} is revoked.")
+
+
+def _permissions(text: str) -> list[Permission]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in list(Permission)]
+    if unknown or not names:
+        what = f"There is no permission {unknown[0]!r}." if unknown else "A key needs a permission."
+        raise Invalid(f"{what} There are: {', '.join(Permission)}.")
+    return [permission for permission in Permission if permission in names]
+
+
+def _end_of(day: str) -> datetime:
+    try:
+        end = datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1)
+    except (ValueError, OverflowError):
+        raise Invalid(f"--expires must be a date such as 2027-12-31, not {day!r}.") from None
+    if end <= clock.now():
+        raise Invalid("--expires is in the past.")
+    return end
+
+
+def _network(text: str) -> AddressRange:
+    try:
+        return address_range_of(text)
+    except ValueError:
+        raise Invalid(f"--ip must be an address or a network such as 10.0.0.0/8, not {text!r}.") from None

@@ -1,0 +1,95 @@
+"""The cursor file of `malipo listen`: where it has come to, so that it goes on there however it was stopped.
+
+It knows files and nothing of HTTP. A place is the cursor with which a page of the feed was asked for, and the last
+event of that page which is done. There is one file for each service, key and receiver, and one listener at a time.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from malipo.cli.developer.credentials import Access
+from malipo.errors import Conflict, Impossible
+
+
+class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    after: str | None  # None is before the oldest event that is kept.
+    done: str | None = None
+
+
+class Unreadable(Exception):  # noqa: N818
+    """There is a file, and it does not say where we were."""
+
+
+class CursorFile:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._kept: Place | None = None
+
+    @classmethod
+    @contextmanager
+    def opened(cls, data_dir: Path, access: Access, forward_to: str) -> Iterator[Self]:
+        path = data_dir / "listen" / f"{_name(access, forward_to)}.json"
+        with _explained(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            # The lock ends with the process, however that ends.
+            if not _is_taken(lock):
+                raise Conflict(f"Another `malipo listen` already forwards the same events to {forward_to}.")
+            yield cls(path)
+        finally:
+            os.close(lock)
+
+    def read(self) -> Place | None:
+        """Where the last listener stopped; None if there was none."""
+        try:
+            self._kept = msgspec.json.decode(self.path.read_bytes(), type=Place)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError):
+            raise Unreadable from None
+        return self._kept
+
+    def keep(self, place: Place) -> None:
+        """Whole or not at all: there is never a moment without a place."""
+        if place == self._kept:
+            return
+        new = self.path.with_suffix(".new")
+        with _explained(self.path):
+            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(msgspec.json.encode(place))
+                file.flush()
+                os.fsync(descriptor)
+            new.replace(self.path)
+        self._kept = place
+
+
+def _is_taken(lock: int) -> bool:
+    """Whether it is ours now."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Impossible(f"Cannot keep in {path} where it has come to: {error.strerror or error}.") from None
+
+
+def _name(access: Access, forward_to: str) -> str:
+    """Told apart by all three, and telling nothing of the key."""
+    key = hashlib.sha256(access.api_key.encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join((access.base_url, key, forward_to)).encode()).hexdigest()[:24]

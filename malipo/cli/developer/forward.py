@@ -1,0 +1,40 @@
+"""Carries an event to the developer's own receiver, as a webhook: the same bytes, the same headers, the same patience.
+
+Signed with a secret of its own, which is made from the API key: a developer sets it once, and nobody has to keep it.
+"""
+
+import base64
+import hashlib
+import hmac
+
+from malipo import clock, ids
+from malipo.cli.developer.feed_client import Event
+from malipo.webhooks.http_client import Answered, Unanswered, WebhookClient
+from malipo.webhooks.signature import headers_of
+
+
+def secret_of(api_key: str) -> str:
+    """The same for the same key, and from it nobody finds the key."""
+    made = hmac.digest(api_key.encode(), b"malipo listen", hashlib.sha256)
+    return "whsec_" + base64.b64encode(made).decode()
+
+
+class Forward:
+    def __init__(self, webhook_client: WebhookClient, url: str, secret: str, *, word: str) -> None:
+        self._webhook_client = webhook_client
+        self._url = url
+        self._secret = secret
+        self._word = word
+
+    async def __call__(self, event: Event) -> Answered | Unanswered:
+        now, body = clock.now(), event.body
+        headers = headers_of(
+            word=self._word,
+            event=event.event,
+            event_id=event.id,
+            attempt_id=ids.mint("att_", now),
+            body=body,
+            keys=[self._secret],
+            now=now,
+        )
+        return await self._webhook_client(self._url, headers=headers, body=body)

@@ -1,0 +1,75 @@
+"""Holds counts against the things they count. It reads, and never mends."""
+
+from dataclasses import dataclass
+
+from malipo.counts.bucket_tree import TOP
+from malipo.counts.store import Rollup
+from malipo.db import Conn, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    where: str
+    stored: int | None
+    computed: int | None
+
+
+async def check(connection: Conn, rollup: Rollup, things: str | None) -> list[Wrong]:
+    """`things` selects merchant_id, bucket (of the leaves), cell and count of what must be counted, in any order.
+
+    None, if the leaves are known to be right.
+    """
+    wrong = await _differences(connection, 0, things, _stored(rollup, 0)) if things else []
+    for level in range(1, TOP + 1):
+        # What stands above the leaves is the sum of what stands below it.
+        below = f"SELECT merchant_id, bucket >> 5 AS bucket, cell, count FROM ({_stored(rollup, level - 1)}) AS below"
+        wrong += await _differences(connection, level, below, _stored(rollup, level))
+    return wrong
+
+
+def _stored(rollup: Rollup, level: int) -> str:
+    return f"""
+        SELECT merchant_id, bucket, cell::integer AS cell, count
+        FROM tallies, unnest(counts) WITH ORDINALITY AS c (count, cell)
+        WHERE book = '{rollup}' AND level = {level} AND count <> 0
+    """
+
+
+async def stored_leaves(connection: Conn, rollup: Rollup) -> int:
+    """The sum of the fingerprints (merchant, leaf, cell) of all that is counted."""
+    return await _sum(connection, _stored(rollup, 0))
+
+
+async def _sum(connection: Conn, counted: str) -> int:
+    """A count of n things is n times the fingerprint of its place. (Whole numbers are quicker than decimals.)"""
+    one = "hash_record_extended(ROW(merchant_id, bucket, cell), 0)"
+    # `fetch`, though it is one row: whoever asks for one row only gets no help from PostgreSQL's other processes.
+    ((sum_,),) = await connection.fetch(
+        f"""
+        SELECT coalesce(sum({one}) FILTER (WHERE count = 1), 0)
+               + coalesce(sum(count * {one}::numeric) FILTER (WHERE count <> 1), 0)
+        FROM ({counted}) AS counted
+        """
+    )
+    return int(sum_)
+
+
+async def _differences(connection: Conn, level: int, expected: str, stored: str) -> list[Wrong]:
+    """By the sums of fingerprints first; only if those differ, somebody has to say where."""
+    if await _sum(connection, expected) == await _sum(connection, stored):
+        return []
+    rows = await connection.fetch(
+        f"""
+        SELECT merchant_id, {level} AS level, bucket, cell, e.count AS computed, s.count AS stored
+        FROM (SELECT merchant_id, bucket, cell, sum(count)::bigint AS count FROM ({expected}) AS things
+              GROUP BY 1, 2, 3 HAVING sum(count) <> 0) e
+        FULL JOIN ({stored}) s USING (merchant_id, bucket, cell)
+        WHERE e.count IS DISTINCT FROM s.count ORDER BY 1, 3, 4 LIMIT 100
+        """
+    )
+    return [_wrong(row) for row in rows]
+
+
+def _wrong(row: Row) -> Wrong:
+    where = f"{row['merchant_id']} level {row['level']} bucket {row['bucket']} cell {row['cell']}"
+    return Wrong(where, row["stored"], row["computed"])

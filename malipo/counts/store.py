@@ -1,0 +1,133 @@
+"""The SQL of the counts. Whoever adds to them locks the position that says up to where they go."""
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from malipo.counts.bucket_tree import Bucket, Piece, Tree, pick, pieces_of
+from malipo.db import Conn, Tx
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Rollup(StrEnum):
+    PAYMENTS = "payments"
+    STATEMENT = "statement"
+
+
+Row = tuple[int, int, int]  # level, first bucket, last bucket
+BucketCounts = Mapping[tuple[str, Bucket], Sequence[int]]  # of a merchant's bucket: how many in each cell
+
+
+async def find(
+    connection: Conn, merchant_id: str, rollup: Rollup, rows: Sequence[Row], categories: Collection[int]
+) -> dict[Bucket, int]:
+    """How many are in each of these buckets, of these cells. Empty ones are left out."""
+    found = await connection.fetch(
+        """
+        SELECT level, bucket, count FROM (
+            SELECT t.level, t.bucket, (SELECT sum(t.counts[cell]) FROM unnest($6::integer[]) AS cell) AS count
+            FROM unnest($3::smallint[], $4::bigint[], $5::bigint[]) AS r (level, first, last)
+            JOIN tallies t ON t.merchant_id = $1 AND t.book = $2 AND t.level = r.level
+                          AND t.bucket BETWEEN r.first AND r.last
+        ) counted WHERE count > 0
+        """,
+        merchant_id,
+        rollup,
+        *([row[place] for row in rows] for place in range(3)),
+        list(categories),
+    )
+    return {Bucket(row["level"], row["bucket"]): row["count"] for row in found}
+
+
+async def walk(
+    connection: Conn,
+    merchant_id: str,
+    rollup: Rollup,
+    tree: Tree,
+    categories: Collection[int],
+    pieces: Sequence[Piece],
+    *,
+    skip: int,
+    take: int,
+    apart: Sequence[int] = (),
+) -> tuple[list[Piece], int]:
+    """Down to the leaves that the things are in which come after so many; and how many to skip inside those.
+
+    `apart` are the numbers, in order, of things that are not in the counts.
+    """
+    picked, skip = pick(pieces, skip=skip, take=take)
+    while rows := [tree.children_of(each.bucket) for each in picked if each.bucket and each.bucket.level]:
+        found = await find(connection, merchant_id, rollup, rows, categories)
+        inner = [
+            child
+            for piece in picked
+            for child in (
+                pieces_of(tree, tree.children_of(piece.bucket), found, apart)
+                if piece.bucket and piece.bucket.level
+                else [piece]
+            )
+        ]
+        picked, skip = pick(inner, skip=skip, take=take)
+    return picked, skip
+
+
+async def add(tx: Tx, rollup: Rollup, counted: BucketCounts) -> None:
+    rows = [
+        {"merchant_id": merchant_id, "level": bucket.level, "bucket": bucket.number, "counts": counts}
+        for (merchant_id, bucket), counts in sorted(counted.items())
+    ]
+    await tx.execute(
+        """
+        INSERT INTO tallies AS t (merchant_id, book, level, bucket, counts)
+        SELECT merchant_id, $1, level, bucket, counts
+        FROM json_to_recordset($2) AS new (merchant_id text, level smallint, bucket bigint, counts integer[])
+        ON CONFLICT (merchant_id, book, level, bucket) DO UPDATE
+        SET counts = ARRAY(SELECT coalesce(old, 0) + coalesce(new, 0)
+                           FROM unnest(t.counts, excluded.counts) WITH ORDINALITY AS both_ (old, new, n) ORDER BY n)
+        """,
+        rollup,
+        _encode(rows).decode(),
+    )
+
+
+async def find_position(connection: Conn, merchant_id: str, rollup: Rollup) -> int:
+    """Up to where a merchant's counts go."""
+    upto = await connection.fetchval(
+        "SELECT upto FROM tally_marks WHERE merchant_id = $1 AND book = $2", merchant_id, rollup
+    )
+    return upto or 0
+
+
+async def lock_positions(tx: Tx, rollup: Rollup, merchant_ids: Collection[str]) -> dict[str, int]:
+    """Up to where these merchants' counts go. Those that somebody else is adding to are left out."""
+    await tx.execute(
+        """
+        INSERT INTO tally_marks (merchant_id, book, upto)
+        SELECT merchant_id, $2, 0 FROM unnest($1::text[]) AS merchant_id ON CONFLICT DO NOTHING
+        """,
+        sorted(merchant_ids),
+        rollup,
+    )
+    rows = await tx.fetch(
+        """
+        SELECT merchant_id, upto FROM tally_marks WHERE merchant_id = ANY($1::text[]) AND book = $2
+        ORDER BY merchant_id FOR UPDATE SKIP LOCKED
+        """,
+        sorted(merchant_ids),
+        rollup,
+    )
+    return {row["merchant_id"]: row["upto"] for row in rows}
+
+
+async def set_positions(tx: Tx, rollup: Rollup, positions: Mapping[str, int]) -> None:
+    await tx.execute(
+        """
+        UPDATE tally_marks m SET upto = new.upto FROM unnest($1::text[], $2::bigint[]) AS new (merchant_id, upto)
+        WHERE m.merchant_id = new.merchant_id AND m.book = $3
+        """,
+        list(positions),
+        list(positions.values()),
+        rollup,
+    )

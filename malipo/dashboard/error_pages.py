@@ -1,0 +1,75 @@
+"""Error pages: what went wrong, in the reader's language, and the way back."""
+
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from malipo import log
+from malipo.dashboard import render
+from malipo.dashboard.browser_request import BrowserRequest, ForgedForm
+from malipo.dashboard.form_errors import SENTENCES as SPOKEN
+from malipo.db import ConnectionLost, Contention
+from malipo.errors import Forbidden, Missing, Refusal, TooMany, Unavailable
+from malipo.installation.state import Closed
+
+_TITLES = {
+    HTTPStatus.BAD_REQUEST: "That did not work",
+    HTTPStatus.FORBIDDEN: "Not allowed",
+    HTTPStatus.NOT_FOUND: "Not found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "Not this way",
+    HTTPStatus.TOO_MANY_REQUESTS: "Too often",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Not at the moment",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong",
+}
+
+
+_NOT_YOURS = "Your role does not allow this. Ask an owner of your business."
+_NOTHING = "There is nothing here. It may belong to somebody else, or never have been."
+_WRONG_WAY = "This page does not take that."
+_NOT_NOW = "We cannot do this at the moment. Try again in a minute."
+_OURS = "Something went wrong on our side. Nothing of yours is lost."
+
+SENTENCES = (*_TITLES.values(), _NOT_YOURS, _NOTHING, _WRONG_WAY, _NOT_NOW, _OURS, ForgedForm.sentence)
+
+
+class NotAllowed(Forbidden):
+    code = "role_insufficient"
+
+    def __init__(self) -> None:
+        super().__init__(_NOT_YOURS)
+
+
+def page_for(request: BrowserRequest, error: Exception) -> Response:
+    status, sentence = _meaning(error)
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("dashboard.broke", error)
+    words = request.words
+    response = render.page(
+        request, "error.html", status=status, code=int(status), title=words(_TITLES[status]), sentence=words(sentence)
+    )
+    if isinstance(error, TooMany | Unavailable):
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    if isinstance(error, HTTPException) and error.headers:
+        response.headers.update(error.headers)
+    return response
+
+
+def _meaning(error: Exception) -> tuple[HTTPStatus, str]:
+    match error:
+        case Missing() | HTTPException(status_code=404):
+            return HTTPStatus.NOT_FOUND, _NOTHING
+        case HTTPException(status_code=405):
+            return HTTPStatus.METHOD_NOT_ALLOWED, _WRONG_WAY
+        case Forbidden():
+            return HTTPStatus.FORBIDDEN, error.message
+        case TooMany():
+            return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN.get(error.code, error.message)
+        case Refusal():
+            return HTTPStatus.BAD_REQUEST, SPOKEN.get(error.code, error.message)
+        case Closed():
+            return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.code]
+        case Unavailable() | ConnectionLost() | Contention():
+            return HTTPStatus.SERVICE_UNAVAILABLE, _NOT_NOW
+        case _:
+            return HTTPStatus.INTERNAL_SERVER_ERROR, _OURS

@@ -1,0 +1,64 @@
+"""Form errors: what is wrong, in words for whoever filled it in."""
+
+from collections.abc import Mapping
+
+from malipo.dashboard.language import Words
+from malipo.errors import Refusal
+from malipo.validation import Fields
+
+# By the code that programs get. What is missing here is said in general.
+SENTENCES = {
+    "field_required": "Please fill this in.",
+    "amount_invalid": "Type a whole number of shillings, such as 25,000.",
+    "amount_too_small": "The least is TZS {least}.",
+    "amount_too_large": "The most is TZS {most}.",
+    "phone_invalid": "This is not a Tanzanian mobile number. Type it like 0754 000 100.",
+    "channel_invalid": "Choose a network.",
+    "text_too_long": "At most {most} characters.",
+    "text_invalid": "There is a character in it that cannot be stored.",
+    "email_invalid": "This is not an email address.",
+    "date_invalid": "This is not a date, or not one that fits here.",
+    "range_invalid": "The first day is after the last one.",
+    "permissions_invalid": "Choose at least one permission.",
+    "events_invalid": "Choose at least one event.",
+    "address_invalid": "One of these is not an IP address or network, such as 196.41.0.0/16.",
+    "role_invalid": "Choose a role.",
+    "insufficient_balance": "The wallet does not hold enough for this.",
+    "password_wrong": "This is not your current password.",
+    "password_weak": "At least 10 characters, and not easy to guess.",
+    "link_invalid": "This link was used already, or is too old. Ask for a new one.",
+    "invalid_credentials": "The email or the password is not right.",
+    "too_many_attempts": "Too many attempts. Wait a few minutes, then try again.",
+    "merchant_inactive": "This business is not active. Ask whoever runs this service.",
+    "too_many_keys": "There are as many keys as there may be. Revoke one first.",
+    "too_many_webhooks": "There are as many endpoints as there may be. Delete one first.",
+    "webhook_inactive": "The endpoint is paused. Resume it first.",
+    "no_rotation": "The secret is not being changed.",
+    "url_invalid": "This address will not do.",
+    "last_owner": "Your business needs an owner. Make somebody else one first.",
+    "email_taken": "This email already has an account.",
+    "restored": "No payments are taken at the moment: the service was restored from a backup, and whoever runs it "
+    "looks at every payment first. Nothing has changed. Try again later.",
+    "on_hold": "No payments are taken at the moment: whoever runs this service has stopped them. Nothing has changed. "
+    "Try again later.",
+    "rotation_under_way": "The secret is being changed already. Finish that first.",
+}
+_GENERAL = "This is not right."
+
+
+def in_words(words: Words, fields: Fields) -> dict[str, str]:
+    """One sentence for each wrong field: its first mistake."""
+    said: dict[str, str] = {}
+    for mistake in fields.mistakes:
+        said.setdefault(mistake.field, sentence(words, mistake.code, mistake.bounds))
+    return said
+
+
+def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -> str:
+    shown = {name: f"{value:,}" for name, value in (bounds or {}).items()}
+    return words(SENTENCES.get(code, _GENERAL), **shown)
+
+
+def of_refusal(words: Words, refusal: Refusal) -> str:
+    """What a use case has refused. Where we have no words of our own, its sentence says it in English."""
+    return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)

@@ -1,0 +1,1 @@
+"""/dashboard: pages for a merchant's people."""

@@ -1,0 +1,154 @@
+"""API keys: the list, a new one, which is shown once, and taking one back."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+
+from starlette.responses import Response
+
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.browser_request import Form
+from malipo.dashboard.language import ZONE
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.urls import base_url, id_in
+from malipo.merchants import issue_api_keys
+from malipo.merchants.api_keys import MOST_PER_MERCHANT, AddressRange, Environment, Permission, StoredKey
+from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
+from malipo.merchants.store import api_keys
+from malipo.validation import Fields
+
+PATH = "/dashboard/keys"
+
+_BETWEEN_ADDRESSES = re.compile(r"[\s,;]+")
+_LAST_MOMENT = time(23, 59, 59)
+
+
+async def show(request: MerchantRequest) -> Response:
+    found = await request.service.read(lambda connection: api_keys.find_all(connection, request.merchant_id))
+    return render.page(
+        request,
+        "merchant/api_keys/list.html",
+        keys=[(each, _addresses(each.ip_allowlist)) for each in found[::-1]],
+        now=request.service.clock(),
+        is_full=len(found) >= MOST_PER_MERCHANT,
+        most=MOST_PER_MERCHANT,
+    )
+
+
+async def ask_for_new(request: MerchantRequest) -> Response:
+    return _form(request, {"permissions": [Permission.PAYMENTS_READ], "environment": Environment.LIVE}, {})
+
+
+async def create(request: MerchantRequest) -> Response:
+    """The answer is the page with the key. It cannot be a redirect: the key is nowhere else."""
+    form = await request.form()
+    fields, now = _fields(form), request.service.clock()
+    name = fields.required_text("name", most=100)
+    permissions = fields.choices("permissions", Permission)
+    environment = fields.choice("environment", Environment) or Environment.LIVE
+    addresses = fields.networks("addresses")
+    expires_at = _end_of_day(fields, now)
+    if fields.mistakes:
+        return _form(request, _typed(form), form_errors.in_words(request.words, fields))
+    try:
+        key = await request.service.write(
+            lambda tx: issue_api_keys.create_key(
+                tx,
+                request.merchant_id,
+                name=name,
+                permissions=permissions,
+                environment=environment,
+                brand=request.service.settings.key_prefix,
+                actor=request.actor,
+                now=now,
+                expires_at=expires_at,
+                ip_allowlist=addresses,
+            )
+        )
+    except TooManyKeys as refusal:
+        return _form(request, _typed(form), {"": form_errors.of_refusal(request.words, refusal)}, status=409)
+    addresses_shown = _addresses(key.ip_allowlist)
+    return render.page(
+        request,
+        "merchant/api_keys/created.html",
+        status=201,
+        key=key,
+        addresses=addresses_shown,
+        base_url=base_url(request),
+    )
+
+
+async def ask_to_revoke(request: MerchantRequest) -> Response:
+    return render.page(request, "merchant/api_keys/revoke.html", key=await _get(request))
+
+
+async def revoke(request: MerchantRequest) -> Response:
+    await request.form()
+    key_id = id_in(request)
+    await request.service.write(
+        lambda tx: issue_api_keys.revoke_key(
+            tx, request.merchant_id, key_id, actor=request.actor, now=request.service.clock()
+        )
+    )
+    return request.go(PATH, "key-revoked")
+
+
+async def _get(request: MerchantRequest) -> StoredKey:
+    key_id = id_in(request)
+    found = await request.service.read(lambda connection: api_keys.find_all(connection, request.merchant_id))
+    for key in found:
+        if key.id == key_id:
+            return key
+    raise NoSuchKey
+
+
+def _addresses(ranges: Sequence[AddressRange]) -> str:
+    """A network of one address is written as that address."""
+    return ", ".join(str(each[0]) if each.num_addresses == 1 else str(each) for each in ranges)
+
+
+def _form(
+    request: MerchantRequest, typed: Mapping[str, object], problems: Mapping[str, str], *, status: int = 200
+) -> Response:
+    empty = {"name": "", "permissions": [], "environment": "", "expires": "", "addresses": ""}
+    today = request.service.clock().astimezone(ZONE).date()
+    return render.page(
+        request,
+        "merchant/api_keys/new.html",
+        status=400 if problems and status == 200 else status,
+        typed=empty | dict(typed),
+        problems=problems,
+        today=today.isoformat(),
+    )
+
+
+def _typed(form: Form) -> dict[str, object]:
+    texts = {name: form.text(name) for name in ("name", "environment", "expires", "addresses")}
+    return texts | {"permissions": form.all("permissions")}
+
+
+def _fields(form: Form) -> Fields:
+    return Fields(
+        {
+            "name": form.text("name"),
+            "permissions": form.all("permissions"),
+            "environment": form.text("environment") or None,
+            "expires": form.text("expires") or None,
+            "addresses": [each for each in _BETWEEN_ADDRESSES.split(form.text("addresses")) if each],
+        }
+    )
+
+
+def _end_of_day(fields: Fields, now: datetime) -> datetime | None:
+    """A key that expires on a day is good until that day ends in Dar es Salaam."""
+    text = fields.raw("expires")
+    if text is None:
+        return None
+    try:
+        ends_at = datetime.combine(date.fromisoformat(text), _LAST_MOMENT, ZONE)
+        if ends_at > now:
+            return ends_at
+    except (ValueError, OverflowError):
+        pass
+    fields.wrong("expires", "date_invalid", "expires must be a day that has not passed.")
+    return None

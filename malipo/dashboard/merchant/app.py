@@ -1,0 +1,48 @@
+"""The dashboard: lets people of merchants in.
+
+A page is for everybody or for people with a right; it says so in `routes.py`, and nothing is drawn before that is
+looked at.
+"""
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from malipo.dashboard import cookies, error_pages, render
+from malipo.dashboard.language import Words
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.routes import PAGES, Page
+from malipo.dashboard.site import Site
+from malipo.service import Service
+
+
+class Dashboard(Site[Page, MerchantRequest]):
+    root = MerchantRequest.root
+
+    def __init__(self, service: Service) -> None:
+        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", _static)])
+
+    def _new_request(self, request: Request, words: Words, address: str) -> MerchantRequest:
+        return MerchantRequest(service=self._service, http=request, words=words, address=address)
+
+    async def _recognise(self, browser_request: MerchantRequest) -> None:
+        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.SESSION, ""))
+        if session_id is not None:
+            browser_request.session = await self._service.login.live_session(session_id, now=self._service.clock())
+
+    async def _open(self, page: Page, browser_request: MerchantRequest) -> Response:
+        if page.right is None:
+            return await page.handler(browser_request)
+        if browser_request.session is None:
+            return self._to_log_in(browser_request.http)
+        if not browser_request.may(page.right):
+            raise error_pages.NotAllowed
+        return await page.handler(browser_request)
+
+
+async def _static(request: Request) -> Response:
+    found = render.static(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404)
+    return found

@@ -1,0 +1,106 @@
+"""The audit log of a business, in words. What has no words here is not a merchant's to read, and is left out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from malipo import money
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.store import Entry
+from malipo.dashboard import render
+from malipo.dashboard.language import Words
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.urls import key_in
+
+PATH = "/dashboard/settings/activity"
+
+SENTENCES = {
+    "merchant.created": "Opened the account of this business",
+    "merchant.activated": "Made this business active again",
+    "merchant.deactivated": "Stopped this business",
+    "person.added": "Added {email} as {role}",
+    "person.role_changed": "Made {email} {role}",
+    "person.removed": "Removed {email}",
+    "password_link.made": "Made a link for a new password for {email}",
+    "password.changed": "Chose a new password",
+    "session.begun": "Logged in",
+    "session.ended": "Ended another session of theirs",
+    "session.others_ended": "Ended all other sessions of theirs",
+    "api_key.created": "Created the API key “{name}” that ends in {last4}",
+    "api_key.revoked": "Revoked an API key",
+    "webhook.registered": "Added the webhook endpoint {url}",
+    "webhook.changed": "Changed the webhook endpoint {url}",
+    "webhook.deleted": "Deleted the webhook endpoint {url}",
+    "webhook.rotation_begun": "Began to change a webhook secret",
+    "webhook.rotation_finished": "Finished changing a webhook secret",
+    "webhook.tested": "Sent a test webhook",
+    "webhook.redelivered": "Sent a webhook again",
+    "webhook.recovered": "Had {deliveries} missed webhooks sent again",
+    "webhook.switched_off": "A webhook endpoint was switched off",
+    "payment.initiated": "Made a payment of {amount} in the dashboard",
+    "payment.cancelled": "Cancelled a payment in the dashboard",
+    "payment.resolved": "Decided how a payment of {amount} has ended",
+    "wallet.top_up": "Put {amount} into the wallet",
+    "wallet.settlement": "Sent you {amount} from the wallet",
+    "tariff.set": "Set the fees",
+}
+ROLES = {"owner": "owner", "staff": "staff", "viewer": "viewer"}
+WHO = {"operator": "Whoever runs this service", "malipo": "malipo"}
+
+_PER_PAGE = 50
+# What each deed is about, and the page that shows it, where there is one.
+_LINKS = {"transaction": "/dashboard/transactions/{}", "endpoint": "/dashboard/webhooks/{}"}
+_WITHOUT_LINK = ("webhook.deleted",)
+
+
+async def show(request: MerchantRequest) -> Response:
+    before = key_in(request)
+    found = await request.service.read(
+        lambda connection: audit_log.find_of_merchant(
+            connection, request.merchant_id, kinds=SENTENCES, before=before, limit=_PER_PAGE + 1
+        )
+    )
+    return render.page(
+        request,
+        "merchant/settings/audit_log.html",
+        deeds=[_told(request.words, each) for each in found[:_PER_PAGE]],
+        newest=PATH if before else None,
+        older=f"{PATH}?before={found[_PER_PAGE - 1].id}" if len(found) > _PER_PAGE else None,
+    )
+
+
+def _told(words: Words, deed: Entry) -> dict[str, Any]:
+    is_one_of_theirs = "@" in deed.who
+    return {
+        "at": deed.at,
+        "sentence": sentence_of(words, deed),
+        "who": deed.who if is_one_of_theirs else words(WHO.get(deed.who, WHO["operator"])),
+        # Where an operator sits is nobody else's business.
+        "origin": deed.origin if is_one_of_theirs else None,
+        "href": _link(deed),
+    }
+
+
+def sentence_of(words: Words, deed: Entry) -> str:
+    """A deed that was noted with fewer details than its sentence has is told all the same."""
+    values = _Values({name: _shown(words, name, value) for name, value in deed.details.items()})
+    return words(SENTENCES[deed.what]).format_map(values)
+
+
+class _Values(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def _shown(words: Words, name: str, value: Any) -> str:
+    if name == "amount" and isinstance(value, int):
+        return money.display(value)
+    if name == "role":
+        return words(ROLES.get(str(value), str(value)))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _link(deed: Entry) -> str | None:
+    details: Mapping[str, Any] = {} if deed.what in _WITHOUT_LINK else deed.details
+    return next((path.format(details[name]) for name, path in _LINKS.items() if name in details), None)

@@ -1,0 +1,256 @@
+"""A new collection or payout: a form, a page that asks whether it is meant, and one payment, however often it is sent.
+
+The idempotency key is minted with the form and travels with it: a double click, a reload, or going back and pressing
+again are the same request to malipo, and make the same payment.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from malipo import money
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.transaction_list import PATH
+from malipo.db import Conn
+from malipo.errors import Unavailable
+from malipo.installation.state import Closed
+from malipo.ledger.moves import Wallet
+from malipo.ledger.store import wallets
+from malipo.networks.channels import PROFILES
+from malipo.payments import idempotency
+from malipo.payments.fees import fee_of
+from malipo.payments.idempotency import KeyReused
+from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.payment_request import order_of
+from malipo.payments.store import idempotency_keys, tariffs
+from malipo.payments.transaction import Transaction, Type
+from malipo.validation import Fields
+
+SENTENCES = (
+    "With the fee this takes {needed}, and the wallet holds {available}.",
+    "With the fee this takes {needed}. The wallet holds {available}, of which {owed} is owed.",
+    "We do not know whether this was done. Press once more: it will not be done twice.",
+)
+_TOO_LITTLE, _TOO_MUCH_OWED, _IN_DOUBT = SENTENCES
+
+_PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
+_TYPED = ("amount", "channel", "phone", "name", "description")
+_CURRENCY = re.compile(r"^(?:tzs|tshs?|sh)\.?\s*|\s*(?:tzs|tshs?|/=|/-)$", re.IGNORECASE)
+_AMOUNT = re.compile(r"(?:[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,15})(?:\.00?)?")
+_BETWEEN_DIGITS = re.compile(r"[\s().-]")
+_NUMBER = re.compile(r"(?:\+|00)?255([0-9]{9})|0?([67][0-9]{8})")
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What a payment does to the money, before it is made."""
+
+    fee: int
+    arrives: int  # in the merchant's wallet, or at the recipient
+    leaves: int  # from the customer, or from the merchant's wallet
+    wallet: Wallet
+
+
+async def show_collection(request: MerchantRequest) -> Response:
+    return await _form(request, Type.COLLECTION, {}, _mint())
+
+
+async def show_payout(request: MerchantRequest) -> Response:
+    return await _form(request, Type.DISBURSEMENT, {}, _mint())
+
+
+async def take_collection(request: MerchantRequest) -> Response:
+    return await _take(request, Type.COLLECTION)
+
+
+async def take_payout(request: MerchantRequest) -> Response:
+    return await _take(request, Type.DISBURSEMENT)
+
+
+async def _take(request: MerchantRequest, type_: Type) -> Response:
+    form = await request.form()
+    typed = {name: form.text(name) for name in _TYPED}
+    step, key = form.text("step"), form.text("key")
+    if idempotency.problem_with(key) is not None:
+        # Without its key it could be made twice, so it is asked for anew.
+        step, key = "review", _mint()
+    if step == "change":
+        return await _form(request, type_, typed, key)
+    fields = _fields(typed, type_)
+    order = _order(request, fields, type_, key)
+    if order.draft is None:
+        return await _form(request, type_, typed, key, problems=_problems(request, fields, type_))
+    return await _decide(request, order, order.draft, typed, is_meant=step == "pay")
+
+
+async def _decide(
+    request: MerchantRequest, order: Order, draft: Transaction, typed: Mapping[str, str], *, is_meant: bool
+) -> Response:
+    """Ask whether it is meant, or make it; unless this form has made its payment, or the wallet is too low."""
+    assert order.key is not None
+    made, quote = await request.service.read_snapshot(lambda connection: _look(connection, order, draft))
+    if made is not None:
+        return await _again(request, typed, *made)
+    if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
+        return await _form(request, draft.type, typed, order.key, problems={"amount": _too_little(request, quote)})
+    if not is_meant:
+        return _confirm(request, draft, typed, order.key, quote)
+    try:
+        initiated = await request.service.initiate(order)
+    except (InsufficientBalance, KeyReused):
+        # Somebody was quicker: with the wallet's money, or with this form in another window. Look again, and ask.
+        return await _decide(request, order, draft, typed, is_meant=False)
+    except Closed as closed:
+        said = form_errors.sentence(request.words, closed.code)
+        return _confirm(request, draft, typed, order.key, quote, problem=said, status=503)
+    except Unavailable:
+        return _confirm(request, draft, typed, order.key, quote, problem=request.words(_IN_DOUBT), status=503)
+    return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
+
+
+async def _again(
+    request: MerchantRequest, typed: Mapping[str, str], transaction: Transaction, is_same: bool
+) -> Response:
+    """The form has made its payment. Sent again it leads there; with other values it is a new form, and says so."""
+    if is_same:
+        return request.go(f"{PATH}/{transaction.id}", "payment-once")
+    return await _form(request, transaction.type, typed, _mint(), made=transaction, status=409)
+
+
+async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tuple[Transaction, bool] | None, Quote]:
+    """What this form has made already, if anything, and whether it asks for the same now; and what it would cost."""
+    key, place = order.idempotency_key, (draft.merchant_id, draft.type, draft.channel)
+    assert key is not None
+    used = (await idempotency_keys.find(connection, [key])).get(key)
+    bands = await tariffs.find_for(connection, [place])
+    wallet, _ = await wallets.get(connection, draft.merchant_id)
+    made = None if used is None else (used[1], used[0].fingerprint == order.fingerprint)
+    return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
+
+
+def quote_of(draft: Transaction, fee: int, wallet: Wallet) -> Quote:
+    if draft.type is Type.DISBURSEMENT:
+        return Quote(fee, arrives=draft.amount, leaves=draft.amount + fee, wallet=wallet)
+    return Quote(fee, arrives=draft.amount - fee, leaves=draft.amount, wallet=wallet)
+
+
+async def _form(
+    request: MerchantRequest,
+    type_: Type,
+    typed: Mapping[str, str],
+    key: str,
+    *,
+    problems: Mapping[str, str] | None = None,
+    made: Transaction | None = None,
+    status: int = 200,
+) -> Response:
+    wallet, _ = await request.service.read(lambda connection: wallets.get(connection, request.merchant_id))
+    page = render.page(
+        request,
+        "merchant/new_payment/form.html",
+        status=400 if problems else status,
+        is_payout=type_ is Type.DISBURSEMENT,
+        typed={name: typed.get(name, "") for name in _TYPED},
+        key=key,
+        problems=problems or {},
+        made=made,
+        wallet=wallet,
+        channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
+    )
+    return _kept(page)
+
+
+def _confirm(
+    request: MerchantRequest,
+    draft: Transaction,
+    typed: Mapping[str, str],
+    key: str,
+    quote: Quote,
+    *,
+    problem: str | None = None,
+    status: int = 200,
+) -> Response:
+    page = render.page(
+        request,
+        "merchant/new_payment/confirm.html",
+        status=status,
+        is_payout=draft.type is Type.DISBURSEMENT,
+        draft=draft,
+        typed=typed,
+        key=key,
+        quote=quote,
+        network=PROFILES[draft.channel].name,
+        usual=_usual_network(draft),
+        problem=problem,
+    )
+    return _kept(page)
+
+
+def _kept(page: Response) -> Response:
+    """Whoever goes back finds the form with its key and what they typed, and not a browser's page about resending."""
+    page.headers["Cache-Control"] = "private, no-cache"
+    return page
+
+
+def _usual_network(draft: Transaction) -> str | None:
+    """The network that first gave out this number, if that is another one: worth a second look, and no mistake."""
+    for channel, profile in PROFILES.items():
+        if draft.phone.startswith(profile.prefixes):
+            return None if channel is draft.channel else profile.name
+    return None
+
+
+def _mint() -> str:
+    return f"dashboard-{secrets.token_hex(16)}"
+
+
+def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
+    party = _PARTIES[type_]
+    values = {
+        "amount": amount_of(typed["amount"]),
+        "channel": typed["channel"],
+        f"{party}Phone": phone_of(typed["phone"]),
+        f"{party}Name": typed["name"],
+        "description": typed["description"],
+    }
+    return Fields({name: value for name, value in values.items() if value != ""})
+
+
+def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> Order:
+    service = request.service
+    return order_of(
+        fields, type_, request.merchant_id, key=key, terms=service.terms, now=service.clock(), actor=request.actor
+    )
+
+
+def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str, str]:
+    """By the names that the form has for its fields."""
+    party = _PARTIES[type_]
+    names = {f"{party}Phone": "phone", f"{party}Name": "name"}
+    problems = {names.get(name, name): said for name, said in form_errors.in_words(request.words, fields).items()}
+    if "channel" in problems:
+        # Nobody fills in a choice.
+        problems["channel"] = form_errors.sentence(request.words, "channel_invalid")
+    return problems
+
+
+def _too_little(request: MerchantRequest, quote: Quote) -> str:
+    sums = {"needed": quote.leaves, "available": quote.wallet.available, "owed": quote.wallet.owed}
+    words = _TOO_MUCH_OWED if quote.wallet.owed else _TOO_LITTLE
+    return request.words(words, **{name: money.display(amount) for name, amount in sums.items()})
+
+
+def amount_of(text: str) -> int | str:
+    """25000, 25,000, TZS 25,000 and 25,000/= are all the same. What could mean two things stays as it was typed."""
+    plain = _CURRENCY.sub("", text.strip())
+    return int(re.sub(r"\.00?$|[, ]", "", plain)) if _AMOUNT.fullmatch(plain) else text
+
+
+def phone_of(text: str) -> str:
+    """0754 000 100, 255754000100 and +255 754 000 100 are all the same. Anything else stays as it was typed."""
+    match = _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text))
+    return f"+255{match[1] or match[2]}" if match else text

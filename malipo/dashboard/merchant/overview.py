@@ -1,0 +1,230 @@
+"""The first page: money in and out, how the channels fare, the wallet, and what needs attention.
+
+Sums come from the daily totals, so that they cost the same after a million payments as after ten. A payment is counted
+on the day on which it ended, in Dar es Salaam.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from urllib.parse import urlsplit
+
+from babel.dates import format_date
+from markupsafe import Markup
+from starlette.responses import Response
+
+from malipo import money
+from malipo.dashboard import charts, render
+from malipo.dashboard.charts import Column, Labels, Point
+from malipo.dashboard.language import ZONE, Words
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.statistics import (
+    ByDay,
+    Totals,
+    added,
+    by_channel,
+    by_day_of,
+    duration,
+    percent,
+    tenths_of,
+    whole_of,
+)
+from malipo.dashboard.urls import base_url
+from malipo.db import Conn
+from malipo.ledger.moves import Wallet
+from malipo.ledger.store import wallets
+from malipo.merchants.api_keys import StoredKey
+from malipo.merchants.store import api_keys
+from malipo.networks import circuit_store as networks
+from malipo.networks.circuit_store import Down
+from malipo.networks.connector import Channel
+from malipo.networks.routing import Route
+from malipo.outbox import daily_totals
+from malipo.outbox.daily_totals import Total
+from malipo.payments.listing import keyset
+from malipo.payments.listing.filter import Filter
+from malipo.payments.store import dispatches
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.store import delivery_history, endpoints
+
+SPANS = (7, 30, 90)  # days
+MOST_COUNTED = 1000
+_LATEST = 10
+_SLOW = timedelta(hours=1)
+_GIVEN_UP_DAYS = 7
+_EXPIRY = timedelta(days=14)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the page is drawn of, as it stood at one moment."""
+
+    totals: Totals
+    wallet: Wallet
+    latest: Sequence[Transaction]
+    endpoints: Sequence[Endpoint]
+    given_up: Mapping[str, int]
+    slow: Sequence[tuple[str, datetime]]
+    keys: Sequence[StoredKey]
+    down: Mapping[str, Down]
+
+
+async def show(request: MerchantRequest) -> Response:
+    now = request.service.clock()
+    today = now.astimezone(ZONE).date()
+    span = _span_in(request.http.query_params.get("days", ""))
+    days = [today - timedelta(days=back) for back in reversed(range(span))]
+    seen = await request.service.read_snapshot(lambda connection: _look(connection, request.merchant_id, days[0], now))
+    by_day = by_day_of(seen.totals, days)
+    return render.page(
+        request,
+        "merchant/overview.html",
+        today=by_day[today],
+        yesterday=by_day[today - timedelta(days=1)],
+        wallet=seen.wallet,
+        spans=SPANS,
+        span=span,
+        whole=whole_of(by_day),
+        by_day=[(_day_name(request.words, day), both) for day, both in by_day.items()],
+        by_channel=by_channel(seen.totals),
+        columns=_columns(request.words, by_day),
+        line=_line(request.words, by_day),
+        share=charts.share,
+        percent=percent,
+        tenths=tenths_of,
+        duration=lambda seconds: duration(request.words, seconds),
+        attention=attention(seen, request.service.networks.routes, now),
+        most_counted=MOST_COUNTED,
+        latest=seen.latest,
+        has_key=any(not _is_over(key, now) for key in seen.keys),
+        has_endpoint=bool(seen.endpoints),
+        base_url=base_url(request),
+        way_of=_way_of,
+    )
+
+
+async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) -> Seen:
+    last = now.astimezone(ZONE).date()
+    wallet, _ = await wallets.get(connection, merchant_id)
+    return Seen(
+        totals=await daily_totals.find(connection, merchant_id, first=first, last=last),
+        wallet=wallet,
+        latest=(await keyset.page(connection, merchant_id, Filter(), limit=_LATEST)).transactions,
+        endpoints=await endpoints.find_all(connection, merchant_id),
+        given_up=await delivery_history.count_exhausted(
+            connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED
+        ),
+        slow=await dispatches.find_slow_payouts(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
+        keys=await api_keys.find_all(connection, merchant_id),
+        down=await networks.find_down(connection),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What somebody should look at, by what it is; all empty on a good day."""
+
+    down: Sequence[tuple[Channel, datetime]]  # and since when
+    switched_off: Sequence[tuple[str, datetime]]  # the endpoint's host, and when
+    failing: Sequence[tuple[str, datetime]]  # … and since when
+    given_up: Sequence[tuple[str, int]]  # … and how many
+    slow: Sequence[tuple[str, datetime]]  # payouts, and when they were sent
+    expiring: Sequence[StoredKey]
+    expired: Sequence[StoredKey]
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+
+def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attention:
+    """Pure. A key that expired long ago is nobody's worry any more."""
+    hosts = {each.id: urlsplit(each.url).netloc for each in seen.endpoints}
+    ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
+    return Attention(
+        down=_channels_down(seen.down, routes),
+        switched_off=[(hosts[each.id], each.switched_off_at) for each in seen.endpoints if each.switched_off_at],
+        failing=[
+            (hosts[each.id], each.failing_since) for each in seen.endpoints if each.is_active and each.failing_since
+        ],
+        given_up=[(hosts[id_], count) for id_, count in seen.given_up.items() if id_ in hosts],
+        slow=seen.slow,
+        expiring=[key for key in ending if not _is_over(key, now)],
+        expired=[key for key in ending if _is_over(key, now)],
+    )
+
+
+def _channels_down(down: Mapping[str, Down], routes: Mapping[Route, str]) -> list[tuple[Channel, datetime]]:
+    since: dict[Channel, datetime] = {}
+    for (channel, _), name in routes.items():
+        if name in down:
+            since[channel] = min(down[name].since, since.get(channel, down[name].since))
+    return sorted(since.items())
+
+
+def _columns(words: Words, by_day: ByDay) -> Markup:
+    (collected, paid), (first, *_, last) = whole_of(by_day), by_day
+    labels = Labels(
+        "money",
+        words("Money in and out, day by day"),
+        words(
+            "From {first} to {last}: {came} came in and {went} went out.",
+            first=_day_name(words, first),
+            last=_day_name(words, last),
+            came=money.display(collected.amount),
+            went=money.display(paid.amount),
+        ),
+    )
+    return charts.columns(labels, [_column(words, day, came, went) for day, (came, went) in by_day.items()])
+
+
+def _column(words: Words, day: date, came: Total, went: Total) -> Column:
+    tip = words(
+        "{day}: {came} in, {went} out",
+        day=_day_name(words, day),
+        came=money.display(came.amount),
+        went=money.display(went.amount),
+    )
+    return Column(_short_day(words, day), came.amount, went.amount, tip)
+
+
+def _line(words: Words, by_day: ByDay) -> Markup:
+    labels = Labels(
+        "success",
+        words("Success rate, day by day"),
+        words(
+            "Of all payments that were completed or failed, {percent} were completed.",
+            percent=percent(tenths_of(added(whole_of(by_day)))),
+        ),
+    )
+    rates = {day: tenths_of(added(both)) for day, both in by_day.items()}
+    return charts.line(
+        labels,
+        [
+            Point(_short_day(words, day), tenths, f"{_day_name(words, day)}: {percent(tenths)}")
+            for day, tenths in rates.items()
+        ],
+    )
+
+
+def _span_in(text: str) -> int:
+    return int(text) if text in map(str, SPANS) else SPANS[1]
+
+
+def _is_over(key: StoredKey, now: datetime) -> bool:
+    return key.expires_at is not None and key.expires_at <= now
+
+
+def _day_name(words: Words, day: date) -> str:
+    return str(format_date(day, "d MMM y", locale=words.language))
+
+
+def _short_day(words: Words, day: date) -> str:
+    return str(format_date(day, "d MMM", locale=words.language))
+
+
+def _way_of(transaction: Transaction) -> str | None:
+    """What is on its way in has not come yet; what is on its way out is gone from the wallet."""
+    if transaction.type is Type.DISBURSEMENT:
+        return "out"
+    return "in" if transaction.status is Status.COMPLETED else None

@@ -1,0 +1,149 @@
+"""The people of a business: who they are, what they may do, a link for a password, and removing them."""
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from malipo.access.tokens import LINK_LIFE
+from malipo.audit_log import store as audit_log
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.urls import base_url, id_in
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Missing
+from malipo.merchants import onboard
+from malipo.merchants.login import make_link
+from malipo.merchants.onboard import EmailTaken
+from malipo.merchants.people import Person, Role
+from malipo.merchants.store import people
+from malipo.validation import Fields
+
+PATH = "/dashboard/settings/people"
+
+_LINK_HOURS = int(LINK_LIFE.total_seconds() // 3600)
+
+
+async def show(request: MerchantRequest) -> Response:
+    found = await request.service.read(lambda connection: people.find_all(connection, request.merchant_id))
+    return render.page(request, "merchant/settings/people.html", people=found)
+
+
+async def ask_for_new(request: MerchantRequest) -> Response:
+    return _form(request, {"email": "", "name": "", "role": Role.STAFF}, {})
+
+
+async def add(request: MerchantRequest) -> Response:
+    """The answer is the page with the link. It cannot be a redirect: the link is nowhere else."""
+    form = await request.form()
+    typed = {name: form.text(name) for name in ("email", "name", "role")}
+    fields = Fields({name: value or None for name, value in typed.items()})
+    email, name = fields.email("email"), fields.required_text("name", most=100)
+    role = fields.choice("role", Role, is_required=True)
+    if fields.mistakes or role is None:
+        return _form(request, typed, form_errors.in_words(request.words, fields))
+    now = request.service.clock()
+
+    async def act(tx: Tx) -> tuple[Person, str]:
+        person = await onboard.add_person(
+            tx, request.merchant_id, email=email, name=name, role=role, actor=request.actor, now=now
+        )
+        return person, await make_link(tx, person, now=now)
+
+    try:
+        person, link = await request.service.write(act)
+    except EmailTaken as refusal:
+        return _form(request, typed, {"email": form_errors.of_refusal(request.words, refusal)})
+    return _link(request, person, link, is_new=True)
+
+
+async def show_one(request: MerchantRequest) -> Response:
+    return await _page(request)
+
+
+async def change_role(request: MerchantRequest) -> Response:
+    form = await request.form()
+    fields = Fields({"role": form.text("role") or None})
+    role = fields.choice("role", Role, is_required=True)
+    if role is None:
+        return await _page(request, problem=form_errors.in_words(request.words, fields)["role"], status=400)
+
+    async def act(tx: Tx) -> None:
+        person = await _get(tx, request)
+        if person.role is not role:
+            await onboard.change_role(tx, person, role, actor=request.actor, now=request.service.clock())
+
+    try:
+        await request.service.write(act)
+    except Conflict as refusal:
+        return await _page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+    # Whoever has demoted themselves may no longer see the list.
+    is_still_owner = id_in(request) != request.person.id or role is Role.OWNER
+    return request.go(PATH if is_still_owner else "/dashboard/settings", "role-changed")
+
+
+async def give_link(request: MerchantRequest) -> Response:
+    """For somebody who has forgotten the password, or let the first link grow old."""
+    await request.form()
+    now = request.service.clock()
+
+    async def act(tx: Tx) -> tuple[Person, str]:
+        person = await _get(tx, request)
+        await audit_log.append(
+            tx, request.actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email
+        )
+        return person, await make_link(tx, person, now=now)
+
+    person, link = await request.service.write(act)
+    return _link(request, person, link, is_new=False)
+
+
+async def ask_to_remove(request: MerchantRequest) -> Response:
+    person = await request.service.read(lambda connection: _get(connection, request))
+    return render.page(request, "merchant/settings/person_remove.html", somebody=person)
+
+
+async def remove(request: MerchantRequest) -> Response:
+    await request.form()
+
+    async def act(tx: Tx) -> Person:
+        person = await _get(tx, request)
+        await onboard.remove_person(tx, person, actor=request.actor, now=request.service.clock())
+        return person
+
+    try:
+        removed = await request.service.write(act)
+    except Conflict as refusal:
+        return await _page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+    return request.go("/dashboard/login" if removed.id == request.person.id else PATH, "person-removed")
+
+
+async def _page(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:
+    person = await request.service.read(lambda connection: _get(connection, request))
+    return render.page(
+        request, "merchant/settings/person.html", status=status, somebody=person, problem=problem, hours=_LINK_HOURS
+    )
+
+
+async def _get(connection: Conn, request: MerchantRequest) -> Person:
+    person = await people.get(connection, request.merchant_id, id_in(request))
+    if person is None:
+        raise Missing("There is no person with this id.")
+    return person
+
+
+def _form(request: MerchantRequest, typed: Mapping[str, str], problems: Mapping[str, str]) -> Response:
+    status = 400 if problems else 200
+    return render.page(request, "merchant/settings/person_new.html", status=status, typed=typed, problems=problems)
+
+
+def _link(request: MerchantRequest, person: Person, link: str, *, is_new: bool) -> Response:
+    url = f"{base_url(request)}/dashboard/password?token={link}"
+    return render.page(
+        request,
+        "merchant/settings/password_link.html",
+        status=201,
+        somebody=person,
+        link=url,
+        is_new=is_new,
+        hours=_LINK_HOURS,
+    )

@@ -1,0 +1,82 @@
+"""Where a person is logged in, in words, and how they end it from elsewhere."""
+
+from starlette.responses import Response
+
+from malipo.audit_log import store as audit_log
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.urls import id_in
+from malipo.db import Tx
+from malipo.errors import Missing
+from malipo.merchants.store import sessions
+from malipo.merchants.store.sessions import LiveSession
+
+_MOST_SHOWN = 50
+_PATH = "/dashboard/settings#sessions"
+
+# Browsers name each other, so the order counts: what stands first is the narrower.
+_BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Opera", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("UCBrowser", "UC Browser"),
+    ("Firefox", "Firefox"),
+    ("FxiOS", "Firefox"),
+    ("CriOS", "Chrome"),
+    ("Chrome", "Chrome"),
+    ("Safari", "Safari"),
+    ("curl", "curl"),
+)
+_SYSTEMS = (
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("KAIOS", "KaiOS"),
+    ("Windows", "Windows"),
+    ("Mac OS X", "macOS"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+
+
+async def find(request: MerchantRequest) -> list[LiveSession]:
+    """The one that asks first, then the latest."""
+    assert request.session is not None
+    person_id, this, now = request.person.id, request.session.id, request.service.clock()
+    found = await request.service.read(
+        lambda connection: sessions.find_sessions(connection, person_id, now=now, most=_MOST_SHOWN)
+    )
+    return sorted(found, key=lambda each: each.id != this)
+
+
+async def end_one(request: MerchantRequest) -> Response:
+    await request.form()
+    session_id, now = id_in(request), request.service.clock()
+
+    async def act(tx: Tx) -> None:
+        if not await sessions.end_session(tx, request.person.id, session_id, now=now):
+            raise Missing("There is no session with this id.")
+        await audit_log.append(tx, request.actor, "session.ended", now=now, merchant_id=request.merchant_id)
+
+    await request.service.write(act)
+    return request.go(_PATH, "session-ended")
+
+
+async def end_others(request: MerchantRequest) -> Response:
+    await request.form()
+    assert request.session is not None
+    this, now = request.session.id, request.service.clock()
+
+    async def act(tx: Tx) -> None:
+        if await sessions.end_other_sessions(tx, request.person.id, this, now=now):
+            await audit_log.append(tx, request.actor, "session.others_ended", now=now, merchant_id=request.merchant_id)
+
+    await request.service.write(act)
+    return request.go(_PATH, "sessions-ended")
+
+
+def words_for(user_agent: str) -> tuple[str | None, str | None]:
+    """The browser and the system by the names that people know them by, as far as they can be told."""
+    browser = next((name for sign, name in _BROWSERS if sign in user_agent), None)
+    system = next((name for sign, name in _SYSTEMS if sign in user_agent), None)
+    return browser, system

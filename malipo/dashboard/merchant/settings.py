@@ -1,0 +1,55 @@
+"""Your own settings: password, language, and where you are logged in."""
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+
+from malipo.dashboard import cookies, form_errors, render
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.sessions import find, words_for
+from malipo.errors import Refusal, TooMany
+
+PATH = "/dashboard/settings"
+_NOT_THE_SAME = "This is not the same password."
+
+
+async def show(request: MerchantRequest) -> Response:
+    return await _page(request, {})
+
+
+async def change_password(request: MerchantRequest) -> Response:
+    """Every session ends, this one too: whoever knew the old password is out."""
+    form = await request.form()
+    current, new = form.secret("current"), form.secret("password")
+    missing = {
+        name: form_errors.sentence(request.words, "field_required")
+        for name in ("current", "password")
+        if not form.secret(name)
+    }
+    if missing:
+        return await _page(request, missing)
+    if new != form.secret("again"):
+        return await _page(request, {"again": request.words(_NOT_THE_SAME)})
+    try:
+        await request.service.login.change_password(
+            request.person, current, new, address=request.address, now=request.service.clock()
+        )
+    except Refusal as refusal:
+        field = "password" if refusal.code == "password_weak" else "current"
+        status = 429 if isinstance(refusal, TooMany) else 400
+        return await _page(request, {field: form_errors.of_refusal(request.words, refusal)}, status=status)
+    response = request.go("/dashboard/login", "password-chosen")
+    cookies.end_session(response)
+    return response
+
+
+async def _page(request: MerchantRequest, problems: Mapping[str, str], *, status: int = 400) -> Response:
+    assert request.session is not None
+    return render.page(
+        request,
+        "merchant/settings/own.html",
+        status=status if problems else 200,
+        problems=problems,
+        sessions=[(each, words_for(each.user_agent)) for each in await find(request)],
+        this=request.session.id,
+    )

@@ -1,0 +1,302 @@
+"""Everything that happened to a payment, in order and in plain words. Pure.
+
+Rows become entries by tables. An entry holds its sentence in English with its values beside it; whoever draws it says
+it in the reader's language. What a network or a receiver said in its own words is small print, and never translated.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from itertools import chain, groupby
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace as replace_struct
+
+from malipo import money
+from malipo.ledger.moves import Account, Move, Step
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import FailureCode, Verdict
+from malipo.payments import correction
+from malipo.payments.correction import Correction
+from malipo.payments.network_answer import Act
+from malipo.payments.settle import reason_of
+from malipo.payments.store.network_answers import StoredAnswer
+from malipo.payments.store.timeline import Booked, Told
+from malipo.payments.transaction import Status, Transaction, Type
+
+
+class Kind(StrEnum):
+    STATUS = "status"
+    NETWORK = "network"
+    MONEY = "money"
+    WEBHOOK = "webhook"
+
+
+class Tone(StrEnum):
+    GOOD = "good"
+    BAD = "bad"
+    WAIT = "wait"
+    CALM = "calm"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    at: datetime
+    kind: Kind
+    tone: Tone
+    words: str
+    values: Mapping[str, str]
+    detail: str = ""  # a second sentence, in the reader's language too
+    detail_values: Mapping[str, str] = field(default_factory=dict)
+    small_print: str = ""
+    times: int = 1  # how often the same was heard in a row
+    until: datetime | None = None  # when it was last heard, if more than once
+
+
+STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
+    (Type.COLLECTION, Status.PENDING): (Tone.CALM, "Taken in. It waits to be sent to {network}."),
+    (Type.COLLECTION, Status.PROCESSING): (Tone.WAIT, "On its way: {network} asks the customer on their phone."),
+    (Type.COLLECTION, Status.COMPLETED): (Tone.GOOD, "Completed. The customer has paid."),
+    (Type.COLLECTION, Status.FAILED): (Tone.BAD, "Failed. The customer has not paid."),
+    (Type.COLLECTION, Status.CANCELLED): (Tone.CALM, "Cancelled. Nothing was sent, and the customer was not asked."),
+    (Type.DISBURSEMENT, Status.PENDING): (Tone.CALM, "Taken in. It waits to be sent to {network}."),
+    (Type.DISBURSEMENT, Status.PROCESSING): (Tone.WAIT, "On its way: {network} is told to pay the recipient."),
+    (Type.DISBURSEMENT, Status.COMPLETED): (Tone.GOOD, "Completed. The recipient has the money."),
+    (Type.DISBURSEMENT, Status.FAILED): (Tone.BAD, "Failed. The recipient was not paid."),
+    (Type.DISBURSEMENT, Status.CANCELLED): (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
+}
+
+HEARD: dict[tuple[Act, Verdict], tuple[Tone, str]] = {
+    (Act.SEND, Verdict.CONFIRMED): (Tone.GOOD, "{network} answered: the money has moved."),
+    (Act.SEND, Verdict.REFUSED): (Tone.BAD, "{network} answered: it refuses this payment."),
+    (Act.SEND, Verdict.WAITING): (Tone.WAIT, "{network} has taken it, and has not decided yet."),
+    (Act.SEND, Verdict.UNKNOWN): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (Act.SEND, Verdict.MISSING): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (Act.SEND, Verdict.NOT_INDEXED): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (Act.SEND, Verdict.UNSENT): (Tone.WAIT, "{network} could not be reached. Nothing was sent; we try again."),
+    (Act.ASK, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
+    (Act.ASK, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
+    (Act.ASK, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
+    (Act.ASK, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (Act.ASK, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
+    (Act.ASK, Verdict.NOT_INDEXED): (Tone.WAIT, "We asked {network}: it does not find this payment, or not yet."),
+    (Act.ASK, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (Act.CALLBACK, Verdict.CONFIRMED): (Tone.GOOD, "{network} reported: the money has moved."),
+    (Act.CALLBACK, Verdict.REFUSED): (Tone.BAD, "{network} reported: no money has moved."),
+    (Act.CALLBACK, Verdict.WAITING): (Tone.WAIT, "{network} reported: it has not decided yet."),
+    (Act.CALLBACK, Verdict.UNKNOWN): (Tone.WAIT, "{network} reported something unclear."),
+    (Act.CALLBACK, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
+    (Act.CALLBACK, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
+    (Act.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
+}
+
+# What somebody is told when the network, or its statement, says something else than before: by the type, by whether it
+# is said to be paid, and by whether that changes what the wallet should hold.
+LATER: dict[tuple[Type, bool, bool], tuple[Tone, str]] = {
+    (Type.COLLECTION, True, True): (
+        Tone.GOOD,
+        "{network} now says that the customer has paid: {amount} belongs in your wallet.",
+    ),
+    (Type.COLLECTION, True, False): (
+        Tone.GOOD,
+        "{network} now says that the customer has paid after all. Your wallet is right as it is.",
+    ),
+    (Type.COLLECTION, False, True): (
+        Tone.BAD,
+        "{network} now says that the customer did not pay, or got it back: {amount} is owed.",
+    ),
+    (Type.COLLECTION, False, False): (
+        Tone.CALM,
+        "{network} now says that the customer did not pay after all. Your wallet is right as it is.",
+    ),
+    (Type.DISBURSEMENT, True, True): (Tone.BAD, "{network} now says that it was paid: {amount} is owed."),
+    (Type.DISBURSEMENT, True, False): (
+        Tone.CALM,
+        "{network} now says that it was paid after all. Your wallet is right as it is.",
+    ),
+    (Type.DISBURSEMENT, False, True): (
+        Tone.GOOD,
+        "{network} now says that it was not paid: {amount} belongs in your wallet.",
+    ),
+    (Type.DISBURSEMENT, False, False): (
+        Tone.CALM,
+        "{network} now says that it was not paid after all. Your wallet is right as it is.",
+    ),
+}
+
+_STAYS = "Cleared up: it stays as it was, and your wallet too."
+_FROM_THE_HOUSE = (Tone.CALM, "{amount} comes from the service, and not from your wallet.")
+_TO_THE_HOUSE = (Tone.CALM, "{amount} goes to the service, and not to your wallet.")
+_FEE_TAKEN = (Tone.CALM, "The fee is booked: {amount}.")
+_FEE_RETURNED = (Tone.CALM, "The fee is taken back: {amount}.")
+BOOKED: dict[tuple[Step, Account, Account], tuple[Tone, str]] = {
+    (Step.OPEN, Account.WALLET, Account.IN_FLIGHT): (Tone.CALM, "{amount} set aside in the wallet for this payout."),
+    (Step.END, Account.IN_FLIGHT, Account.FLOAT): (Tone.CALM, "{amount} paid out through {network}."),
+    (Step.END, Account.IN_FLIGHT, Account.FEES): (Tone.CALM, "{amount} charged as the fee."),
+    (Step.END, Account.IN_FLIGHT, Account.WALLET): (Tone.CALM, "{amount} given back to the wallet."),
+    (Step.END, Account.FLOAT, Account.WALLET): (Tone.GOOD, "{amount} added to the wallet."),
+    (Step.END, Account.FLOAT, Account.FEES): (Tone.CALM, "{amount} charged as the fee."),
+    (Step.CONTRADICTION, Account.LOSSES, Account.SUSPENSE): _FROM_THE_HOUSE,
+    (Step.CONTRADICTION, Account.SUSPENSE, Account.LOSSES): _TO_THE_HOUSE,
+    (Step.CONTRADICTION, Account.SUSPENSE, Account.FEES): _FEE_TAKEN,
+    (Step.CONTRADICTION, Account.FEES, Account.SUSPENSE): _FEE_RETURNED,
+    (Step.RESOLUTION, Account.SUSPENSE, Account.WALLET): (Tone.GOOD, "Cleared up: {amount} added to the wallet."),
+    (Step.RESOLUTION, Account.WALLET, Account.SUSPENSE): (Tone.BAD, "Cleared up: {amount} taken from the wallet."),
+    (Step.RESOLUTION, Account.LOSSES, Account.SUSPENSE): _FROM_THE_HOUSE,
+    (Step.RESOLUTION, Account.SUSPENSE, Account.LOSSES): _TO_THE_HOUSE,
+    (Step.RESOLUTION, Account.SUSPENSE, Account.FEES): _FEE_TAKEN,
+    (Step.RESOLUTION, Account.FEES, Account.SUSPENSE): _FEE_RETURNED,
+    # Only in books from before debts were held: a resolution gave back what a contradiction had moved.
+    (Step.RESOLUTION, Account.SUSPENSE, Account.FLOAT): (Tone.CALM, _STAYS),
+    (Step.RESOLUTION, Account.FLOAT, Account.SUSPENSE): (Tone.CALM, _STAYS),
+}
+_STILL_OWED = "{amount} is still owed."
+_WALLET_AFTER = "The wallet then held {amount}."
+
+_TAKEN = "Your server {host} was told: {event}."
+_NOT_TAKEN = "Your server {host} could not be told: {event}."
+_NEXT = "Your server {host} will be told: {event}."
+_GIVEN_UP = "Your server {host} did not take {event}. We have given up; it can be sent again."
+
+# Of what happens in the same moment, the cause comes first: we send, the network speaks, the payment ends, money moves,
+# and the merchant's servers are told.
+_RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
+
+
+def timeline(
+    transaction: Transaction, heard: Sequence[StoredAnswer], booked: Sequence[Booked], told: Sequence[Told]
+) -> list[Entry]:
+    """The oldest first."""
+    network = PROFILES[transaction.channel].name
+    entries = chain(
+        _statuses(transaction, network),
+        _heard(heard, network),
+        _booked(transaction, booked, network),
+        _tries(told),
+        _ends(told),
+    )
+    ordered = sorted(entries, key=lambda entry: (entry.at, _rank(entry, transaction)))
+    return _folded(ordered)
+
+
+def sentences() -> set[str]:
+    """Every sentence that an entry may hold, so that none goes untranslated."""
+    said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
+    others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
+    return {words for _, words in said} | others | {reason_of(code) for code in FailureCode}
+
+
+def _rank(entry: Entry, transaction: Transaction) -> int:
+    is_end = entry.at == transaction.ended_at
+    return 0 if entry.kind is Kind.STATUS and not is_end else _RANKS[entry.kind]
+
+
+def _statuses(transaction: Transaction, network: str) -> Iterator[Entry]:
+    for status, at in transaction.status_log():
+        tone, words = STATUSES[transaction.type, status]
+        is_failure = status is Status.FAILED
+        yield Entry(
+            at,
+            Kind.STATUS,
+            tone,
+            words,
+            {"network": network},
+            detail=transaction.failure_reason or "" if is_failure else "",
+            small_print=transaction.failure_code or "" if is_failure else "",
+        )
+
+
+def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[Entry]:
+    for each in heard:
+        tone, words = HEARD[each.act, Verdict(each.verdict)]
+        small_print = " · ".join(part for part in (each.route, each.code, each.detail) if part)
+        yield Entry(each.at, Kind.NETWORK, tone, words, {"network": network}, small_print=small_print)
+
+
+def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) -> Iterator[Entry]:
+    """What is owed after a step is worked out from the moves up to there: they are kept for ever."""
+    standing = correction.begin(transaction)
+    for _, step in groupby(booked, key=lambda each: (each.at, each.step)):
+        moves = list(step)
+        for each in moves:
+            standing = _after(transaction, standing, each.move)
+        due = correction.due(transaction, standing)
+        for each in moves:
+            yield _moved(transaction, each, network, standing, due)
+        if moves[0].step is Step.RESOLUTION and due < 0:
+            owed = {"amount": money.display(-due), "network": network}
+            yield Entry(moves[0].at, Kind.MONEY, Tone.BAD, _STILL_OWED, owed)
+
+
+def _after(transaction: Transaction, standing: Correction, move: Move) -> Correction:
+    """How far it was put right after one more move. What it did before its end is not a correction."""
+    if Account.SUSPENSE not in (move.source, move.target):
+        return standing
+    gets = -move.change_of(Account.SUSPENSE)
+    match move.target if move.source is Account.SUSPENSE else move.source:
+        case Account.FLOAT:
+            return replace_struct(standing, is_paid=(gets < 0) == (transaction.type is Type.COLLECTION))
+        case Account.WALLET:
+            return replace_struct(standing, credited=standing.credited + gets)
+        case Account.LOSSES:
+            return replace_struct(standing, borne=standing.borne + gets)
+    return standing
+
+
+def _moved(transaction: Transaction, each: Booked, network: str, standing: Correction, due: int) -> Entry:
+    amount = each.move.amount
+    if each.step is Step.CONTRADICTION and Account.FLOAT in (each.move.source, each.move.target):
+        tone, words = LATER[transaction.type, standing.is_paid, due != 0]
+        amount = abs(due)
+    else:
+        tone, words = BOOKED[each.step, each.move.source, each.move.target]
+    entry = Entry(each.at, Kind.MONEY, tone, words, {"amount": money.display(amount), "network": network})
+    if each.wallet_after is None:
+        return entry
+    return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.wallet_after)})
+
+
+def _tries(told: Sequence[Told]) -> Iterator[Entry]:
+    for each in told:
+        if each.at is None:
+            continue
+        is_taken = each.error is None and each.status is not None and 200 <= each.status < 300
+        answer = each.error or f"HTTP {each.status}"
+        yield Entry(
+            each.at,
+            Kind.WEBHOOK,
+            Tone.GOOD if is_taken else Tone.BAD,
+            _TAKEN if is_taken else _NOT_TAKEN,
+            _receiver(each),
+            small_print=f"{answer} · {each.took_ms} ms",
+        )
+
+
+def _ends(told: Sequence[Told]) -> Iterator[Entry]:
+    """What is still to come of each delivery, or that nothing is."""
+    for each in {(each.endpoint_id, each.event_id): each for each in told}.values():
+        if each.state == "PENDING":
+            yield Entry(each.due_at, Kind.WEBHOOK, Tone.WAIT, _NEXT, _receiver(each))
+        elif each.state == "EXHAUSTED":
+            yield Entry(each.at or each.due_at, Kind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each))
+
+
+def _receiver(told: Told) -> dict[str, str]:
+    return {"host": urlsplit(told.url).netloc, "event": told.event}
+
+
+def _folded(entries: Sequence[Entry]) -> list[Entry]:
+    """A network that says the same again and again is heard once, with how often and until when."""
+    folded: list[Entry] = []
+    for entry in entries:
+        last = folded[-1] if folded else None
+        if last is not None and entry.kind is Kind.NETWORK and _says(last) == _says(entry):
+            folded[-1] = replace(last, times=last.times + 1, until=entry.at)
+        else:
+            folded.append(entry)
+    return folded
+
+
+def _says(entry: Entry) -> tuple[Kind, str, str]:
+    return entry.kind, entry.words, entry.small_print

@@ -1,0 +1,119 @@
+"""One transaction: all there is to know, everything that happened to it, and taking it back while that is possible."""
+
+import re
+
+import msgspec
+from starlette.responses import Response
+
+from malipo import money
+from malipo.dashboard import render
+from malipo.dashboard.language import Words
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.timeline import Entry, timeline
+from malipo.dashboard.merchant.transaction_list import PATH
+from malipo.db import Conn
+from malipo.networks.channels import PROFILES
+from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
+from malipo.payments.store import network_answers, transactions
+from malipo.payments.store import timeline as history
+from malipo.payments.transaction import Reason, Status, Told, Transaction
+
+_SENT = "It was too late to cancel: it was already on its way to {network}."
+_ENDED = "It was too late to cancel: it had already ended."
+_PAID = "{network} now says that it was paid."
+_UNPAID = "{network} now says that it was not paid, or given back."
+# What came of the latest correction.
+_CORRECTED = {
+    Reason.CREDITED: ("good", "{amount} was added to your wallet."),
+    Reason.DEBT_RECORDED: ("bad", "{amount} is owed: it is held in your wallet until operators have looked at it."),
+    Reason.DEBT_COLLECTED: ("bad", "{amount} that was owed was taken from your wallet."),
+    Reason.DEBT_WAIVED: ("good", "{amount} that was owed need not be given back."),
+    Reason.DEBT_WITHDRAWN: ("good", "So {amount} is no longer owed."),
+}
+SENTENCES = (_SENT, _ENDED, _PAID, _UNPAID, *(words for _, words in _CORRECTED.values()))
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+async def show(request: MerchantRequest) -> Response:
+    return await _page(request)
+
+
+async def ask_to_cancel(request: MerchantRequest) -> Response:
+    """Only asks: whoever changes their mind loses nothing."""
+    name = _name_in(request)
+    transaction = await request.service.read(lambda connection: _get(connection, request.merchant_id, name))
+    if transaction.status is not Status.PENDING:
+        return request.go(f"{PATH}/{transaction.id}")
+    return render.page(
+        request, "merchant/transaction_cancel.html", transaction=transaction, network=PROFILES[transaction.channel].name
+    )
+
+
+async def cancel(request: MerchantRequest) -> Response:
+    await request.form()
+    try:
+        transaction = await request.service.cancel(
+            Cancellation(request.merchant_id, _name_in(request), actor=request.actor)
+        )
+    except NotCancellable:
+        return await _page(request, is_too_late=True)
+    return request.go(f"{PATH}/{transaction.id}", "payment-cancelled")
+
+
+async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
+    name = _name_in(request)
+    transaction, entries = await request.service.read_snapshot(
+        lambda connection: _everything(connection, request.merchant_id, name)
+    )
+    network = PROFILES[transaction.channel].name
+    too_late = request.words(_ENDED if transaction.status.is_final else _SENT, network=network)
+    return render.page(
+        request,
+        "merchant/transaction.html",
+        status=409 if is_too_late else 200,
+        transaction=transaction,
+        entries=entries[::-1],
+        network=network,
+        problem=too_late if is_too_late else None,
+        corrected=_corrected(request.words, transaction.correction, network),
+        metadata=[(key, _shown(value)) for key, value in transaction.metadata.items()],
+    )
+
+
+async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Transaction, list[Entry]]:
+    transaction = await _get(connection, merchant_id, name)
+    return transaction, timeline(
+        transaction,
+        await network_answers.find(connection, merchant_id, transaction.id),
+        await history.find_booked(connection, merchant_id, transaction.id),
+        await history.find_told(connection, merchant_id, transaction.id),
+    )
+
+
+async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
+    transaction = await transactions.get(connection, merchant_id, name)
+    if transaction is None:
+        raise NoSuchTransaction
+    return transaction
+
+
+def _corrected(words: Words, told: Told | None, network: str) -> tuple[str, str] | None:
+    """The latest correction: how it looks, and in words."""
+    if told is None:
+        return None
+    tone, came = _CORRECTED[told.reason]
+    says = words(_PAID if told.outcome is Status.COMPLETED else _UNPAID, network=network)
+    return tone, f"{says} {words(came, amount=money.display(told.amount))}"
+
+
+def _name_in(request: MerchantRequest) -> str:
+    """The id or reference in the path. What cannot be either need not be looked for."""
+    name: str = request.http.path_params["id"]
+    if not _NAME.fullmatch(name):
+        raise NoSuchTransaction
+    return name
+
+
+def _shown(value: object) -> str:
+    """Text as it is, anything else as it stands in JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,127 @@
+"""The list of transactions: every filter of the API, pages by key, and no totals that would slow it down."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.language import ZONE
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel
+from malipo.payments.listing import keyset
+from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.keyset import MOST_LOOKED_THROUGH, Page
+from malipo.payments.store import transactions
+from malipo.payments.transaction import Status, Type
+from malipo.validation import Fields
+
+PATH = "/dashboard/transactions"
+FILTERS = ("search", "status", "type", "channel", "from", "to")
+
+_PER_PAGE = 25
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ID = re.compile(r"txn_[0-9a-z]{26}")
+_WHOLE_REFERENCE = re.compile(r"[A-Z0-9]{1,16}-[0-9A-Z]{16}")
+_BETWEEN_DIGITS = re.compile(r"[\s().-]")
+_NUMBER = re.compile(r"\+?[0-9]{2,15}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody wants to see: as they typed it, as the store takes it, and what is wrong with it."""
+
+    typed: Mapping[str, str]
+    wanted: Filter
+    fields: Fields
+
+
+def asked_in(query: Mapping[str, str]) -> Asked:
+    typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
+    days = {name: _local(typed[name], is_end=name == "to") for name in ("from", "to") if name in typed}
+    fields = Fields(typed | days)
+    wanted = Filter(
+        status=fields.choice("status", Status),
+        type=fields.choice("type", Type),
+        channel=fields.choice("channel", Channel),
+        first=fields.moment("from"),
+        last=fields.moment("to", is_end=True),
+        search=_number_in(fields.text("search", most=255)) or None,
+    )
+    fields.check_range(wanted.first, wanted.last)
+    return Asked(typed, wanted, fields)
+
+
+async def show(request: MerchantRequest) -> Response:
+    query = request.http.query_params
+    asked = asked_in(query)
+    is_right = asked.fields.problem is None
+    before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
+    page = await _page(request, asked.wanted, before, after) if is_right else Page([])
+    return render.page(
+        request,
+        "merchant/transactions.html",
+        status=200 if is_right else 400,
+        page=page,
+        typed=asked.typed,
+        problems=form_errors.in_words(request.words, asked.fields),
+        channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
+        looked_through=f"{MOST_LOOKED_THROUGH:,}",
+        older=_link(asked, before=page.older) if page.older else None,
+        newer=_link(asked, after=page.newer) if page.newer else None,
+        csv=f"{PATH}.csv" + (f"?{urlencode(asked.typed)}" if asked.typed else ""),
+    )
+
+
+async def _page(request: MerchantRequest, wanted: Filter, before: str | None, after: str | None) -> Page:
+    name = _whole_name(wanted)
+    if name is not None:
+        # Whoever pastes a whole reference or id gets it at once, however old it is.
+        found = await request.service.read(lambda connection: transactions.get(connection, request.merchant_id, name))
+        if found is not None:
+            return Page([found])
+    return await request.service.read_snapshot(
+        lambda connection: keyset.page(
+            connection, request.merchant_id, wanted, before=before, after=after, limit=_PER_PAGE
+        )
+    )
+
+
+def _whole_name(wanted: Filter) -> str | None:
+    if wanted.search is None or wanted != Filter(search=wanted.search):
+        return None
+    if _ID.fullmatch(wanted.search):
+        return wanted.search
+    reference = wanted.search.upper()
+    return reference if _WHOLE_REFERENCE.fullmatch(reference) else None
+
+
+def _link(asked: Asked, **key: str) -> str:
+    return f"{PATH}?{urlencode(dict(asked.typed) | key)}"
+
+
+def _key_in(text: str) -> str | None:
+    """The id that a page begins beside; what cannot be one is as good as none."""
+    return text if _ID.fullmatch(text) else None
+
+
+def _local(text: str, *, is_end: bool) -> str:
+    """A day is a day in Dar es Salaam; anything else stays as it was typed, right or wrong."""
+    if not _DATE.fullmatch(text):
+        return text
+    try:
+        return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, ZONE).isoformat()
+    except ValueError:
+        return text
+
+
+def _number_in(text: str) -> str:
+    """Part of a phone number is found however it is typed: we keep it as +255…, without spaces."""
+    digits = _BETWEEN_DIGITS.sub("", text)
+    if not _NUMBER.fullmatch(digits):
+        return text.strip()
+    return re.sub(r"^0(?=[67])", "+255", digits)

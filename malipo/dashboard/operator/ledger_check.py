@@ -1,0 +1,56 @@
+"""The ledger check, run while the operator waits. It reads at one moment, and never mends.
+
+One check at a time in each process: on a large book each takes minutes, and a connection.
+"""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from malipo.audit_log import store as audit_log
+from malipo.dashboard import render
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.db import Tx
+from malipo.ledger import check as ledger_check
+from malipo.ledger.check import Finding
+from malipo.payments.check import transactions as transactions_check
+from malipo.service import Service
+
+_turn = asyncio.Lock()
+
+
+async def show(request: OperatorRequest) -> Response:
+    return _page(request)
+
+
+async def check(request: OperatorRequest) -> Response:
+    """Drawn at once and not after a redirect: a reload asks again, which does no harm."""
+    await request.form()
+    if _turn.locked():
+        return _page(request, status=HTTPStatus.CONFLICT, is_busy=True)
+    began = request.service.clock()
+    async with _turn:
+        balances, findings = await _recompute(request.service)
+    ended = request.service.clock()
+
+    async def note(tx: Tx) -> None:
+        await audit_log.append(tx, request.actor, "ledger.checked", now=ended, findings=len(findings))
+
+    await request.service.write(note)
+    return _page(request, balances=balances, findings=findings, at=began, seconds=(ended - began).total_seconds())
+
+
+async def _recompute(service: Service) -> tuple[dict[str, int], list[Finding]]:
+    # One moment for all of it, so that a busy service does not look like a wrong book.
+    async with service.database.snapshot() as connection:
+        await ledger_check.prepare(connection)
+        balances = await ledger_check.balances(connection)
+        findings = await ledger_check.check(connection)
+        return balances, findings + await transactions_check.check(connection)
+
+
+def _page(request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, **found: object) -> Response:
+    nothing: dict[str, Any] = {"balances": None, "findings": [], "at": None, "seconds": 0, "is_busy": False}
+    return render.page(request, "operator/ledger.html", status=status, **nothing | found)

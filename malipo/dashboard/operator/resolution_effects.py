@@ -1,0 +1,151 @@
+"""What each thing that an operator can say of a payment does to the wallet, in words, before they say it.
+
+The rules are those of `payments/resolve.py`: the wallet follows the network's word, or the house bears it.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from malipo import money
+from malipo.dashboard.language import Words
+from malipo.ledger.moves import Wallet
+from malipo.payments import correction
+from malipo.payments.correction import Correction
+from malipo.payments.resolve import Truth
+from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.transaction import Status, Transaction, Type
+
+SENTENCES = {
+    "right_paid": "{network} is right: it was paid",
+    "right_unpaid": "{network} is right: it was not paid",
+    "waived": "{network} is right, but what is owed need not be given back",
+    "given_back": "{network} is right, but the merchant gets back what was taken",
+    "not_given": "{network} is right, but the merchant does not get it",
+    "still_paid": "The network's statement says that it was paid",
+    "still_unpaid": "The network's statement says that it was not paid",
+    "taken": "{amount} is taken from the wallet.",
+    "added": "{amount} is added to the wallet.",
+    "stays": "The wallet stays as it is.",
+    "owed": "The wallet holds no more, so {amount} stays owed.",
+    "bears": "The house bears {amount}.",
+    "keeps": "The house keeps {amount}.",
+    "not_borne": "The house no longer bears {amount}.",
+    "not_kept": "The house no longer keeps {amount}.",
+}
+
+
+WAIVED = "waived"  # the network is right, and what is still owed is not taken
+
+
+class Choice(NamedTuple):
+    value: str  # a truth, or WAIVED
+    title: str
+    effect: str
+
+
+class Effect(NamedTuple):
+    """What a choice changes about the wallet and the house's losses, and what stays owed."""
+
+    credited: int
+    borne: int
+    owed: int
+
+
+def is_waiting(case: Case) -> bool:
+    """A payout that its network last called waiting: it may be paid at any moment."""
+    is_open_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
+    return is_open_payout and case.dispatch is not None and case.dispatch.is_acknowledged
+
+
+def said_of(case: Case) -> str:
+    """What was last said of it and done about it, so that nobody decides about something else than they saw."""
+    return "" if case.correction is None else str(case.correction.ordinal)
+
+
+def finding_of(case: Case, value: str) -> tuple[Truth, bool]:
+    """The truth, and whether what is owed is waived."""
+    if value != WAIVED:
+        return Truth(value), False
+    is_paid = (case.correction or correction.begin(case.transaction)).is_paid
+    return Truth.COMPLETED if is_paid else Truth.FAILED, True
+
+
+def value_of(proposal: Proposal) -> str:
+    return WAIVED if proposal.is_waived else proposal.outcome
+
+
+def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[Choice]:
+    """What can be said of a payment that has ended; what its network says comes first."""
+    before = case.correction or correction.begin(case.transaction)
+    said, other = sorted(Truth, key=lambda truth: truth.is_paid != before.is_paid)
+    choices = []
+    for value in (said, WAIVED, other):
+        effect = effect_of(case, value, wallet.available)
+        if _is_possible(case, before, value, effect):
+            title = SENTENCES[_title(case.transaction, before, value)]
+            told = " ".join(_told(words, case.transaction, effect))
+            choices.append(Choice(value, words(title, network=network), told))
+    return choices
+
+
+def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> bool:
+    if value == WAIVED:
+        return before.owed > 0
+    is_other = Truth(value).is_paid != before.is_paid
+    if is_other and _is_networks_word(case.transaction, before):
+        # While nothing was taken of a debt, it is the same as to waive it.
+        return effect.credited != 0 or (effect.borne != 0 and not before.owed)
+    is_doubted = case.dispatch is not None and case.dispatch.attention is not None
+    return is_doubted or (is_other and case.transaction.processing_at is not None) or any(effect)
+
+
+def effect_of(case: Case, value: str, available: int) -> Effect:
+    transaction, before = case.transaction, case.correction or correction.begin(case.transaction)
+    truth, is_waived = finding_of(case, value)
+    after = before
+    if truth.is_paid != before.is_paid and not _is_networks_word(transaction, before):
+        after = correction.hear(transaction, before, is_paid=truth.is_paid, act=None).correction
+    decided = correction.decide(
+        transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
+    ).correction
+    return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
+
+
+def _is_networks_word(transaction: Transaction, before: Correction) -> bool:
+    """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
+    return before.is_paid != (transaction.status is Status.COMPLETED) and before.act is not None
+
+
+def _title(transaction: Transaction, before: Correction, value: str) -> str:
+    if value == WAIVED:
+        return "waived"
+    is_paid = Truth(value).is_paid
+    if not _is_networks_word(transaction, before):
+        return "still_paid" if is_paid else "still_unpaid"
+    if is_paid == before.is_paid:
+        return "right_paid" if is_paid else "right_unpaid"
+    return "given_back" if _is_debt(transaction) else "not_given"
+
+
+def _told(words: Words, transaction: Transaction, effect: Effect) -> Iterator[str]:
+    for name, amount in _parts(transaction, effect):
+        sentence = SENTENCES[name]
+        yield words(sentence, amount=money.display(abs(amount)))
+
+
+def _parts(transaction: Transaction, effect: Effect) -> Iterator[tuple[str, int]]:
+    if effect.credited:
+        yield "added" if effect.credited > 0 else "taken", effect.credited
+    if effect.borne:
+        is_debt = _is_debt(transaction)
+        does, no_longer = ("bears", "not_borne") if is_debt else ("keeps", "not_kept")
+        yield does if is_debt == (effect.borne < 0) else no_longer, effect.borne
+    if effect.owed:
+        yield "owed", effect.owed
+    if not any(effect):
+        yield "stays", 0
+
+
+def _is_debt(transaction: Transaction) -> bool:
+    """Whether the opposite of what the merchant was told would have left less in the wallet."""
+    return (transaction.type is Type.COLLECTION) == (transaction.status is Status.COMPLETED)

@@ -1,0 +1,177 @@
+"""An operator says what became of a payment, or what they think of what another one said.
+
+The rules are those of `payments/resolve.py`. What stands here is that nobody decides about anything else than what
+they saw: each form names what was shown, and is refused if that has changed.
+"""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from malipo.dashboard import form_errors
+from malipo.dashboard.browser_request import Form
+from malipo.dashboard.operator import cases as pages
+from malipo.dashboard.operator import resolution_effects
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Missing, Refusal
+from malipo.installation.state import Closed
+from malipo.payments import resolve
+from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
+from malipo.payments.store import cases
+from malipo.payments.store.cases import Case
+from malipo.payments.transaction import Status
+from malipo.service import EVENTS_TOPIC
+
+Act = Callable[[Tx], Awaitable[Resolved | None]]
+
+_LEAST_EVIDENCE = 10
+_MOST_EVIDENCE = 1000
+_MOST_REFERENCE = 100
+_CHANGED = "It has changed since you looked. Look at it again."
+_OUTCOME = "Say what became of the money."
+_WAITING = (
+    "Its network has it and has not decided, so it may still be paid. Tick the box below if you know for certain "
+    "that it will not be."
+)
+_EVIDENCE = "Say how you know it, in 10 to 1,000 characters."
+
+# What resolving refuses, in its own words: those that a page can bring about.
+SENTENCES = [
+    _CHANGED,
+    _OUTCOME,
+    _WAITING,
+    _EVIDENCE,
+    "Whoever proposed it cannot approve it: it takes two operators.",
+    "Nobody has proposed what became of it.",
+    "A request for it is on its way to the network right now. Try again in a minute or two.",
+    "It is PENDING: nothing was sent. It can be cancelled.",
+    "Nothing is owed of this payment, so nothing can be waived.",
+    "Its merchant is active, and can cancel it.",
+    "Its network is being asked whether it was sent before the service was restored. "
+    "If the network cannot say, propose what became of it.",
+    *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),
+    *(f"It is already proposed as {truth}; approve that, or reject it." for truth in Truth),
+    *(f"It is {status}, and nothing contradicts that." for status in ("COMPLETED", "FAILED", "CANCELLED")),
+]
+
+
+async def propose(request: OperatorRequest) -> Response:
+    form = await request.form()
+    evidence = " ".join(form.text("evidence").split())
+    if errors := _mistakes(request, form, evidence):
+        return await pages.page(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
+
+    async def act(tx: Tx) -> Resolved:
+        case = await cases.lock(tx, payment)
+        if case is None:
+            raise NoSuchCase(payment)
+        if (case.transaction.status, resolution_effects.said_of(case)) != (form.text("status"), form.text("said")):
+            raise Conflict(_CHANGED)
+        finding = _finding(case, form, evidence)
+        if resolution_effects.is_waiting(case) and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
+            raise Conflict(_WAITING)
+        return await resolve.propose(tx, payment, finding, actor=request.actor, **_when(request))
+
+    payment = pages.payment_in(request)
+    return await _done(request, form, act, "case-proposed")
+
+
+def _finding(case: Case, form: Form, evidence: str) -> Finding:
+    truth, is_waived = resolution_effects.finding_of(case, form.text("outcome"))
+    return Finding(
+        truth,
+        evidence,
+        form.text("providerReference") or None,
+        is_despite_waiting=form.text("despiteWaiting") == "yes",
+        is_waived=is_waived,
+    )
+
+
+async def approve(request: OperatorRequest) -> Response:
+    form = await request.form()
+
+    async def act(tx: Tx) -> Resolved:
+        payment = await _still_proposed(tx, request, form)
+        return await resolve.approve(tx, payment, actor=request.actor, **_when(request))
+
+    return await _done(request, form, act, "case-settled")
+
+
+async def reject(request: OperatorRequest) -> Response:
+    form = await request.form()
+
+    async def act(tx: Tx) -> Resolved:
+        payment = await _still_proposed(tx, request, form)
+        return await resolve.reject(tx, payment, actor=request.actor, now=request.service.clock())
+
+    return await _done(request, form, act, "case-rejected")
+
+
+async def cancel(request: OperatorRequest) -> Response:
+    """Nobody else can take back what a closed merchant has left behind."""
+    form = await request.form()
+
+    async def act(tx: Tx) -> None:
+        await resolve.cancel(tx, pages.payment_in(request), actor=request.actor, now=request.service.clock())
+
+    return await _done(request, form, act, "payment-cancelled")
+
+
+async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
+    """The payment, if what was shown is still what is proposed."""
+    payment = pages.payment_in(request)
+    case = await cases.lock(tx, payment)
+    if case is None:
+        raise NoSuchCase(payment)
+    proposal = await cases.find_proposal(tx, case.transaction)
+    if proposal is None or proposal.id != form.text("proposal"):
+        raise Conflict(_CHANGED)
+    return payment
+
+
+def _when(request: OperatorRequest) -> dict[str, Any]:
+    """Now; and when the network is asked again, if it ends as FAILED."""
+    return {"now": request.service.clock(), "follow_up_seconds": request.service.settings.follow_up_seconds[0]}
+
+
+def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, str]:
+    words, wrong = request.words, {}
+    reference = form.text("providerReference")
+    if form.text("outcome") not in (*Truth, resolution_effects.WAIVED):
+        wrong["outcome"] = words(_OUTCOME)
+    if not _LEAST_EVIDENCE <= len(evidence) <= _MOST_EVIDENCE or not evidence.isprintable():
+        wrong["evidence"] = words(_EVIDENCE)
+    if len(reference) > _MOST_REFERENCE or not reference.isprintable():
+        wrong["providerReference"] = form_errors.sentence(words, "text_too_long", {"most": _MOST_REFERENCE})
+    return wrong
+
+
+async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> Response:
+    try:
+        resolved = await request.service.write(act)
+    except NoSuchCase:
+        raise
+    except Refusal as refusal:
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await pages.page(request, status=_status(refusal), problem=problem, values=form.values())
+    except Closed as closed:
+        problem = form_errors.sentence(request.words, closed.code)
+        return await pages.page(request, status=HTTPStatus.SERVICE_UNAVAILABLE, problem=problem, values=form.values())
+    if resolved is None or resolved.is_done:
+        request.service.notifier.notify(EVENTS_TOPIC)
+    if resolved is not None and resolved.is_done:
+        notice = "case-settled"
+    return request.go(f"/operator/cases/{pages.payment_in(request)}", notice)
+
+
+def _status(refusal: Refusal) -> HTTPStatus:
+    match refusal:
+        case Forbidden():
+            return HTTPStatus.FORBIDDEN
+        case Conflict() | Missing():
+            return HTTPStatus.CONFLICT
+        case _:
+            return HTTPStatus.BAD_REQUEST

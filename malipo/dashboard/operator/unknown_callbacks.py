@@ -1,0 +1,14 @@
+"""Callbacks about payments that we do not have: somebody may have paid, and nobody knows whom."""
+
+from starlette.responses import Response
+
+from malipo.dashboard import render
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.payments.store import unknown_callbacks
+
+_MOST_SHOWN = 200
+
+
+async def show(request: OperatorRequest) -> Response:
+    found = await request.service.read(lambda connection: unknown_callbacks.find(connection, most=_MOST_SHOWN))
+    return render.page(request, "operator/callbacks.html", callbacks=found, is_cut=len(found) == _MOST_SHOWN)

@@ -1,0 +1,166 @@
+"""A site for browsers: routing, sessions, CSRF, and error pages that help.
+
+Who may log in is for the site itself: people of merchants in `dashboard/merchant/app.py`, operators in
+`operator/app.py`.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from http import HTTPStatus
+from typing import Generic, Protocol, TypeVar
+from urllib.parse import quote
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from malipo import ids, log
+from malipo.client_address import address_of
+from malipo.dashboard import cookies, error_pages, render
+from malipo.dashboard.browser_request import BrowserRequest, ForgedForm
+from malipo.dashboard.language import Language, Words, preferred
+from malipo.service import Service
+
+
+class AnyPage(Protocol):
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+SomePage = TypeVar("SomePage", bound=AnyPage)
+SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
+
+
+class Site(ABC, Generic[SomePage, SomeRequest]):
+    root: str
+
+    def __init__(self, service: Service, pages: Iterable[SomePage], more: Iterable[Route] = ()) -> None:
+        self._service = service
+        by_path: dict[str, dict[str, SomePage]] = defaultdict(dict)
+        for page in pages:
+            by_path[page.path][page.method] = page
+        self._router = Router(
+            [
+                Route(f"{self.root}/", self._home),
+                *more,
+                *(Route(path, self._endpoint(methods), methods=list(methods)) for path, methods in by_path.items()),
+            ],
+            redirect_slashes=False,
+        )
+
+    @abstractmethod
+    def _new_request(self, request: Request, words: Words, address: str) -> SomeRequest:
+        """Somebody of whom nothing is known yet."""
+
+    @abstractmethod
+    async def _recognise(self, browser_request: SomeRequest) -> None:
+        """Whose session it is, if the browser has one."""
+
+    @abstractmethod
+    async def _open(self, page: SomePage, browser_request: SomeRequest) -> Response:
+        """The page, if it is for this guest."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http"
+        log.request_id.set(ids.mint("req_", self._service.clock()))
+        # With an app in the scope the framework raises its own refusals instead of writing them as text.
+        scope["app"] = self
+        request = Request(scope, receive)
+        sent = _Sent(send)
+        try:
+            await self._router(scope, receive, sent)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            if sent.has_begun:
+                raise  # A file breaks off: what is missing must not be taken for the whole.
+            await error_pages.page_for(await self._request_in_trouble(request), error)(scope, receive, sent)
+        finally:
+            self._log_request(request, sent)
+
+    def _log_request(self, request: Request, sent: "_Sent") -> None:
+        """A line in the log, and a count. The query is left out: it may hold a name or a number."""
+        seconds = time.perf_counter() - sent.began
+        # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
+        route = f"{self.root}/live" if request.url.path == f"{self.root}/live" else self.root
+        method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
+        self._service.metrics.count_request(method, route, sent.status or 0, seconds)
+        log.info("page", method=request.method, path=request.url.path, status=sent.status, ms=round(seconds * 1000, 1))
+
+    async def _request_in_trouble(self, request: Request) -> SomeRequest:
+        """Who is told what went wrong; nobody in particular if it is the database that is away."""
+        try:
+            return await self._browser_request(request)
+        except Exception as error:
+            log.error("dashboard.session_unknown", error)
+            return await self._browser_request(request, with_session=False)
+
+    def _endpoint(self, methods: Mapping[str, SomePage]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await self._serve(methods["GET" if request.method == "HEAD" else request.method], request)
+
+        return endpoint
+
+    async def _serve(self, page: SomePage, request: Request) -> Response:
+        if request.method == "POST" and not _is_from_here(request):
+            raise ForgedForm
+        return await self._open(page, await self._browser_request(request))
+
+    async def _browser_request(self, request: Request, *, with_session: bool = True) -> SomeRequest:
+        address = str(address_of(request, self._service.settings.trusted_proxies))
+        browser_request = self._new_request(request, Words(_language(request)), address)
+        browser_request.notice = request.cookies.get(cookies.NOTICE)
+        if with_session:
+            await self._recognise(browser_request)
+        return browser_request
+
+    def _to_log_in(self, request: Request) -> Response:
+        """A form cannot be sent again by a link; whoever sent one too late begins at the first page."""
+        query = f"?{request.url.query}" if request.url.query else ""
+        back = "" if request.method == "POST" else f"?next={quote(request.url.path + query)}"
+        return RedirectResponse(f"{self.root}/login{back}", HTTPStatus.SEE_OTHER)
+
+    async def _home(self, request: Request) -> Response:
+        return RedirectResponse(self.root, HTTPStatus.SEE_OTHER)
+
+
+class _Sent:
+    """An answer. Whatever it is, a redirect too, it tells the browser to let nothing in."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status: int | None = None
+        self.began = time.perf_counter()
+
+    @property
+    def has_begun(self) -> bool:
+        return self.status is not None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in render.HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+
+def _language(request: Request) -> Language:
+    chosen = request.cookies.get(cookies.LANGUAGE, "")
+    if chosen in Language.__members__.values():
+        return Language(chosen)
+    return preferred(request.headers.get("accept-language", ""))
+
+
+def _is_from_here(request: Request) -> bool:
+    """Browsers say where a form comes from. One that another site has sent is refused, whatever it holds."""
+    origin = request.headers.get("origin")
+    if origin is None:
+        return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+    return origin.partition("://")[2] == request.headers.get("host")

@@ -1,0 +1,29 @@
+"""URLs: which thing a page is about, and under which name the browser knows us."""
+
+import re
+
+from malipo.client_address import is_secure
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.errors import Missing
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def id_in(request: MerchantRequest, name: str = "id") -> str:
+    """The id in the path. What cannot be one need not be looked for."""
+    id_: str = request.http.path_params[name]
+    if not _ID.fullmatch(id_):
+        raise Missing("There is nothing with this id.")
+    return id_
+
+
+def key_in(request: MerchantRequest) -> str | None:
+    """The id that a page of a list begins after; what cannot be one is as good as none."""
+    before = request.http.query_params.get("before", "")
+    return before if _ID.fullmatch(before) else None
+
+
+def base_url(request: MerchantRequest) -> str:
+    """Where we are, as this person's browser has found us."""
+    scheme = "https" if is_secure(request.http, request.service.settings.trusted_proxies) else "http"
+    return f"{scheme}://{request.http.headers.get('host', '')}"

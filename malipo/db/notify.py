@@ -1,0 +1,75 @@
+"""Wakes workers by NOTIFY and LISTEN: sent after a commit, and never relied on.
+
+NOTIFY inside a commit would make all commits of the fleet queue for one lock while they flush. So it is sent on its
+own, after the commit, and once for all who ask for it within a moment. A ring that is lost costs the time until the
+worker looks by itself.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+import asyncpg
+
+from malipo import log
+from malipo.db import ConnectionLost, Contention, Database
+
+_CHANNEL = "malipo"
+_PAUSE_SECONDS = 0.02
+_AGAIN_SECONDS = 1.0
+_CONNECT_SECONDS = 5.0
+
+
+class Notifier:
+    """One process's rope."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._topics: set[str] = set()
+        self._ringing: asyncio.Task[None] | None = None
+
+    def notify(self, topic: str) -> None:
+        self._topics.add(topic)
+        if self._ringing is None or self._ringing.done():
+            self._ringing = asyncio.get_running_loop().create_task(self._notify())
+
+    async def finish(self) -> None:
+        if self._ringing is not None:
+            await asyncio.wait([self._ringing], timeout=1)
+
+    async def _notify(self) -> None:
+        while self._topics:
+            topics, self._topics = self._topics, set()
+            try:
+                async with asyncio.timeout(_CONNECT_SECONDS), self._database.read() as connection:
+                    await connection.execute(
+                        "SELECT pg_notify($1, topic) FROM unnest($2::text[]) topic", _CHANNEL, list(topics)
+                    )
+            except (ConnectionLost, Contention, TimeoutError) as error:
+                log.debug("notify.not_sent", reason=str(error))
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def listen(url: str, hear: Callable[[str], None]) -> None:
+    """Tell `hear` every topic that is rung, until cancelled; an empty one when some may have been missed."""
+    while True:
+        try:
+            connection = await asyncpg.connect(
+                url, timeout=_CONNECT_SECONDS, server_settings={"application_name": "malipo listener"}
+            )
+            try:
+                await _listen_on(connection, hear)
+            finally:
+                connection.terminate()
+        except Exception as error:
+            # Whatever the driver makes of a server that goes away between two messages: without us, nobody listens.
+            log.debug("notify.listener_away", reason=str(error))
+        await asyncio.sleep(_AGAIN_SECONDS)
+
+
+async def _listen_on(connection: asyncpg.Connection, hear: Callable[[str], None]) -> None:
+    gone = asyncio.Event()
+    connection.add_termination_listener(lambda _: gone.set())
+    await connection.add_listener(_CHANNEL, lambda _connection, _pid, _channel, topic: hear(str(topic)))
+    hear("")
+    await gone.wait()

@@ -1,0 +1,367 @@
+"""The process that starts our own PostgreSQL, keeps it up, and ends it when its last user is gone.
+
+It runs as a script in an interpreter of its own (`python -I -S supervisor.py …`), so it lives through whatever
+happens to the process that started it. It knows a folder, four locks and PostgreSQL's signals. It refuses to
+know malipo: it imports nothing of it, and speaks only to the log.
+
+    guard FOLDER BINARIES                        become the supervisor of FOLDER
+    launch FOLDER PARENT SIGNAL PROGRAM …        become PROGRAM, as a user that PostgreSQL accepts
+
+The locks are flocks, so that the kernel lets go of them however their holder dies; no pid is ever believed.
+
+    start.lock      one at a time looks whether a server is there and starts one (embedded.py)
+    users.lock      shared by every user; the supervisor waits to have it alone, and then nobody is left
+    guardian.lock   the supervisor's as long as it lives; in it, its pid and that of its server
+    server.lock     inherited by PostgreSQL and all its processes: if it is free, none of them is left
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import NoReturn
+
+# What stands in the log before a sentence for the operator. A supervisor that goes without one was killed.
+REFUSES = "supervisor refuses: "
+FAILED = "PostgreSQL did not start"
+LOCKS = ("start.lock", "users.lock", "guardian.lock", "server.lock")
+SOCKET = "socket/.s.PGSQL.5432"
+
+# What must hold whatever an operator sets with ALTER SYSTEM. A path relative to the data is short wherever they are.
+_ALWAYS = {
+    "listen_addresses": "",
+    "port": "5432",
+    "unix_socket_directories": "../socket",
+    "unix_socket_permissions": "0700",
+    "logging_collector": "off",
+}
+# What an operator may change. Terse, because a refused row's details hold phone numbers, and logs are passed around.
+_SETTINGS = {
+    "shared_buffers": "128MB",
+    "max_connections": "100",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_error_verbosity": "terse",
+}
+# The folder of the socket is closed to other users of the machine, so whoever comes through it is one of us.
+_WHO_MAY_CONNECT = """\
+local  all          malipo       trust
+local  replication  malipo       trust
+local  all          all          reject
+host   all          all     all  reject
+"""
+_LOG_BYTES = 8 * 1024 * 1024
+_LOOK_AT_LOG_SECONDS = 60.0
+_FAST_SHUTDOWN_SECONDS = 30.0
+_IMMEDIATE_SHUTDOWN_SECONDS = 5.0
+
+
+def supervise(folder: str, binaries: str) -> None:
+    os.umask(0o077)
+    os.chdir(folder)
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Only the end of our users ends us. They get such signals too, and need the server while they finish.
+        # A handler and not SIG_IGN, which PostgreSQL would inherit.
+        signal.signal(ignored, lambda *_: None)
+    lock = os.open("guardian.lock", os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if os.fork():  # The child has the lock now, and no parent who would have to wait for it.
+        os._exit(0)
+    _sign(lock)
+    try:
+        _become_owner(folder)
+        Supervisor(folder, binaries, lock).guard()
+    except Exception as error:
+        refuse(f"PostgreSQL could not be started in {folder}: {error}.")
+
+
+class Supervisor:
+    def __init__(self, folder: str, binaries: str, own_lock: int) -> None:
+        self._folder = folder
+        self._binaries = binaries
+        self._own_lock = own_lock
+        self._news = threading.Event()  # Set after anything below has changed.
+        self._alone = False
+
+    def guard(self) -> None:
+        threading.Thread(target=self._wait_to_be_alone, daemon=True).start()
+        pause = 0.1
+        is_first = True
+        while (lock := self._wait_for_leftovers()) is not None:
+            if not os.path.exists("data/PG_VERSION"):
+                if not is_first:
+                    refuse(f"The data in {self._folder}/data are gone.")
+                self._initialise(lock)
+            if self._alone:
+                return
+            started = time.monotonic()
+            postgres = self._launch("postgres", "-D", f"{self._folder}/data", *_flags(), lock=lock)
+            os.close(lock)
+            _sign(self._own_lock, postgres.pid)
+            if not self._has_ended_by_itself(postgres):
+                return
+            if is_first and postgres.returncode > 0:
+                refuse(FAILED)  # It has said in the log why; trying again would not help.
+            say(f"PostgreSQL ended with {postgres.returncode}; starting it again.")
+            is_first = False
+            pause = 0.1 if time.monotonic() - started > 10 else min(pause * 2, 5.0)
+            self._news.wait(pause)
+
+    def _wait_to_be_alone(self) -> None:
+        users = os.open("users.lock", os.O_RDWR)
+        fcntl.flock(users, fcntl.LOCK_EX)
+        self._alone = True
+        self._news.set()
+
+    def _wait_for_leftovers(self) -> int | None:
+        """The lock to hand to a new server when nothing is left of an old one; None if our users left before that."""
+        lock = os.open("server.lock", os.O_RDWR)
+        is_asked_to_stop = False
+        while not _try_lock(lock):
+            if self._alone:
+                return None
+            if not is_asked_to_stop and _is_listening():
+                # An earlier supervisor was killed. Linux has told its server to stop; elsewhere we must.
+                _stop_orphan()
+                is_asked_to_stop = True
+            time.sleep(0.01)
+        if self._alone:
+            return None
+        if _is_listening():
+            refuse(f"A PostgreSQL that malipo did not start runs in {self._folder}/data: stop that one first.")
+        # PostgreSQL believes these files when their pid exists, and after a reboot it may be anybody's.
+        for stale in ("data/postmaster.pid", SOCKET, f"{SOCKET}.lock"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(stale)
+        return lock
+
+    def _initialise(self, lock: int) -> None:
+        """Make the cluster beside its place and move it there whole, so that half a cluster is never found."""
+        if os.path.exists("data") and os.listdir("data"):
+            refuse(f"{self._folder}/data holds something that is not a PostgreSQL cluster: move it away.")
+        shutil.rmtree("data.new", ignore_errors=True)
+        options = ("--username=malipo", "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=trust")
+        initdb = self._launch("initdb", "-D", f"{self._folder}/data.new", *options, lock=lock, stderr=subprocess.PIPE)
+        _, said = initdb.communicate()
+        if initdb.returncode != 0:
+            # Only now: when it failed because the disk is full, there is room for its words after it has tidied up.
+            with contextlib.suppress(OSError):
+                os.write(2, said)
+            refuse(FAILED)
+        lines = [f"{name} = '{value}'\n" for name, value in (_SETTINGS | _ALWAYS).items()]
+        _write("data.new/postgresql.conf", "a", "".join(["\n# Written by malipo.\n", *lines]))
+        _write("data.new/pg_hba.conf", "w", _WHO_MAY_CONNECT)
+        os.rename("data.new", "data")
+        _sync(".")
+
+    def _launch(self, program: str, *arguments: str, lock: int, stderr: int | None = None) -> subprocess.Popen[bytes]:
+        """Start a program that dies when we die: cleanly if it is the server, at once if it is initdb."""
+        death = signal.SIGINT if program == "postgres" else signal.SIGKILL
+        who = (__file__, "launch", self._folder, str(os.getpid()), str(int(death)))
+        return subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", *who, os.path.join(self._binaries, program), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            pass_fds=(lock,),
+        )
+
+    def _has_ended_by_itself(self, postgres: subprocess.Popen[bytes]) -> bool:
+        """Wait until the server ends, or until we are alone and have ended it."""
+        ended = threading.Event()
+
+        def wait() -> None:
+            postgres.wait()
+            ended.set()
+            self._news.set()
+
+        threading.Thread(target=wait, daemon=True).start()
+        while not self._alone and not ended.is_set():
+            self._news.wait(_LOOK_AT_LOG_SECONDS)
+            self._news.clear()
+            _shorten_log()
+        if not self._alone:
+            return True
+        patience = {
+            signal.SIGINT: _FAST_SHUTDOWN_SECONDS,
+            signal.SIGQUIT: _IMMEDIATE_SHUTDOWN_SECONDS,
+            signal.SIGKILL: _IMMEDIATE_SHUTDOWN_SECONDS,
+        }
+        for how, seconds in patience.items():
+            if not ended.is_set():
+                postgres.send_signal(how)
+                ended.wait(seconds)
+        return False
+
+
+def launch(folder: str, parent: str, death: str, program: str, *arguments: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        if os.geteuid() == 0 or (_is_nameless() and _may_enter_namespace()):
+            _enter_namespace()  # PostgreSQL refuses root, and initdb refuses a user without a name.
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            refuse(
+                f"PostgreSQL does not run as root, and without root's powers {folder} cannot be reached: "
+                "choose a data folder below one that everybody may enter, or run malipo as an ordinary user."
+            )
+        if sys.platform == "linux":
+            # After the namespace, which forgets it. A parent that died before this line cannot tell us.
+            _libc().prctl(1, int(death))  # PR_SET_PDEATHSIG
+            if os.getppid() != int(parent):
+                sys.exit(1)
+        os.execv(program, [program, *arguments])  # noqa: S606
+    except OSError as error:
+        refuse(f"{program} could not be run: {error.strerror}.")
+
+
+def _become_owner(folder: str) -> None:
+    """Root works as the folder's owner. A folder of root's own becomes nobody's if PostgreSQL has no other way."""
+    if os.geteuid() != 0:
+        return
+    if os.stat(folder).st_uid == 0:
+        if _may_enter_namespace():
+            return
+        _give_to_nobody(folder)
+    owner = os.stat(folder)
+    os.setgroups([])
+    os.setgid(owner.st_gid)
+    os.setuid(owner.st_uid)
+
+
+def _give_to_nobody(folder: str) -> None:
+    user, group = _nobody()
+    say(f"This kernel allows no user namespace to PostgreSQL, so {folder} is given to the user {user}.")
+    data_dir = os.path.dirname(folder)
+    mode = os.stat(data_dir).st_mode & 0o777
+    if not mode & 0o001:  # The folder above is malipo's too. Those above that are not ours to open.
+        os.chown(data_dir, -1, group)
+        os.chmod(data_dir, mode | 0o010)  # noqa: S103
+    # The folder itself comes last: while it is root's, the work is not done.
+    for path, folders, files in os.walk(folder, topdown=False):
+        for name in (*folders, *files):
+            os.chown(os.path.join(path, name), user, group, follow_symlinks=False)
+    os.chown(folder, user, group)
+
+
+def _may_enter_namespace() -> bool:
+    """Try it in a child: a process for which it fails half-way is good for nothing afterwards."""
+    if sys.platform != "linux":
+        return False
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            _enter_namespace()
+            os._exit(0)
+        os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _enter_namespace() -> None:
+    """Be `nobody` in a namespace of our own, and still ourselves to the files outside: no chown, no new user."""
+    user, group = os.geteuid(), os.getegid()
+    inner_user, inner_group = _nobody()
+    libc = _libc()
+    if libc.unshare(0x10000000) != 0:  # CLONE_NEWUSER
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{inner_user} {user} 1"),
+        ("gid_map", f"{inner_group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _nobody() -> tuple[int, int]:
+    try:
+        entry = pwd.getpwnam("nobody")
+    except KeyError:
+        return 65534, 65534
+    return entry.pw_uid, entry.pw_gid
+
+
+def _is_nameless() -> bool:
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return True
+    return False
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _flags() -> list[str]:
+    return [part for name, value in _ALWAYS.items() for part in ("-c", f"{name}={value}")]
+
+
+def _try_lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_listening() -> bool:
+    with socket.socket(socket.AF_UNIX) as line:
+        return line.connect_ex(SOCKET) == 0
+
+
+def _stop_orphan() -> None:
+    """Whoever listens on the socket has written the file, so this pid may be believed."""
+    with contextlib.suppress(OSError, ValueError), open("data/postmaster.pid") as file:
+        os.kill(int(file.readline()), signal.SIGINT)
+
+
+def _sign(lock: int, server: int = 0) -> None:
+    os.pwrite(lock, b"%-10d %-10d\n" % (os.getpid(), server), 0)  # Always as long, so never half of it is read.
+
+
+def _write(path: str, mode: str, text: str) -> None:
+    with open(path, mode) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(path: str) -> None:
+    folder = os.open(path, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def _shorten_log() -> None:
+    """PostgreSQL keeps the file open for appending, so it is copied and emptied, not renamed."""
+    with contextlib.suppress(OSError):
+        if os.path.getsize("server.log") > _LOG_BYTES:
+            shutil.copyfile("server.log", "server.log.1")
+            os.truncate("server.log", 0)
+
+
+def say(text: str, *, how: str = "supervisor: ") -> None:
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    with contextlib.suppress(OSError):  # The disk may be full.
+        os.write(2, f"{when} [{os.getpid()}] {how}{text}\n".encode(errors="replace"))
+
+
+def refuse(reason: str) -> NoReturn:
+    """End with a sentence for the operator, which embedded.py finds in the log."""
+    say(reason, how=REFUSES)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "guard":
+        supervise(*sys.argv[2:])
+    else:
+        launch(*sys.argv[2:])

@@ -1,0 +1,84 @@
+"""The high-water mark: a small file, outside of the backup, that says how many batches of payments were sent.
+
+The database forgets what was sent when it is restored; the file does not. It is flushed before a batch leaves, so that
+it never knows of fewer than the networks do.
+"""
+
+import fcntl
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from malipo import ids
+from malipo.errors import Impossible
+
+_MOST_WORKERS = 64
+_LINE = re.compile(r"epoch (\d{1,18}) total (\d{1,18}) own (\d{1,18}) (wrk_\w{1,60}) *\n")
+_WIDTH = 160  # within one sector, so that no write is torn
+
+
+class Counted(NamedTuple):
+    """What a worker has seen of the database: in which epoch, how many batches of all workers, and of its own."""
+
+    epoch: int
+    total: int
+    own: int
+
+
+class NoStateFolder(Impossible):
+    pass
+
+
+class HighWaterMark:
+    """One worker's file. Several workers of one host have one each, and each reads what the others have seen."""
+
+    def __init__(self, folder: Path, installation_id: str) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file, self.worker_id = _take_slot(folder, installation_id)
+            found = [_read(path.read_bytes()) for path in folder.glob(f"{installation_id}.*.mark")]
+        except OSError as error:
+            raise NoStateFolder(f"MALIPO_STATE_DIR {str(folder)!r} cannot be used: {error.strerror}.") from None
+        # Of every worker of this host. None at all: the host has never worked for this installation.
+        self.found = {worker_id: counted for each in found if each is not None for worker_id, counted in [each]}
+
+    @property
+    def counted(self) -> Counted | None:
+        """What this worker's file says."""
+        return self.found.get(self.worker_id)
+
+    def write(self, counted: Counted) -> None:
+        """Flushed when this returns. Within an epoch a mark never goes back."""
+        before = self.counted
+        if before is not None and before.epoch == counted.epoch:
+            counted = Counted(counted.epoch, max(before.total, counted.total), max(before.own, counted.own))
+        if counted == before:
+            return
+        line = f"epoch {counted.epoch} total {counted.total} own {counted.own} {self.worker_id}"
+        os.pwrite(self._file, f"{line:<{_WIDTH}}\n".encode(), 0)
+        os.fdatasync(self._file)
+        self.found[self.worker_id] = counted
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def _take_slot(folder: Path, installation_id: str) -> tuple[int, str]:
+    """The first file that no living worker of this host has, and the worker's id that stands in it."""
+    for slot in range(1, _MOST_WORKERS + 1):
+        path = folder / f"{installation_id}.{slot}.mark"
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            continue
+        known = _read(os.pread(file, _WIDTH + 1, 0))
+        return file, ids.random("wrk_") if known is None else known[0]
+    raise NoStateFolder(f"More than {_MOST_WORKERS} workers share the folder {str(folder)!r}.")
+
+
+def _read(content: bytes) -> tuple[str, Counted] | None:
+    match = _LINE.match(content.decode("ascii", "replace"))
+    return None if match is None else (match[4], Counted(int(match[1]), int(match[2]), int(match[3])))

@@ -1,0 +1,65 @@
+"""How the installation stands, as a process has last seen it: for its meters and its log.
+
+Nothing is decided by it. Whoever claims or takes in a payment reads the row itself, in the same commit.
+"""
+
+import asyncio
+
+from malipo import log
+from malipo.db import ConnectionLost, Database
+from malipo.errors import Unavailable
+from malipo.installation import store
+from malipo.installation.state import Installation
+
+_EVERY_SECONDS = 3.0
+_PATIENCE_SECONDS = 10.0
+
+
+class InstallationMonitor:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._last: Installation | None = None
+
+    @property
+    def is_fenced(self) -> float:
+        """1 or 0; not a number until it was seen."""
+        return float("nan") if self._last is None else float(self._last.is_fenced)
+
+    @property
+    def is_held(self) -> float:
+        return float("nan") if self._last is None else float(self._last.held_at is not None)
+
+    @property
+    def epoch(self) -> float:
+        return float("nan") if self._last is None else float(self._last.epoch)
+
+    async def watch(self) -> None:
+        """Until cancelled. The first time at once."""
+        while True:
+            await self.look()
+            await asyncio.sleep(_EVERY_SECONDS)
+
+    async def look(self) -> None:
+        """A database that is away says nothing: then what was known stays."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
+                standing = await store.get(connection)
+        except (ConnectionLost, Unavailable, TimeoutError) as error:
+            log.debug("installation.not_seen", reason=str(error))
+        except Exception as error:
+            log.error("installation.monitor_broke", error)
+        else:
+            self.note(standing)
+
+    def note(self, now: Installation) -> None:
+        """Say what has changed, and at the start what is closed."""
+        before, self._last = self._last, now
+        was_fenced, was_held = (before.is_fenced, before.held_at is not None) if before else (False, False)
+        if now.is_fenced and not was_fenced:
+            log.warning("installation.is_fenced", epoch=now.epoch, since=now.fenced_at, reason=now.fence_reason)
+        elif was_fenced and not now.is_fenced:
+            log.info("installation.released", epoch=now.epoch)
+        if now.held_at is not None and not was_held:
+            log.warning("installation.is_held", since=now.held_at, by=now.held_by, reason=now.hold_reason)
+        elif was_held and now.held_at is None:
+            log.info("installation.hold_ended")

@@ -1,0 +1,181 @@
+"""The ledger check: recomputes every balance from the moves and says what differs. It reads, and never mends."""
+
+from dataclasses import dataclass
+
+from malipo.counts import check as rollup_check
+from malipo.counts.store import Rollup
+from malipo.db import Conn
+from malipo.ledger.statement import ROUTES
+from malipo.ledger.statement_counts import CATEGORIES, TREE
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing in the book that is not as it must be."""
+
+    what: str
+    where: str
+    stored: int | None
+    computed: int | None
+
+
+async def prepare(connection: Conn) -> None:
+    """A check adds up everything there is, as a whole. With room for that, nothing has to be sorted first."""
+    await connection.execute(
+        """
+        SET LOCAL work_mem = '256MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
+        SET LOCAL enable_mergejoin = on
+        """
+    )
+
+
+async def balances(connection: Conn) -> dict[str, int]:
+    """Every account of the house and the sums of the merchants' accounts, from the moves alone."""
+    rows = await connection.fetch(
+        """
+        SELECT CASE account WHEN 'float' THEN 'float ' || channel ELSE account END AS account,
+               sum(change)::bigint AS balance
+        FROM (SELECT source, target, channel, sum(amount) AS amount FROM moves GROUP BY 1, 2, 3) AS routes
+        CROSS JOIN LATERAL (VALUES (target, amount), (source, -amount)) AS entries (account, change)
+        GROUP BY 1 ORDER BY 1
+        """
+    )
+    return {row["account"]: row["balance"] for row in rows}
+
+
+async def check(connection: Conn) -> list[Finding]:
+    """Everything that differs between the stored balances, the statement lines and the moves."""
+    return [
+        *await _wrong_balances(connection),
+        *await _wrong_statement_lines(connection),
+        *await _wrong_line_counts(connection),
+        *await _wrong_bookings(connection),
+        *await _wrong_proposals(connection),
+    ]
+
+
+async def _wrong_balances(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        """
+        WITH summed AS (
+            SELECT merchant_id,
+                   sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint
+                       AS available,
+                   sum(CASE 'in_flight' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint
+                       AS in_flight,
+                   count(wallet_line) AS lines
+            FROM moves GROUP BY merchant_id
+        )
+        SELECT coalesce(w.merchant_id, s.merchant_id) AS merchant_id, checked.*
+        FROM wallets w FULL JOIN summed s USING (merchant_id)
+        CROSS JOIN LATERAL (VALUES
+            ('wallet', w.available, coalesce(s.available, 0)),
+            ('in flight', w.in_flight, coalesce(s.in_flight, 0)),
+            ('statement lines', w.lines, coalesce(s.lines, 0))
+        ) AS checked (what, stored, computed)
+        WHERE checked.stored IS DISTINCT FROM checked.computed
+        ORDER BY 1, 2
+        """
+    )
+    return [Finding(row["what"], row["merchant_id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _is_a_chain(connection: Conn) -> bool:
+    """Whether each line begins with what the line before it left, down to the wallet itself.
+
+    No line looks for its neighbour: the fingerprints of what lines leave, but for the last, add up to the fingerprints
+    of what lines begin with, but for the first.
+    """
+    (sums,) = await connection.fetch(
+        """
+        SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, wallet_line, wallet_after), 0)), 0)
+               - coalesce(sum(hash_record_extended(ROW(merchant_id, wallet_line - 1, wallet_after - change), 0))
+                          FILTER (WHERE wallet_line > 1), 0) AS last,
+               count(*) FILTER (WHERE wallet_line = 1 AND wallet_after <> change) AS wrong_firsts,
+               (SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, lines, available), 0)), 0)
+                FROM wallets WHERE lines > 0) AS wallets
+        FROM (SELECT merchant_id, wallet_line, wallet_after,
+                     CASE WHEN target = 'wallet' THEN amount ELSE -amount END AS change
+              FROM moves WHERE wallet_line IS NOT NULL) AS lines
+        """
+    )
+    return not sums["wrong_firsts"] and bool(sums["last"] == sums["wallets"])
+
+
+async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
+    if await _is_a_chain(connection):
+        return []
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, wallet_line, place, wallet_after, expected FROM (
+            SELECT merchant_id, wallet_line, wallet_after,
+                   row_number() OVER lines AS place,
+                   sum(CASE WHEN target = 'wallet' THEN amount ELSE -amount END) OVER lines ::bigint AS expected
+            FROM moves WHERE wallet_line IS NOT NULL
+            WINDOW lines AS (PARTITION BY merchant_id ORDER BY wallet_line)
+        ) AS running
+        WHERE wallet_after <> expected OR wallet_line <> place
+        ORDER BY merchant_id, wallet_line LIMIT 100
+        """
+    )
+    found = []
+    for row in rows:
+        where = f"{row['merchant_id']} line {row['wallet_line']}"
+        if row["wallet_line"] != row["place"]:
+            found.append(Finding("number of a statement line", where, row["wallet_line"], row["place"]))
+        if row["wallet_after"] != row["expected"]:
+            found.append(Finding("balance after a statement line", where, row["wallet_after"], row["expected"]))
+    return found
+
+
+async def _wrong_line_counts(connection: Conn) -> list[Finding]:
+    """The tallies of statements, held against their lines."""
+    cell = " ".join(
+        f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CATEGORIES[kind]}"
+        for kind, (source, target) in ROUTES.items()
+    )
+    things = f"""
+        SELECT m.merchant_id, m.wallet_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count
+        FROM tally_marks k JOIN moves m ON m.merchant_id = k.merchant_id AND m.wallet_line <= k.upto
+        WHERE k.book = '{Rollup.STATEMENT}'
+    """
+    wrong = await rollup_check.check(connection, Rollup.STATEMENT, things)
+    return [Finding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]
+
+
+async def _wrong_bookings(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        """
+        WITH expected AS (
+            SELECT merchant_id, id, amount, CASE kind WHEN 'top_up' THEN 'bank' ELSE 'wallet' END AS source,
+                   CASE kind WHEN 'top_up' THEN 'wallet' ELSE 'bank' END AS target
+            FROM bookings
+        ), found AS (
+            SELECT merchant_id, cause_id AS id, amount, source, target FROM moves WHERE step = 'booking'
+        )
+        SELECT coalesce(e.id, f.id) AS id, e.amount AS computed, f.amount AS stored
+        FROM expected e FULL JOIN found f USING (merchant_id, id)
+        WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("booking", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _wrong_proposals(connection: Conn) -> list[Finding]:
+    """What was approved is booked, under its own id; what is open or was rejected is not. A paper is open or booked."""
+    rows = await connection.fetch(
+        """
+        SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
+        FROM booking_proposals p LEFT JOIN bookings b USING (id)
+        WHERE CASE WHEN p.is_approved
+                   THEN (b.merchant_id, b.kind, b.reference, b.amount)
+                        IS DISTINCT FROM (p.merchant_id, p.kind, p.reference, p.amount)
+                   ELSE b.id IS NOT NULL END
+        UNION
+        SELECT p.id, b.amount, NULL FROM booking_proposals p JOIN bookings b USING (kind, reference)
+        WHERE p.ended_at IS NULL
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("proposed booking", row["id"], row["stored"], row["computed"]) for row in rows]

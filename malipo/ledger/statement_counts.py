@@ -1,0 +1,69 @@
+"""Counts the lines of statements by their kind, after the fact. Readers look at what is not counted themselves."""
+
+from malipo.counts import store as rollups
+from malipo.counts.bucket_tree import Tree, add_up
+from malipo.counts.store import Rollup
+from malipo.db import Conn, Tx
+from malipo.ledger.moves import Account
+from malipo.ledger.statement import KINDS, Kind
+
+TREE = Tree(leaf_bits=8)
+# The numbers are stored, so they may never change their meaning; what is added stands at the end.
+CATEGORIES = {
+    Kind.COLLECTION: 1,
+    Kind.PAYOUT: 2,
+    Kind.PAYOUT_RETURNED: 3,
+    Kind.TOP_UP: 4,
+    Kind.SETTLEMENT: 5,
+    Kind.CORRECTION_CREDIT: 6,
+    Kind.CORRECTION_DEBIT: 7,
+}
+_MERCHANTS = 50
+_LINES = 2000
+
+
+async def count(tx: Tx, *, least: int) -> bool:
+    """Count for the merchants that are furthest behind. Whether more may be waiting."""
+    behind = await _find_behind(tx, least=least)
+    if not behind:
+        return False
+    positions = await rollups.lock_positions(tx, Rollup.STATEMENT, behind)
+    each = max(_LINES // len(behind), least)
+    # Somebody may have counted on since we looked, but a mark never goes back.
+    upto = {
+        merchant_id: max(position, min(behind[merchant_id], position + each))
+        for merchant_id, position in positions.items()
+    }
+    rows = await tx.fetch(
+        """
+        SELECT m.merchant_id, m.wallet_line, m.source, m.target
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, upto)
+        JOIN moves m ON m.merchant_id = span.merchant_id AND m.wallet_line > span.after AND m.wallet_line <= span.upto
+        """,
+        list(positions),
+        list(positions.values()),
+        list(upto.values()),
+    )
+    things = (
+        (row["merchant_id"], row["wallet_line"], CATEGORIES[KINDS[Account(row["source"]), Account(row["target"])]])
+        for row in rows
+    )
+    await rollups.add(tx, Rollup.STATEMENT, add_up(TREE, len(CATEGORIES), things))
+    await rollups.set_positions(tx, Rollup.STATEMENT, upto)
+    return upto != positions
+
+
+async def _find_behind(connection: Conn, *, least: int) -> dict[str, int]:
+    """The merchants with at least so many lines that are not counted, and their last line."""
+    rows = await connection.fetch(
+        """
+        SELECT w.merchant_id, w.lines FROM wallets w
+        LEFT JOIN tally_marks m ON m.merchant_id = w.merchant_id AND m.book = $1
+        WHERE w.lines - coalesce(m.upto, 0) >= $2
+        ORDER BY w.lines - coalesce(m.upto, 0) DESC LIMIT $3
+        """,
+        Rollup.STATEMENT,
+        least,
+        _MERCHANTS,
+    )
+    return {row["merchant_id"]: row["lines"] for row in rows}

@@ -1,0 +1,104 @@
+"""Bookings that wait for a second operator."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from malipo.db import Conn, Row, Tx
+
+# Any number that no other pair of locks uses: "book" in ASCII.
+_BOOKINGS = 0x626F6F6B
+
+ID_PREFIX = "bok_"
+
+_COLUMNS = "id, merchant_id, kind, reference, amount, proposed_by, proposed_at, ended_by, is_approved"
+
+
+class Proposal(NamedTuple):
+    id: str  # and its booking's, once it is approved
+    merchant_id: str
+    kind: str
+    reference: str
+    amount: int
+    proposed_by: str
+    proposed_at: datetime
+    ended_by: str | None = None
+    is_approved: bool | None = None
+
+
+def _proposal_of(row: Row) -> Proposal:
+    return Proposal(*row.values())
+
+
+async def lock_booking(tx: Tx, kind: str, reference: str) -> None:
+    """Until the commit nobody else proposes or books this paper, of which there may be no row yet."""
+    await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {reference}")
+
+
+async def find_open(connection: Conn, kind: str, reference: str) -> Proposal | None:
+    row = await connection.fetchrow(
+        f"SELECT {_COLUMNS} FROM booking_proposals WHERE kind = $1 AND reference = $2 AND ended_at IS NULL",
+        kind,
+        reference,
+    )
+    return None if row is None else _proposal_of(row)
+
+
+async def find_all_open(connection: Conn) -> list[Proposal]:
+    """The oldest first."""
+    rows = await connection.fetch(f"SELECT {_COLUMNS} FROM booking_proposals WHERE ended_at IS NULL ORDER BY id")
+    return [_proposal_of(row) for row in rows]
+
+
+async def lock_open(tx: Tx, id_or_reference: str) -> list[Proposal]:
+    """The open ones that somebody can mean, held until the commit. A reference may be a top-up's and a settlement's."""
+    rows = await tx.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM booking_proposals WHERE {_column_of(id_or_reference)} = $1 AND ended_at IS NULL
+        ORDER BY id FOR UPDATE
+        """,
+        id_or_reference,
+    )
+    return [_proposal_of(row) for row in rows]
+
+
+def _column_of(id_or_reference: str) -> str:
+    """What looks like an id is one: nobody can put a reference of that form in the place of what was seen."""
+    return "id" if id_or_reference.startswith(ID_PREFIX) else "reference"
+
+
+async def find_last(connection: Conn, id_or_reference: str) -> Proposal | None:
+    row = await connection.fetchrow(
+        f"""
+        SELECT {_COLUMNS} FROM booking_proposals WHERE {_column_of(id_or_reference)} = $1 ORDER BY id DESC LIMIT 1
+        """,
+        id_or_reference,
+    )
+    return None if row is None else _proposal_of(row)
+
+
+async def insert(tx: Tx, proposal: Proposal) -> None:
+    await tx.execute(
+        """
+        INSERT INTO booking_proposals (id, merchant_id, kind, reference, amount, proposed_by, proposed_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """,
+        *proposal[:7],
+    )
+
+
+async def end(tx: Tx, proposal_id: str, *, ended_by: str, is_approved: bool, now: datetime) -> None:
+    await tx.execute(
+        "UPDATE booking_proposals SET ended_by = $2, ended_at = $3, is_approved = $4 WHERE id = $1",
+        proposal_id,
+        ended_by,
+        now,
+        is_approved,
+    )
+
+
+async def is_booked(connection: Conn, kind: str, reference: str) -> bool:
+    return bool(
+        await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM bookings WHERE kind = $1 AND reference = $2)", kind, reference
+        )
+    )

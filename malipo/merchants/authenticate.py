@@ -1,0 +1,139 @@
+"""Authenticates API calls: is the key valid, is the merchant active, is the address allowed, is the rate limit kept.
+
+The order of these checks is the order of the answers a caller sees. Everything that arrives together is
+decided together, in the order of arrival. Nothing here is worth waiting for a disk: a window that loses its
+last moments in a crash of the database lets a few requests more through, and no money depends on it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.clock import Clock
+from malipo.db import Conn, Contention
+from malipo.errors import Forbidden, Refusal, TooMany, Unauthorized
+from malipo.merchants.api_keys import Address, KnownKey
+from malipo.merchants.store import api_keys
+from malipo.rate_limit import store as rate_limits
+from malipo.rate_limit.sliding_window import RateClass, RateLimitStatus, Window
+
+# Whoever loses has met one who won, so a crowd of processes at one key gets through all the same.
+_MOST_TRIES = 50
+
+
+class RateLimited(TooMany):
+    def __init__(self, rate_limit_status: RateLimitStatus) -> None:
+        super().__init__(
+            f"Rate limit exceeded. Try again in {rate_limit_status.reset_seconds} seconds.",
+            retry_after_seconds=rate_limit_status.reset_seconds,
+        )
+        self.rate_limit_status = rate_limit_status
+
+
+class AccessRequest(msgspec.Struct, frozen=True):
+    """What an API call brings: the hash of its key, its address, the rate limit it counts for."""
+
+    key_hash: bytes
+    address: Address
+    rate_class: RateClass
+
+
+class Caller(msgspec.Struct, frozen=True):
+    key_id: str
+    merchant_id: str
+    permissions: frozenset[str]
+    rate_limit_status: RateLimitStatus | None
+
+
+class Authenticate:
+    """Needs no transaction: windows are read, decided on and written, and again where somebody else was quicker."""
+
+    def __init__(self, *, limits: Mapping[RateClass, int], clock: Clock) -> None:
+        self._limits = limits
+        self._clock = clock
+
+    async def __call__(
+        self, connection: Conn, requests: Sequence[AccessRequest], /, *, again: bool
+    ) -> list[Caller | Refusal]:
+        answers: dict[int, Caller | Refusal] = {}
+        for _ in range(_MOST_TRIES):
+            waiting = [place for place in range(len(requests)) if place not in answers]
+            if not waiting:
+                return [answers[place] for place in range(len(requests))]
+            given = await self._try(connection, [requests[place] for place in waiting])
+            answers |= {place: answer for place, answer in zip(waiting, given, strict=True) if answer is not None}
+        raise Contention("others are always quicker")
+
+    async def _try(self, connection: Conn, requests: Sequence[AccessRequest]) -> list[Caller | Refusal | None]:
+        """None for those whose window somebody else has written meanwhile."""
+        now = self._clock()
+        # A class without a limit has no window that we need.
+        wanted = [
+            (request.key_hash, request.rate_class if self._limits[request.rate_class] else None) for request in requests
+        ]
+        found = await api_keys.find_by_hashes(connection, set(wanted))
+        turned_away = [
+            _reason(found[want].key if want in found else None, request.address, now)
+            for want, request in zip(wanted, requests, strict=True)
+        ]
+        let_in = [want for want, refusal in zip(wanted, turned_away, strict=True) if refusal is None]
+        stale = sorted({found[want].key.id for want in let_in if found[want].key.has_stale_use(now)})
+        if stale:
+            await api_keys.touch(connection, stale, now=now)
+        counted = Counter((hash_, rate_class) for hash_, rate_class in let_in if rate_class is not None)
+        counts = await self._count(connection, found, counted) if counted else {}
+        return [
+            refusal if refusal is not None else _answer(found[want].key, counts.get(want))
+            for want, refusal in zip(wanted, turned_away, strict=True)
+        ]
+
+    async def _count(
+        self, connection: Conn, found: Mapping[api_keys.Wanted, api_keys.Found], asked: Counter[api_keys.Counted]
+    ) -> dict[api_keys.Wanted, "_Count"]:
+        counts: dict[api_keys.Wanted, _Count] = {}
+        changed: dict[RateClass, dict[str, tuple[rate_limits.Version, Window]]] = defaultdict(dict)
+        for want, number in asked.items():
+            rate_class, seen = want[1], found[want]
+            limit = self._limits[rate_class]
+            passing, after = seen.window.admit(number, limit=limit, now_ms=seen.now_ms)
+            counts[want] = _Count(seen.key.id, passing, after.rate_limit_status(limit=limit, now_ms=seen.now_ms))
+            if passing:
+                changed[rate_class][seen.key.id] = (seen.version, after)
+        for rate_class, of_keys in changed.items():
+            if lost := await rate_limits.save(connection, rate_class, of_keys):
+                for (_, its_class), count in counts.items():
+                    count.is_lost |= its_class is rate_class and count.key_id in lost
+        return counts
+
+
+class _Count(msgspec.Struct):
+    """How many may pass, of one key and class, what they are told, and whether somebody else has written its window."""
+
+    key_id: str
+    passing: int
+    rate_limit_status: RateLimitStatus
+    is_lost: bool = False
+
+
+def _answer(key: KnownKey, count: _Count | None) -> Caller | Refusal | None:
+    """To the next who asks for this."""
+    if count is None:
+        return Caller(key.id, key.merchant_id, key.permissions, None)
+    if count.is_lost:
+        return None
+    if not count.passing:
+        return RateLimited(count.rate_limit_status)
+    count.passing -= 1
+    return Caller(key.id, key.merchant_id, key.permissions, count.rate_limit_status)
+
+
+def _reason(key: KnownKey | None, address: Address, now: datetime) -> Refusal | None:
+    if key is None or not key.is_good(now):
+        return Unauthorized("The API key is missing or not valid.")
+    if not key.merchant_is_active:
+        return Forbidden("This merchant is not active.", code="merchant_inactive")
+    if not key.may_come_from(address):
+        return Forbidden("This API key may not be used from this address.", code="address_not_allowed")
+    return None

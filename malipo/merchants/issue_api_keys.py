@@ -1,0 +1,86 @@
+"""Issues API keys and takes them back."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import Conflict, Missing
+from malipo.merchants.api_keys import (
+    MOST_PER_MERCHANT,
+    AddressRange,
+    Environment,
+    NewKey,
+    Permission,
+    prefix_of,
+    text_of,
+)
+from malipo.merchants.store import api_keys
+from malipo.rate_limit import store as rate_limits
+
+
+class TooManyKeys(Conflict):
+    code = "too_many_keys"
+
+    def __init__(self) -> None:
+        super().__init__(f"A merchant has at most {MOST_PER_MERCHANT} API keys: revoke one first.")
+
+
+class NoSuchKey(Missing):
+    code = "api_key_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no API key with this id.")
+
+
+async def create_key(
+    tx: Tx,
+    merchant_id: str,
+    *,
+    name: str,
+    permissions: Sequence[Permission],
+    environment: Environment,
+    brand: str,
+    actor: Actor,
+    now: datetime,
+    expires_at: datetime | None = None,
+    ip_allowlist: Sequence[AddressRange] = (),
+) -> NewKey:
+    if await api_keys.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
+        raise TooManyKeys
+    prefix = prefix_of(brand, environment)
+    key = NewKey(
+        id=ids.mint("key_", now),
+        merchant_id=merchant_id,
+        name=name,
+        text=text_of(prefix),
+        prefix=prefix,
+        environment=environment,
+        permissions=tuple(permissions),
+        created_at=now,
+        expires_at=expires_at,
+        ip_allowlist=tuple(ip_allowlist),
+    )
+    await api_keys.insert(tx, key)
+    await rate_limits.open_windows(tx, key.id)
+    await audit_log.append(
+        tx,
+        actor,
+        "api_key.created",
+        now=now,
+        merchant_id=merchant_id,
+        key=key.id,
+        name=name,
+        permissions=key.permissions,
+        last4=key.last4,
+    )
+    return key
+
+
+async def revoke_key(tx: Tx, merchant_id: str, key_id: str, *, actor: Actor, now: datetime) -> None:
+    """It stops working with the next request."""
+    if not await api_keys.revoke(tx, merchant_id, key_id, now=now):
+        raise NoSuchKey
+    await audit_log.append(tx, actor, "api_key.revoked", now=now, merchant_id=merchant_id, key=key_id)

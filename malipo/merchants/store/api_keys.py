@@ -1,0 +1,140 @@
+"""API keys."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from malipo.db import Conn, Row, Tx
+from malipo.merchants.api_keys import Environment, KnownKey, NewKey, StoredKey, hash_of
+from malipo.rate_limit.sliding_window import RateClass, Window
+from malipo.rate_limit.store import Version
+
+_COLUMNS = """
+    id, merchant_id, name, prefix, last4, environment, permissions, ip_allowlist, created_at, expires_at, last_used_at
+"""
+
+
+async def insert(tx: Tx, key: NewKey) -> None:
+    await tx.execute(
+        """
+        INSERT INTO api_keys (id, merchant_id, name, hash, prefix, last4, environment, permissions, ip_allowlist,
+                              created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+        """,
+        key.id,
+        key.merchant_id,
+        key.name,
+        hash_of(key.text.encode()),
+        key.prefix,
+        key.last4,
+        key.environment,
+        list(key.permissions),
+        list(key.ip_allowlist),
+        key.created_at,
+        key.expires_at,
+    )
+
+
+Counted = tuple[bytes, RateClass]  # a key's hash, and the class whose window is needed
+Wanted = tuple[bytes, RateClass | None]
+
+
+class Found(NamedTuple):
+    """A key with what its merchant is, the window of one class of its requests, and the time in milliseconds."""
+
+    key: KnownKey
+    window: Window
+    version: Version
+    now_ms: int
+
+
+async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[Wanted, Found]:
+    """The keys that have these hashes, each with the window of this class, if any."""
+    rows = await connection.fetch(
+        """
+        SELECT wanted.hash, wanted.class, w.admitted, w.xmin::text::bigint,
+               (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+               k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at,
+               k.last_used_at
+        FROM unnest($1::bytea[], $2::text[]) AS wanted (hash, class)
+        JOIN api_keys k ON k.hash = wanted.hash
+        JOIN merchants m ON m.id = k.merchant_id
+        LEFT JOIN rate_windows w ON w.key_id = k.id AND w.class = wanted.class
+        """,
+        [hash_ for hash_, _ in wanted],
+        [rate_class for _, rate_class in wanted],
+    )
+    return {(row[0], row[1]): Found(_known(row), Window.unpacked(row[2] or b""), row[3] or 0, row[4]) for row in rows}
+
+
+def _known(row: Row) -> KnownKey:
+    return KnownKey(
+        id=row["id"],
+        merchant_id=row["merchant_id"],
+        merchant_is_active=row["is_active"],
+        permissions=frozenset(row["permissions"]),
+        ip_allowlist=row["ip_allowlist"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+        last_used_at=row["last_used_at"],
+    )
+
+
+async def find_all(connection: Conn, merchant_id: str) -> list[StoredKey]:
+    """Every key of a merchant that was not revoked, oldest first."""
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL ORDER BY id", merchant_id
+    )
+    return [_stored(row) for row in rows]
+
+
+async def lock_all(tx: Tx, merchant_id: str) -> int:
+    """How many keys the merchant has. Whoever makes another one waits until we commit."""
+    await tx.execute("SELECT FROM merchants WHERE id = $1 FOR UPDATE", merchant_id)
+    count = await tx.fetchval(
+        "SELECT count(*) FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL", merchant_id
+    )
+    return int(count)
+
+
+async def revoke(tx: Tx, merchant_id: str, key_id: str, *, now: datetime) -> bool:
+    """Whether there was such a key, and it was good until now."""
+    done = await tx.execute(
+        "UPDATE api_keys SET revoked_at = $3 WHERE merchant_id = $1 AND id = $2 AND revoked_at IS NULL",
+        merchant_id,
+        key_id,
+        now,
+    )
+    return done == "UPDATE 1"
+
+
+def _stored(row: Row) -> StoredKey:
+    return StoredKey(
+        id=row["id"],
+        merchant_id=row["merchant_id"],
+        name=row["name"],
+        prefix=row["prefix"],
+        last4=row["last4"],
+        environment=Environment(row["environment"]),
+        permissions=tuple(row["permissions"]),
+        ip_allowlist=tuple(row["ip_allowlist"]),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        last_used_at=row["last_used_at"],
+    )
+
+
+async def touch(connection: Conn, key_ids: Sequence[str], *, now: datetime) -> None:
+    """Note that these keys were used. Whoever finds a row taken leaves it: the other notes the same moment.
+
+    It need not be on disk before anybody is answered.
+    """
+    await connection.execute(
+        """
+        UPDATE api_keys SET last_used_at = $2
+        FROM set_config('synchronous_commit', 'off', true)
+        WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR UPDATE SKIP LOCKED)
+        """,
+        key_ids,
+        now,
+    )

@@ -1,0 +1,104 @@
+"""What Airtel's replies say: to a payment, to an enquiry, and in the letters of a transaction. Pure.
+
+What counts, in this order: a fault of HTTP says nothing; then the letters of the transaction; then the response code;
+then the older result code.
+"""
+
+from typing import Any
+
+import msgspec
+
+from malipo.networks import airtel_money_codes as codes
+from malipo.networks.code_meanings import Table, answer_of
+from malipo.networks.connector import Answer, Order, Type, Verdict
+from malipo.networks.http.client import Reply, receipt_of, text_of
+from malipo.networks.token_auth import turned_away
+
+NETWORK = "Airtel Money"
+
+
+def of_payment(reply: Reply, order: Order) -> Answer:
+    if reply.status == 429:
+        return turned_away("HTTP 429")  # The same id is never paid twice.
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
+    if _is_anothers(said, order):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
+    response, _ = _codes(said)
+    if order.type is Type.DISBURSEMENT and (answer := of_letters(_transaction(said), "status", response)):
+        return answer
+    return _of_code(codes.REPLIES[order.type], reply, said, has_alert=True)
+
+
+def of_enquiry(reply: Reply, order: Order) -> Answer:
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
+    if _is_anothers(said, order):
+        return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
+    if answer := of_letters(_transaction(said), "status", _codes(said)[0]):
+        return answer
+    answer = _of_code(codes.ENQUIRIES[order.type], reply, said)
+    if reply.status >= 400 and answer.verdict is not Verdict.MISSING:
+        # The question was refused; that says nothing of the payment. A 404 alone may only say that the path is wrong.
+        return Answer(verdict=Verdict.UNKNOWN, code=answer.code, detail=answer.detail)
+    return answer
+
+
+def _of_code(table: Table, reply: Reply, said: dict[str, Any], *, has_alert: bool = False) -> Answer:
+    """The older code only counts where the newer is missing. A success must also call itself one."""
+    response, result = _codes(said)
+    code, detail = response or result or f"HTTP {reply.status}", text_of(_status(said).get("message"))
+    answer = answer_of(NETWORK, table, code, detail)
+    if code not in table and has_alert:
+        alert = f"{NETWORK} answers with what we do not know: {code} {detail}".strip()
+        return msgspec.structs.replace(answer, alert=alert)
+    if answer.verdict is not Verdict.CONFIRMED:
+        return answer
+    if _status(said).get("success") is not True:
+        return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail)
+    return msgspec.structs.replace(answer, provider_reference=_receipt(_transaction(said)))
+
+
+def _is_anothers(said: dict[str, Any], order: Order) -> bool:
+    """Airtel repeats our id, where it repeats anything."""
+    return text_of(_transaction(said).get("id")) not in ("", order.key)
+
+
+def of_letters(transaction: dict[str, Any], name: str, response: str = "") -> Answer | None:
+    """TS, TF, TE, TIP, TA or TR. A receipt alone is no success, and a response code does not undo one."""
+    letters = text_of(transaction.get(name)).upper()
+    if letters not in codes.LETTERS:
+        return None
+    answer = answer_of(NETWORK, codes.LETTERS, letters, text_of(transaction.get("message")))
+    if answer.verdict is Verdict.CONFIRMED:
+        return msgspec.structs.replace(answer, provider_reference=_receipt(transaction))
+    reason = codes.REASONS.get(text_of(transaction.get("code")) or response)
+    if answer.verdict is not Verdict.REFUSED or reason is None or reason.failure_code is None:
+        return answer
+    alert = f"{NETWORK}: {reason.says} ({letters} {answer.detail})." if reason.has_alert else answer.alert
+    return msgspec.structs.replace(answer, failure_code=reason.failure_code, alert=alert)
+
+
+def _transaction(said: dict[str, Any]) -> dict[str, Any]:
+    data = said.get("data")
+    transaction = data.get("transaction") if isinstance(data, dict) else None
+    return transaction if isinstance(transaction, dict) else {}
+
+
+def _status(said: dict[str, Any]) -> dict[str, Any]:
+    status = said.get("status")
+    return status if isinstance(status, dict) else {}
+
+
+def _codes(said: dict[str, Any]) -> tuple[str, str]:
+    return text_of(_status(said).get("response_code")), text_of(_status(said).get("result_code"))
+
+
+def _status_code(said: dict[str, Any] | None, reply: Reply) -> str:
+    return (_codes(said)[0] if said else "") or f"HTTP {reply.status}"
+
+
+def _receipt(transaction: dict[str, Any]) -> str | None:
+    return receipt_of(transaction.get("reference_id"), transaction.get("airtel_money_id"))

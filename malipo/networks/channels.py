@@ -1,0 +1,23 @@
+"""The channels: name and number prefixes of each. Pure.
+
+Prefixes are how numbers were first given out. Numbers can be carried to another network, so a prefix is a hint
+for whoever fills in a form, and never a rule.
+"""
+
+from dataclasses import dataclass
+
+from malipo.networks.connector import Channel
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    prefixes: tuple[str, ...]
+
+
+PROFILES: dict[Channel, Profile] = {
+    Channel.MPESA: Profile("M-Pesa", ("+25574", "+25575", "+25576", "+25579")),
+    Channel.TIGO_PESA: Profile("Tigo Pesa (Mixx by Yas)", ("+25565", "+25567", "+25570", "+25571", "+25577")),
+    Channel.AIRTEL_MONEY: Profile("Airtel Money", ("+25566", "+25568", "+25569", "+25578")),
+    Channel.HALOPESA: Profile("HaloPesa", ("+25561", "+25562", "+25563")),
+}

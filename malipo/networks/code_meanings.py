@@ -1,0 +1,87 @@
+"""The meanings of networks' codes, as data: each code with who said so. Pure.
+
+A connector looks its codes up and adds nothing of its own. A code that is not in the table means nothing: UNKNOWN, no
+fault and no refusal. So a code that nobody has seen yet can neither end a payment nor stop a network.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from malipo.networks.connector import Answer, FailureCode, Verdict
+from malipo.networks.token_auth import misconfigured
+
+
+class Meaning(msgspec.Struct, frozen=True, kw_only=True):
+    verdict: Verdict
+    says: str  # what the network means by it
+    source: str  # who says that it means this
+    failure_code: FailureCode | None = None
+    refuses_us: bool = False  # whoever the customer is
+    is_fault: bool = False
+    has_alert: bool = False  # an operator should look
+
+    @property
+    def in_words(self) -> str:
+        """As it stands in docs/networks.md."""
+        marks = [str(self.failure_code)] if self.failure_code and not self.refuses_us else []
+        marks += ["refuses us"] * self.refuses_us + ["a fault"] * self.is_fault + ["alert"] * self.has_alert
+        return ": ".join(filter(None, (self.verdict, ", ".join(marks))))
+
+
+Table = Mapping[str, Meaning]
+
+
+def answer_of(network: str, table: Table, code: str, detail: str = "", *, shown: str = "") -> Answer:
+    """What a code says. It is kept as the network wrote it (`shown`), where the table has it in a plainer form."""
+    meaning, shown = table.get(code), shown or code
+    if meaning is None:
+        return Answer(verdict=Verdict.UNKNOWN, code=shown, detail=detail)
+    if meaning.refuses_us:
+        return misconfigured(network, shown, detail)
+    return Answer(
+        verdict=meaning.verdict,
+        code=shown,
+        detail=detail,
+        failure_code=meaning.failure_code,
+        is_fault=meaning.is_fault,
+        alert=f"{network}: {meaning.says} ({' '.join(filter(None, (shown, detail)))})." if meaning.has_alert else None,
+    )
+
+
+def confirmed(says: str, source: str, *, has_alert: bool = False) -> Meaning:
+    return Meaning(verdict=Verdict.CONFIRMED, says=says, source=source, has_alert=has_alert)
+
+
+def waiting(says: str, source: str) -> Meaning:
+    return Meaning(verdict=Verdict.WAITING, says=says, source=source)
+
+
+def unknown(says: str, source: str, *, is_fault: bool = False) -> Meaning:
+    """The same as not being listed, but somebody has seen it, and knows that it decides nothing."""
+    return Meaning(verdict=Verdict.UNKNOWN, says=says, source=source, is_fault=is_fault)
+
+
+def missing(says: str, source: str) -> Meaning:
+    return Meaning(verdict=Verdict.MISSING, says=says, source=source)
+
+
+def not_indexed(says: str, source: str) -> Meaning:
+    return Meaning(verdict=Verdict.NOT_INDEXED, says=says, source=source)
+
+
+def refused(failure_code: FailureCode, says: str, source: str, *, has_alert: bool = False) -> Meaning:
+    """It did not move and never will: a payout's money goes back upon this. It is about this payment alone."""
+    return Meaning(verdict=Verdict.REFUSED, says=says, source=source, failure_code=failure_code, has_alert=has_alert)
+
+
+def refuses_us(says: str, source: str) -> Meaning:
+    """The same refusal would meet every customer: credentials, configuration. Five in a row stop the sending."""
+    return Meaning(
+        verdict=Verdict.REFUSED,
+        says=says,
+        source=source,
+        failure_code=FailureCode.REJECTED,
+        refuses_us=True,
+        has_alert=True,
+    )

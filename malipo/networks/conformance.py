@@ -1,0 +1,88 @@
+"""Conformance tests: what every connector must do against the simulator, or a network's sandbox.
+
+The checks are asked in order and reported as they come. They move a harmless amount, so they are for a sandbox; they
+know nothing of a database, and leave nothing behind at ours.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from malipo.networks.connector import Answer, Connector, Order, Resubmit, Type, Verdict
+
+_KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAUSE_SECONDS = 2.0
+
+
+class Check(NamedTuple):
+    what: str
+    is_good: bool
+    said: str
+
+
+async def verify(
+    connector: Connector, types: Sequence[Type], *, phone: str, amount: int, patience_seconds: float
+) -> AsyncIterator[Check]:
+    """Every check, as soon as it is done. After one that fails, those that stand on it are left out."""
+    probed = await connector.probe()
+    is_in = not probed.is_fault and probed.alert is None
+    yield Check("it lets us in", is_in, _in_words(probed))
+    if not is_in:
+        return
+    for type_ in types:
+        async for check in _verify_type(connector, type_, phone, amount, patience_seconds):
+            yield check
+
+
+async def _verify_type(
+    connector: Connector, type_: Type, phone: str, amount: int, patience_seconds: float
+) -> AsyncIterator[Check]:
+    name = type_.lower()
+    if connector.may_ask(type_):
+        stranger = await connector.ask(_order(type_, phone, amount))
+        yield Check(
+            f"{name}: of a payment that was never made it says nothing", not _ends(stranger), _in_words(stranger)
+        )
+    order = _order(type_, phone, amount)
+    answer = await connector.send(order)
+    is_taken = answer.verdict in (Verdict.WAITING, Verdict.CONFIRMED)
+    yield Check(f"{name}: it takes one of TZS {amount:,}", is_taken, _in_words(answer))
+    if not is_taken:
+        return
+    last = answer
+    if connector.may_ask(type_):
+        last = await _until_it_ends(connector, order, answer, patience_seconds)
+        yield Check(f"{name}: asked, it says what became of it", _ends(last), _in_words(last))
+        is_same = not (_ends(answer) and _ends(last)) or answer.verdict is last.verdict
+        yield Check(f"{name}: the reply and the answer to the question agree", is_same, _in_words(last))
+    if connector.resubmit(type_) is Resubmit.DUPLICATES_REFUSED:
+        again = await connector.send(order)
+        is_refused = again.verdict in (Verdict.UNKNOWN, Verdict.REFUSED) or _is_same(again, last)
+        yield Check(f"{name}: sent again with the same key, it is not done again", is_refused, _in_words(again))
+
+
+async def _until_it_ends(connector: Connector, order: Order, answer: Answer, patience_seconds: float) -> Answer:
+    deadline = asyncio.get_running_loop().time() + patience_seconds
+    while True:
+        answer = await connector.ask(order)
+        if _ends(answer) or asyncio.get_running_loop().time() > deadline:
+            return answer
+        await asyncio.sleep(min(_PAUSE_SECONDS, patience_seconds / 10))
+
+
+def _order(type_: Type, phone: str, amount: int) -> Order:
+    key = "".join(secrets.choice(_KEY_CHARACTERS) for _ in range(16))
+    return Order(key=key, type=type_, phone=phone, amount=amount, note="malipo verify", name="malipo verify")
+
+
+def _ends(answer: Answer) -> bool:
+    return answer.verdict.is_definite
+
+
+def _is_same(again: Answer, first: Answer) -> bool:
+    return again.verdict is first.verdict and again.provider_reference == first.provider_reference
+
+
+def _in_words(answer: Answer) -> str:
+    return " ".join(filter(None, (answer.verdict, answer.code, answer.detail)))

@@ -1,0 +1,150 @@
+"""The connector's contract: what every network has in common, whatever its wire looks like. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+
+class Channel(StrEnum):
+    MPESA = "MPESA"
+    TIGO_PESA = "TIGO_PESA"
+    AIRTEL_MONEY = "AIRTEL_MONEY"
+    HALOPESA = "HALOPESA"
+
+
+class Type(StrEnum):
+    COLLECTION = "COLLECTION"
+    DISBURSEMENT = "DISBURSEMENT"
+
+
+class FailureCode(StrEnum):
+    """Our own words for why a payment failed, the same for every network."""
+
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    INSUFFICIENT_FUNDS = "insufficient_funds"
+    INVALID_RECIPIENT = "invalid_recipient"
+    LIMIT_EXCEEDED = "limit_exceeded"
+    NOT_RECEIVED = "not_received"
+    CHANNEL_UNAVAILABLE = "channel_unavailable"
+    REJECTED = "rejected"
+
+
+class Verdict(StrEnum):
+    """What a network's answer, or its silence, says about a payment."""
+
+    CONFIRMED = "confirmed"  # the money moved
+    REFUSED = "refused"  # it did not, and never will
+    WAITING = "waiting"  # the network has it and has not decided
+    UNKNOWN = "unknown"  # we did not hear, or did not understand: ask, never assume
+    MISSING = "missing"  # asked, the network says that there is no such payment
+    NOT_INDEXED = "not_indexed"  # asked, it says "unknown": there is none, or it cannot find it yet
+    UNSENT = "unsent"  # provably nothing was taken in: the same may be sent again
+
+    @property
+    def is_definite(self) -> bool:
+        return self in (Verdict.CONFIRMED, Verdict.REFUSED)
+
+
+class Resubmit(StrEnum):
+    """What may be done with a payout that the network says it does not know."""
+
+    DUPLICATES_REFUSED = "duplicates_refused"  # the same key is never paid twice, so it may be sent again
+    QUERY_AUTHORITATIVE = "query_authoritative"  # its word is good, but nothing guards against a second sending
+    UNSAFE = "unsafe"  # neither: only a person can tell
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What a network is told to do. `key` is ours, and the same key never pays twice."""
+
+    key: str
+    type: Type
+    phone: str  # +255…
+    amount: int
+    note: str  # for the customer's eyes; each network cleans it in its own way
+    name: str = ""  # of the customer or the recipient
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What we make of what the wire brought."""
+
+    verdict: Verdict
+    code: str = ""  # the network's own, or what the wire did
+    detail: str = ""  # its words, for people
+    provider_reference: str | None = None
+    failure_code: FailureCode | None = None  # when REFUSED
+    amount: int | None = None  # where the network repeats them
+    phone: str | None = None
+    lacks_amount: bool = False  # it names none although this network always does: that is a wrong amount
+    is_fault: bool = False  # the network, or the way to it, is in trouble: it counts towards the circuit
+    refuses_us: bool = False  # it refuses us, whoever the customer is (credentials, configuration): it counts too
+    alert: str | None = None  # something only an operator can mend: credentials, our float
+
+
+class Callback(msgspec.Struct, frozen=True):
+    """A request that a network sent to us."""
+
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+
+
+class News(msgspec.Struct, frozen=True, kw_only=True):
+    """What a callback says. Unsigned, it is only a hint, and a question is asked."""
+
+    key: str
+    answer: Answer
+    is_signed: bool
+
+
+class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True):
+    """How a network wants its callback answered."""
+
+    status: int
+    body: bytes
+    media_type: str = "application/json"
+
+
+class Connector(Protocol):
+    """One network. Its methods return an Answer for anything the wire can do to us.
+
+    A timeout, a reset, a 500 and a page of HTML are all UNKNOWN: an exception out of a connector is a bug in the
+    connector.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in the settings and in the path of its callbacks."""
+
+    @property
+    def timeout_seconds(self) -> float:
+        """The longest that any of its calls takes."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many payments may be on their way to it at once, from one worker."""
+
+    def resubmit(self, type_: Type) -> Resubmit: ...
+
+    def may_ask(self, type_: Type) -> bool:
+        """Whether the network has a query for this type of payment."""
+
+    async def send(self, order: Order) -> Answer:
+        """Ask for the money."""
+
+    async def ask(self, order: Order) -> Answer:
+        """Ask what became of an order that was sent."""
+
+    async def probe(self) -> Answer:
+        """Knock, harmlessly: anything but a fault says that the network is there."""
+
+    def read(self, callback: Callback) -> News | None:
+        """What a callback says; None if it cannot be understood, or its signature is wrong."""
+
+    def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement: ...
+
+
+def cannot_ask(connector: Connector) -> frozenset[Type]:
+    """The types of payment for which this network has no query."""
+    return frozenset(type_ for type_ in Type if not connector.may_ask(type_))

@@ -1,0 +1,164 @@
+"""A connection that carries one request, and hears one answer, bit by bit.
+
+It knows when an answer is whole, and that one which is too long, or not HTTP, or followed by something that is not, is
+none. It closes itself when it has heard enough: what comes later is nobody's. But whoever closes first has to remember
+the connection for a minute, and our ports are not without end: so the other side, which was asked to, may do it.
+"""
+
+import asyncio
+import os
+import socket
+import zlib
+from ssl import SSLError, SSLObject
+from typing import NamedTuple, cast
+
+import httptools
+
+_MOST_OF_A_HEAD = 64 * 1024  # and all that comes before it
+_MOST_OF_A_BODY = 256 * 1024
+_MOST_BYTES = 1024 * 1024  # in all: chunks may be small, and say much about themselves
+_FAREWELL_SECONDS = 1.0
+_PACKED = (b"gzip", b"x-gzip", b"deflate")
+_TOO_LONG = "the answer is too long"
+
+
+class Broken(Exception):  # noqa: N818
+    """There was a connection, and no whole answer on it."""
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+
+
+class Connection(asyncio.Protocol):
+    """The methods whose names begin with `on_` are called by the parser, in the midst of `feed_data`."""
+
+    def __init__(self, outcome: "asyncio.Future[Answer | Broken]", among: "set[Connection]") -> None:
+        self.outcome = outcome
+        self._among = among  # while it is open
+        self._parser = httptools.HttpResponseParser(self)
+        # As lenient as the networks are sloppy. It endangers those who read another answer from the same connection.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        self._is_asked = False
+        self._heard = 0
+        self._status = 0
+        self._body = bytearray()
+        self._is_whole = False
+        self._leaving: asyncio.TimerHandle | None = None  # when the answer is there
+        self.on_message_begin()
+
+    def send(self, request: bytes) -> None:
+        if not self._transport.is_closing():
+            self._is_asked = True
+            self._transport.write(request)
+
+    def hang_up(self, *, at_once: bool = False) -> None:
+        if at_once or self._leaving is None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._among.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self.outcome.done():
+            self._transport.abort()
+            return
+        self._heard += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._fail("the answer is not HTTP/1.1")
+            return
+        if not self._is_asked or self._transport.get_write_buffer_size():
+            self._fail("an answer came before all was asked")
+        elif self._heard > (_MOST_BYTES if self._has_head else _MOST_OF_A_HEAD) or len(self._body) > _MOST_OF_A_BODY:
+            self._fail(_TOO_LONG)
+        elif self._is_whole:
+            self._succeed()
+
+    def eof_received(self) -> None:
+        if self._has_head and self._ends_with_the_line and not self.outcome.done() and _is_goodbye(self._transport):
+            self._succeed()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._among.discard(self)
+        if self._leaving is not None:
+            self._leaving.cancel()
+        self._fail(in_words(error) if error else "the connection was closed before the answer was whole")
+        del self._parser  # It holds us as we hold it.
+
+    def on_message_begin(self) -> None:
+        if not self._is_whole:
+            self._has_head = False
+            self._ends_with_the_line = True
+            self._coding = b""
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._has_head:
+            return  # It came after the body, too late to say what that is.
+        name = name.lower()
+        if name in (b"content-length", b"transfer-encoding"):
+            self._ends_with_the_line = False
+        elif name == b"content-encoding":
+            self._coding = value.strip().lower()
+
+    def on_headers_complete(self) -> None:
+        if not self._is_whole:
+            self._status = self._parser.get_status_code()
+            self._has_head = self._status >= 200  # Those below only say that another is coming.
+
+    def on_body(self, body: bytes) -> None:
+        if not self._is_whole:
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        self._is_whole = self._has_head
+
+    def _succeed(self) -> None:
+        try:
+            body = _unpacked(self._body) if self._body and self._coding in _PACKED else bytes(self._body)
+        except (ValueError, zlib.error):
+            self._fail("the answer cannot be unpacked")
+            return
+        self.outcome.set_result(Answer(self._status, body))
+        self._leaving = asyncio.get_running_loop().call_later(_FAREWELL_SECONDS, self._transport.close)
+
+    def _fail(self, why: str) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(Broken(why))
+        self._transport.abort()
+
+
+def _is_goodbye(transport: asyncio.Transport) -> bool:
+    """The other side has said all. Anybody on the way can close a connection; through TLS only they can say so."""
+    inside: SSLObject | None = transport.get_extra_info("ssl_object")
+    if inside is None:
+        return True
+    try:
+        return inside.read(1) == b""
+    except SSLError:
+        return False
+
+
+def _unpacked(body: bytes | bytearray) -> bytes:
+    """Nobody asked for it, but nobody forbade it either."""
+    unpacking = zlib.decompressobj(32 + zlib.MAX_WBITS)  # gzip or deflate, as it says itself
+    whole = unpacking.decompress(body, _MOST_OF_A_BODY + 1)
+    if len(whole) > _MOST_OF_A_BODY or not unpacking.eof or unpacking.unused_data:
+        raise ValueError("it does not end where it should")
+    return whole
+
+
+def in_words(error: Exception) -> str:
+    """Never the address: it may hold a secret."""
+    if isinstance(error, SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    if isinstance(error, socket.gaierror) and error.strerror:
+        return error.strerror
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return os.strerror(error.errno)
+    return type(error).__name__

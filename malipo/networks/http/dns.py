@@ -1,0 +1,57 @@
+"""A DNS cache for the networks: a look-up is shared by everybody who waits for it, and believed for a few seconds.
+
+Each call has a connection of its own; without this it would have a question to the name server of its own too.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from functools import cache, partial
+from ipaddress import ip_address
+
+from malipo.networks.token_cache import TokenCache
+
+_BELIEVED_SECONDS = 10.0
+
+
+async def look_up(host: str) -> Iterable[str]:
+    """In a thread: nothing else knows all that the machine knows of names."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
+    return [str(address[0]) for *_, address in found]
+
+
+class DnsCache:
+    def __init__(self, look_up: Callable[[str], Awaitable[Iterable[str]]] = look_up) -> None:
+        self._look_up = look_up
+        self._addresses: dict[str, TokenCache] = {}
+        self._best: dict[str, str] = {}
+
+    async def addresses(self, host: str) -> list[str]:
+        """In the order in which to try them, and never none: OSError says that the name leads nowhere."""
+        if _is_address(host):
+            return [host]
+        if host not in self._addresses:
+            self._addresses[host] = TokenCache(partial(self._find, host))
+        found = (await self._addresses[host].get()).split()
+        return sorted(found, key=lambda each: each != self._best.get(host))
+
+    def prefer(self, host: str, address: str) -> None:
+        """It let us in. Another may keep us waiting, and not only once."""
+        self._best[host] = address
+
+    async def _find(self, host: str) -> tuple[str, float]:
+        """The addresses, parted by blanks."""
+        found = dict.fromkeys(await self._look_up(host))
+        if not found:
+            raise OSError("a name without addresses")
+        return " ".join(found), _BELIEVED_SECONDS
+
+
+@cache
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,184 @@
+"""Routing: which connectors there are, as the settings have it, and which of them carries what."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from malipo.networks import rsa
+from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.clickpesa import Clickpesa
+from malipo.networks.connector import Channel, Connector, Type
+from malipo.networks.halopesa import Halopesa
+from malipo.networks.http.client import HttpClient
+from malipo.networks.mpesa import Mpesa
+from malipo.networks.tigo_pesa import TigoPesa
+from malipo.settings import BadSettings, Settings, variable
+from malipo.settings.parsers import Network
+
+Route = tuple[Channel, Type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    """How one connector is made, what it needs, and what it can carry."""
+
+    make: Callable[[Settings, HttpClient], Connector]
+    address: str  # the setting that connects it
+    needs: tuple[str, ...]
+    encrypted: tuple[tuple[str, str], ...] = ()  # a secret, and the public key that it is encrypted with
+    carries: tuple[Route, ...]
+    by_default: tuple[Route, ...]  # of what it carries, what is its own unless a setting says otherwise
+    # Settings any of which gives it a query; without one, only listed addresses may send callbacks.
+    query: tuple[str, ...] | None = None
+
+
+def _both(channel: Channel) -> tuple[Route, ...]:
+    return tuple((channel, type_) for type_ in Type)
+
+
+_HALOPESA_PAYOUTS = ((Channel.HALOPESA, Type.DISBURSEMENT),)
+_HALOPESA_COLLECTIONS = ((Channel.HALOPESA, Type.COLLECTION),)
+
+_KINDS: dict[str, _Kind] = {
+    "mpesa": _Kind(
+        make=Mpesa,
+        address="mpesa_base_url",
+        needs=("mpesa_api_key", "mpesa_public_key", "mpesa_service_provider_code"),
+        encrypted=(("mpesa_api_key", "mpesa_public_key"),),
+        carries=_both(Channel.MPESA),
+        by_default=_both(Channel.MPESA),
+    ),
+    "airtel_money": _Kind(
+        make=AirtelMoney,
+        address="airtel_money_base_url",
+        needs=("airtel_money_client_id", "airtel_money_client_secret", "airtel_money_pin", "airtel_money_public_key"),
+        encrypted=(("airtel_money_pin", "airtel_money_public_key"),),
+        carries=_both(Channel.AIRTEL_MONEY),
+        by_default=_both(Channel.AIRTEL_MONEY),
+    ),
+    "tigo_pesa": _Kind(
+        make=TigoPesa,
+        address="tigo_pesa_push_url",
+        needs=(
+            "tigo_pesa_token_url",
+            "tigo_pesa_disbursement_url",
+            "tigo_pesa_username",
+            "tigo_pesa_password",
+            "tigo_pesa_biller_msisdn",
+            "tigo_pesa_account_msisdn",
+            "tigo_pesa_pin",
+        ),
+        carries=_both(Channel.TIGO_PESA),
+        by_default=_both(Channel.TIGO_PESA),
+        query=("tigo_pesa_query_url",),
+    ),
+    "halopesa": _Kind(
+        make=Halopesa,
+        address="halopesa_url",
+        needs=("halopesa_username", "halopesa_password", "halopesa_secret_key", "halopesa_account"),
+        carries=_HALOPESA_COLLECTIONS,
+        by_default=_HALOPESA_COLLECTIONS,
+        query=(),
+    ),
+    "clickpesa": _Kind(
+        make=Clickpesa,
+        address="clickpesa_base_url",
+        needs=("clickpesa_client_id", "clickpesa_api_key"),
+        carries=tuple(route for channel in Channel for route in _both(channel)),
+        by_default=_HALOPESA_PAYOUTS,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Where a network's callbacks come in: the secret part of the path, and from which addresses."""
+
+    token: str
+    allowed: tuple[Network, ...]
+
+
+@dataclass(frozen=True)
+class Networks:
+    connectors: Mapping[str, Connector]
+    routes: Mapping[Route, str]
+    gates: Mapping[str, Gate]
+    # What a connector has carried before a setting moved it elsewhere is still its own to end.
+    reach: Mapping[str, tuple[Channel, ...]]
+
+    def carried_by(self, name: str) -> list[Route]:
+        return [route for route, carrier in self.routes.items() if carrier == name]
+
+
+def connect(settings: Settings, http_client: HttpClient) -> Networks:
+    """Everything that is connected. BadSettings says what is missing, one sentence each."""
+    connected = {name: kind for name, kind in _KINDS.items() if getattr(settings, kind.address)}
+    routes, misrouted = _routes(settings, connected)
+    wrong = [sentence for name, kind in connected.items() for sentence in _wrong(settings, name, kind)] + misrouted
+    if wrong:
+        raise BadSettings(wrong)
+    return Networks(
+        connectors={name: kind.make(settings, http_client) for name, kind in connected.items()},
+        routes=routes,
+        gates={
+            name: Gate(token, getattr(settings, f"{name}_callback_networks"))
+            for name in connected
+            if (token := getattr(settings, f"{name}_callback_token"))
+        },
+        reach={name: tuple(dict.fromkeys(channel for channel, _ in kind.carries)) for name, kind in connected.items()},
+    )
+
+
+def _routes(settings: Settings, connected: Mapping[str, _Kind]) -> tuple[dict[Route, str], list[str]]:
+    routes = {route: name for name, kind in connected.items() for route in kind.by_default}
+    wrong = []
+    for route in ((channel, type_) for channel in Channel for type_ in Type):
+        setting = f"route_{route[0].lower()}_{route[1].lower()}"
+        chosen = getattr(settings, setting)
+        if chosen is None:
+            continue
+        if chosen not in connected:
+            wrong.append(f"{variable(setting)} names {chosen}, which is not connected (see docs/settings.md).")
+        elif route not in connected[chosen].carries:
+            wrong.append(f"{variable(setting)} names {chosen}, which cannot carry that (see docs/settings.md).")
+        routes[route] = chosen
+    return routes, wrong
+
+
+def _wrong(settings: Settings, name: str, kind: _Kind) -> list[str]:
+    needed = list(kind.needs)
+    if kind.query is not None and not any(getattr(settings, each) for each in kind.query):
+        # An unsigned callback is all that will ever be heard, so somebody must say from where it may come.
+        needed += [f"{name}_callback_token", f"{name}_callback_networks"]
+    missing = [
+        f"{variable(each)} is needed and not set (see docs/settings.md)."
+        for each in needed
+        if not getattr(settings, each)
+    ]
+    missing += [sentence for secret, key in kind.encrypted if (sentence := _unencryptable(settings, secret, key))]
+    return missing or _unmakeable(settings, kind)
+
+
+def _unmakeable(settings: Settings, kind: _Kind) -> list[str]:
+    """What only shows when everything comes together, such as a key that is too short for what is signed with it."""
+    try:
+        kind.make(settings, HttpClient())
+    except ValueError as error:
+        return [f"{variable(kind.address)} is set, but it cannot be connected: {error}."]
+    return []
+
+
+def _unencryptable(settings: Settings, secret: str, key: str) -> str | None:
+    """Why a secret cannot be encrypted with its key, if it cannot: better heard at the start than at the first
+    payment.
+    """
+    if not getattr(settings, key) or not getattr(settings, secret):
+        return None
+    try:
+        public_key = rsa.public_key(getattr(settings, key))
+    except ValueError as error:
+        return f"{variable(key)} {error}."
+    try:
+        rsa.encrypted(public_key, getattr(settings, secret))
+    except ValueError:
+        return f"{variable(secret)} is longer than {variable(key)} can encrypt."
+    return None

@@ -1,0 +1,37 @@
+"""A token cache: a token or session is fetched once, shared by everybody, and fetched again before it ends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+
+class TokenCache:
+    def __init__(self, fetch: Callable[[], Awaitable[tuple[str, float]]]) -> None:
+        self._fetch = fetch
+        self._value: str | None = None
+        self._good_until = 0.0
+        self._fetching: asyncio.Task[str] | None = None
+
+    async def get(self) -> str:
+        """The value. However many ask at once, one fetches; what the fetch raises, everybody hears."""
+        if self._value is not None and asyncio.get_running_loop().time() < self._good_until:
+            return self._value
+        if self._fetching is None:
+            # A task of its own: somebody who is cancelled must not take it from the others.
+            self._fetching = asyncio.get_running_loop().create_task(self._renew())
+            self._fetching.add_done_callback(self._forget)
+        return await asyncio.shield(self._fetching)
+
+    def drop(self, value: str) -> None:
+        """Forget it, unless somebody has already fetched another."""
+        if self._value == value:
+            self._value = None
+
+    async def _renew(self) -> str:
+        value, seconds = await self._fetch()
+        self._value, self._good_until = value, asyncio.get_running_loop().time() + seconds
+        return value
+
+    def _forget(self, fetching: asyncio.Task[str]) -> None:
+        self._fetching = None
+        if not fetching.cancelled():
+            fetching.exception()  # Seen, even if everybody who waited has left.

@@ -1,0 +1,78 @@
+"""Operators log in, stay in for a working day, and log out. Merchants' people have a log-in of their own."""
+
+from datetime import datetime, timedelta
+
+from malipo import ids
+from malipo.access.login_attempts import LoginAttempts
+from malipo.access.passwords import Passwords
+from malipo.audit_log import actor as actors
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Database, Tx
+from malipo.errors import Missing, Unauthorized
+from malipo.operators import store as sessions
+from malipo.operators.store import Operator, Session
+
+SESSION_LIFE = timedelta(hours=12)
+
+
+class WrongName(Unauthorized):
+    code = "operator_unknown"
+    scheme = "Bearer"
+
+    def __init__(self) -> None:
+        super().__init__("The name or the password is not right.")
+
+
+class OperatorLogin:
+    def __init__(self, database: Database, passwords: Passwords) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._attempts = LoginAttempts(database, "operator")
+
+    async def begin(self, name: str, password: str, *, address: str, now: datetime) -> str:
+        """A new session for whoever has the right password. Without one, an operator stays at the command line."""
+        name = name_of(name)
+        await self._attempts.note(name, address, now=now)
+        async with self._database.read() as connection:
+            operator = await sessions.find_operator(connection, name)
+        is_right = await self._passwords.is_right(password, operator.password_hash if operator else None)
+        if not is_right or operator is None:
+            raise WrongName
+        session_id = ids.mint("ops_", now)
+        async with self._database.begin() as tx:
+            await self._attempts.forgive(tx, name, address, now=now)
+            await sessions.insert(tx, session_id, operator.id, now=now, expires_at=now + SESSION_LIFE, address=address)
+            await audit_log.append(tx, actor_of(operator, address), "operator.logged_in", now=now)
+        return session_id
+
+    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
+        return await self._database.ask(
+            lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
+        )
+
+    async def log_out(self, session: Session, *, address: str, now: datetime) -> None:
+        async with self._database.begin() as tx:
+            await sessions.end(tx, session.id, now=now)
+            await audit_log.append(tx, actor_of(session.operator, address), "operator.logged_out", now=now)
+
+
+def name_of(text: str) -> str:
+    """The one spelling of an operator's name; what nobody can be called is nobody's."""
+    name = text.strip().lower()
+    return name if name.isprintable() and len(name) <= 100 else ""
+
+
+def actor_of(operator: Operator, address: str) -> Actor:
+    """The same name as at the command line: whoever proposes here cannot approve there."""
+    return actors.operator_at(operator.name, address)
+
+
+async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, now: datetime) -> None:
+    """A new password; whoever is logged in with the old one is logged out."""
+    operator = await sessions.find_operator(tx, name_of(name))
+    if operator is None:
+        raise Missing(f"There is no operator {name!r}. See: malipo operators list")
+    await sessions.set_password(tx, operator.id, password_hash)
+    await sessions.end_all(tx, operator.id, now=now)
+    await audit_log.append(tx, actor, "operator.password_set", now=now, name=operator.name)

@@ -1,0 +1,82 @@
+"""Holds everything that is counted against what it counts: totals of days, tallies, and what a search finds.
+
+It reads, and never mends. What is not counted yet is not missing.
+"""
+
+from collections.abc import Collection
+
+from malipo.counts import check as rollup_check
+from malipo.counts.store import Rollup
+from malipo.db import Conn
+from malipo.ledger.check import Finding
+from malipo.outbox.event import IS_END
+from malipo.payments.check.expected import CELL, COUNTED, FOUND_SEARCHES, LEAF
+
+
+async def check(connection: Conn, differs: Collection[str]) -> list[Finding]:
+    """`differs` says in which of them something is wrong already."""
+    return [
+        *(await _wrong_totals(connection) if "totals" in differs else []),
+        *await _wrong_tallies(connection, are_leaves_right="tallies" not in differs),
+        *(await _wrong_searches(connection) if "searches" in differs else []),
+    ]
+
+
+async def _wrong_totals(connection: Conn) -> list[Finding]:
+    """Totals held against transactions. An end whose event has no place in the feed yet is not counted yet."""
+    rows = await connection.fetch(
+        f"""
+        WITH expected AS (
+            SELECT t.merchant_id, (t.ended_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, t.type, t.channel,
+                   count(*) FILTER (WHERE t.status = 'COMPLETED') AS completed,
+                   count(*) FILTER (WHERE t.status = 'FAILED') AS failed,
+                   count(*) FILTER (WHERE t.status = 'CANCELLED') AS cancelled,
+                   coalesce(sum(t.amount) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS amount,
+                   coalesce(sum(t.fee) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS fees,
+                   coalesce(sum(date_part('epoch', t.ended_at - t.created_at)) FILTER (WHERE t.status = 'COMPLETED'), 0)
+                       AS seconds
+            FROM transactions t
+            WHERE t.ended_at IS NOT NULL AND NOT EXISTS (
+                SELECT FROM events e
+                WHERE e.number IS NULL AND e.merchant_id = t.merchant_id AND e.transaction_id = t.id
+                  AND e.{IS_END})
+            GROUP BY 1, 2, 3, 4
+        )
+        SELECT merchant_id, day, type, channel, e.amount AS computed, d.amount AS stored
+        FROM expected e FULL JOIN daily_totals d USING (merchant_id, day, type, channel)
+        WHERE (coalesce(e.completed, 0), coalesce(e.failed, 0), coalesce(e.cancelled, 0), coalesce(e.amount, 0),
+               coalesce(e.fees, 0))
+              IS DISTINCT FROM
+              (coalesce(d.completed, 0), coalesce(d.failed, 0), coalesce(d.cancelled, 0), coalesce(d.amount, 0),
+               coalesce(d.fees, 0))
+           OR abs(coalesce(e.seconds, 0) - coalesce(d.seconds, 0)) > 0.01
+        ORDER BY 1, 2, 3, 4 LIMIT 100
+        """
+    )
+    return [
+        Finding(
+            "daily total",
+            f"{row['merchant_id']} {row['day']} {row['type']} {row['channel']}",
+            row["stored"],
+            row["computed"],
+        )
+        for row in rows
+    ]
+
+
+async def _wrong_tallies(connection: Conn, *, are_leaves_right: bool) -> list[Finding]:
+    things = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({COUNTED}) AS counted"
+    wrong = await rollup_check.check(connection, Rollup.PAYMENTS, None if are_leaves_right else things)
+    return [Finding("payments counted", each.where, each.stored, each.computed) for each in wrong]
+
+
+async def _wrong_searches(connection: Conn) -> list[Finding]:
+    """A search finds what is counted, and nothing else."""
+    rows = await connection.fetch(
+        f"""
+        WITH expected AS (SELECT merchant_id, id, searchable FROM ({COUNTED}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0)
+        SELECT id FROM expected e FULL JOIN ({FOUND_SEARCHES}) s USING (merchant_id, id)
+        WHERE e.searchable IS DISTINCT FROM s.searchable ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("is not found as it is by a search", row["id"], None, None) for row in rows]

@@ -1,0 +1,88 @@
+"""What the book, the feed and the counts must say of each transaction, as SQL.
+
+Written out by hand, independent of `effects.py` and `payments/counts/categories.py`, so that a mistake there is found
+by the checks.
+"""
+
+from malipo.counts.store import Rollup
+from malipo.outbox.event import IS_END
+from malipo.payments.counts.categories import TREE
+
+# Step, line, source, target, amount, and when it is due.
+_DUE_MOVES = (
+    ("open", 1, "wallet", "in_flight", "t.amount + t.fee", "t.type = 'DISBURSEMENT'"),
+    (
+        "end",
+        1,
+        "in_flight",
+        "wallet",
+        "t.amount + t.fee",
+        "t.type = 'DISBURSEMENT' AND t.status IN ('FAILED', 'CANCELLED')",
+    ),
+    ("end", 1, "in_flight", "float", "t.amount", "t.type = 'DISBURSEMENT' AND t.status = 'COMPLETED'"),
+    ("end", 2, "in_flight", "fees", "t.fee", "t.type = 'DISBURSEMENT' AND t.status = 'COMPLETED' AND t.fee > 0"),
+    ("end", 1, "float", "wallet", "t.amount - t.fee", "t.type = 'COLLECTION' AND t.status = 'COMPLETED'"),
+    ("end", 2, "float", "fees", "t.fee", "t.type = 'COLLECTION' AND t.status = 'COMPLETED' AND t.fee > 0"),
+)
+# Each due move as a row of merchant_id, id, step, line, source, target, amount and channel, with when it is due.
+DUE_MOVES = [
+    (
+        f"t.merchant_id, t.id, '{step}'::text, {line}::smallint, '{source}'::text, '{target}'::text, {amount}, "
+        + ("t.channel" if "float" in (source, target) else "NULL::text"),
+        condition,
+    )
+    for step, line, source, target, amount, condition in _DUE_MOVES
+]
+FOUND_MOVES = """
+    SELECT merchant_id, cause_id AS id, step, line, source, target, amount, channel
+    FROM moves WHERE step IN ('open', 'end')
+"""
+
+# Each due event as a row of merchant_id, id and event, with its time and when it is due.
+DUE_EVENTS = [
+    ("t.merchant_id, t.id, 'payment.pending'::text", "t.created_at", "t.type = 'COLLECTION'"),
+    (
+        "t.merchant_id, t.id, CASE t.type WHEN 'COLLECTION' THEN 'payment.' ELSE 'payout.' END || lower(t.status)",
+        "t.ended_at",
+        "t.ended_at IS NOT NULL",
+    ),
+]
+FOUND_EVENTS = """
+    SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events WHERE event NOT LIKE '%.corrected'
+"""
+
+# Ends that have no place in the feed yet, and those that the counter has not come to.
+_UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND {IS_END}"
+_UNCOUNTED = f"""
+    {_UNNUMBERED}
+    UNION ALL
+    SELECT e.merchant_id, e.transaction_id
+    FROM feeds f LEFT JOIN tally_marks m ON m.merchant_id = f.merchant_id AND m.book = '{Rollup.PAYMENTS}'
+    CROSS JOIN LATERAL generate_series(coalesce(m.upto, 0) + 1, f.last) AS place
+    JOIN events e ON e.merchant_id = f.merchant_id AND e.number = place
+    WHERE e.{IS_END}
+"""
+UNNUMBERED = f"""
+    SELECT t.* FROM ({_UNNUMBERED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
+"""
+UNCOUNTED = f"""
+    SELECT t.* FROM ({_UNCOUNTED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
+"""
+# Those that must be counted, each with a 1; and with a -1 those that are not yet. So nobody has to look for the few
+# uncounted ones among all.
+COUNTED = f"""
+    SELECT merchant_id, id, type, channel, status, created_at, searchable, 1 AS count
+    FROM transactions WHERE ended_at IS NOT NULL
+    UNION ALL
+    SELECT merchant_id, id, type, channel, status, created_at, searchable, -1 FROM ({UNCOUNTED}) AS uncounted
+"""
+CELL = """
+    6 * CASE channel WHEN 'MPESA' THEN 0 WHEN 'TIGO_PESA' THEN 1 WHEN 'AIRTEL_MONEY' THEN 2 WHEN 'HALOPESA' THEN 3 END
+    + CASE type WHEN 'COLLECTION' THEN 0 WHEN 'DISBURSEMENT' THEN 3 END
+    + CASE status WHEN 'COMPLETED' THEN 1 WHEN 'FAILED' THEN 2 WHEN 'CANCELLED' THEN 3 END
+"""
+# Times are kept in whole milliseconds.
+LEAF = f"round(date_part('epoch', created_at) * 1000)::bigint >> {TREE.bits(0)}"
+# The day of an end in Dar es Salaam, where the clocks are never changed.
+DAY = "(ended_at AT TIME ZONE INTERVAL '3 hours')::date"
+FOUND_SEARCHES = "SELECT merchant_id, id, searchable FROM searches WHERE cardinality(windows) > 0"

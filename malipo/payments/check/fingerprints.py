@@ -1,0 +1,104 @@
+"""Fingerprints of all transactions: one look that says whether anything differs at all.
+
+Two sets of rows are the same if the sums of their rows' fingerprints are, which have 64 bits each. So no row has to
+look for its twin, and each table is read once. Where something differs, the audits join and say what.
+"""
+
+from malipo.counts.check import stored_leaves
+from malipo.counts.store import Rollup
+from malipo.db import Conn
+from malipo.payments.check.expected import (
+    CELL,
+    DAY,
+    DUE_EVENTS,
+    DUE_MOVES,
+    FOUND_EVENTS,
+    FOUND_MOVES,
+    FOUND_SEARCHES,
+    LEAF,
+    UNCOUNTED,
+    UNNUMBERED,
+)
+
+_COUNTED = f"merchant_id, {LEAF}, {CELL}"
+_SEARCHED = "merchant_id, id, searchable"
+# Three sums in one: what a fee and a millisecond weigh beside a shilling. They are primes, so that a mistake in one of
+# them is not made good by one in another.
+_FEE, _MS = 15_485_863, 32_452_843
+# As far back as the merchant's events are kept.
+_KEPT_EVENTS = [(row, f"{due} AND (f.pruned_before IS NULL OR {at} >= f.pruned_before)") for row, at, due in DUE_EVENTS]
+
+
+async def differences(connection: Conn) -> set[str]:
+    """In which of moves, events, totals, tallies and searches something is not as it must be."""
+    # `fetch`, though it is one row: whoever asks for one row only gets no help from PostgreSQL's other processes.
+    (expected,) = await connection.fetch(
+        f"""
+        SELECT {_sum(DUE_MOVES)} AS moves,
+               {_sum(_KEPT_EVENTS)} AS events,
+               {_sum([(_COUNTED, "t.ended_at IS NOT NULL")])} AS tallies,
+               {_sum([(f"t.{_SEARCHED}", "t.ended_at IS NOT NULL")])} AS searches,
+               {_totals("t.ended_at IS NOT NULL")} AS totals
+        FROM transactions t LEFT JOIN feeds f USING (merchant_id)
+        """
+    )
+    (uncounted,) = await connection.fetch(
+        f"""
+        SELECT {_sum([(_COUNTED, "true")])} AS tallies, {_sum([(_SEARCHED, "true")])} AS searches
+        FROM ({UNCOUNTED}) AS uncounted
+        """
+    )
+    ((unnumbered,),) = await connection.fetch(f"SELECT {_totals('true')} FROM ({UNNUMBERED}) AS t")
+    found = {
+        "moves": await _found(connection, FOUND_MOVES, "merchant_id, id, step, line, source, target, amount, channel"),
+        "events": await _found(connection, _kept(FOUND_EVENTS), "merchant_id, id, event"),
+        "searches": await _found(connection, FOUND_SEARCHES, _SEARCHED) + uncounted["searches"],
+        "tallies": await stored_leaves(connection, Rollup.PAYMENTS) + uncounted["tallies"],
+        "totals": await _found_totals(connection) + unnumbered,
+    }
+    return {what for what, sum_ in found.items() if sum_ != expected[what]}
+
+
+def _sum(rows: list[tuple[str, str]]) -> str:
+    """The sum of the fingerprints of these rows, each of them if it is due."""
+    return " + ".join(
+        f"coalesce(sum(hash_record_extended(ROW({row}), 0)) FILTER (WHERE {condition}), 0)" for row, condition in rows
+    )
+
+
+async def _found(connection: Conn, rows: str, columns: str) -> int:
+    ((sum_,),) = await connection.fetch(f"SELECT {_sum([(columns, 'true')])} FROM ({rows}) AS found")
+    return int(sum_)
+
+
+def _totals(condition: str) -> str:
+    """Ends, amounts, fees and milliseconds, each as often as it is there times the fingerprint of its day and sort."""
+    ms = "CASE WHEN isfinite(ended_at) THEN round(date_part('epoch', ended_at - created_at) * 1000)::bigint END"
+    sort = f"hash_record_extended(ROW(t.merchant_id, {DAY}, t.type, t.channel), 0)::numeric"
+    return f"""
+        {_sum([(f"t.merchant_id, {DAY}, t.type, t.channel, t.status", condition)])}
+        + coalesce(sum((t.amount + t.fee * {_FEE} + {ms} * {_MS}) * {sort})
+                   FILTER (WHERE {condition} AND t.status = 'COMPLETED'), 0)
+    """
+
+
+async def _found_totals(connection: Conn) -> int:
+    counts = " + ".join(
+        f"{status.lower()} * hash_record_extended(ROW(merchant_id, day, type, channel, '{status}'::text), 0)::numeric"
+        for status in ("COMPLETED", "FAILED", "CANCELLED")
+    )
+    ((sum_,),) = await connection.fetch(
+        f"""
+        SELECT coalesce(sum({counts} + (amount + fees::numeric * {_FEE} + round(seconds * 1000)::numeric * {_MS})
+                                       * hash_record_extended(ROW(merchant_id, day, type, channel), 0)::numeric), 0)
+        FROM daily_totals
+        """
+    )
+    return int(sum_)
+
+
+def _kept(events: str) -> str:
+    return f"""
+        SELECT e.* FROM ({events}) e LEFT JOIN feeds f USING (merchant_id)
+        WHERE f.pruned_before IS NULL OR e.at >= f.pruned_before
+    """

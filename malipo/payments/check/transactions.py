@@ -1,0 +1,126 @@
+"""Holds every transaction against the moves and events its status calls for. It reads, and never mends.
+
+Most of it is proved by one look at each table (`fingerprints.py`); only where something differs, joins say what. The
+expectations are in `expected.py`.
+"""
+
+from malipo.db import Conn
+from malipo.ledger.check import Finding
+from malipo.payments.check import corrections as corrections_check
+from malipo.payments.check import counts as counts_check
+from malipo.payments.check import fingerprints
+from malipo.payments.check.expected import DUE_EVENTS, DUE_MOVES, FOUND_EVENTS, FOUND_MOVES
+
+_EXPECTED_MOVES = " UNION ALL ".join(f"SELECT {row} FROM transactions t WHERE {due}" for row, due in DUE_MOVES)
+_EXPECTED_EVENTS = " UNION ALL ".join(
+    f"SELECT {row}, {at} FROM transactions t WHERE {due}" for row, at, due in DUE_EVENTS
+)
+
+
+async def check(connection: Conn) -> list[Finding]:
+    differs = await fingerprints.differences(connection)
+    return [
+        *(await _wrong_moves(connection) if "moves" in differs else []),
+        *await _wrong_channels(
+            connection, "true" if "moves" in differs else "m.step IN ('contradiction', 'resolution')"
+        ),
+        *(await _wrong_events(connection) if "events" in differs else []),
+        *await _wrong_feeds(connection),
+        *await _lost_keys(connection),
+        *await _idle(connection),
+        *await corrections_check.check(connection),
+        *await counts_check.check(connection, differs),
+    ]
+
+
+async def _wrong_moves(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        f"""
+        WITH expected (merchant_id, id, step, line, source, target, amount) AS ({_EXPECTED_MOVES}),
+             found AS ({FOUND_MOVES})
+        SELECT coalesce(e.id, f.id) AS id, coalesce(e.step, f.step) AS step, coalesce(e.line, f.line) AS line,
+               e.amount AS computed, f.amount AS stored
+        FROM expected e FULL JOIN found f USING (merchant_id, id, step, line)
+        WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
+        ORDER BY 1, 2, 3 LIMIT 100
+        """
+    )
+    return [
+        Finding("move", f"{row['id']} {row['step']} line {row['line']}", row["stored"], row["computed"]) for row in rows
+    ]
+
+
+async def _wrong_channels(connection: Conn, which: str) -> list[Finding]:
+    rows = await connection.fetch(
+        f"""
+        SELECT m.cause_id, m.amount
+        FROM moves m JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+        WHERE {which} AND m.channel <> t.channel ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("move on another channel's float", row["cause_id"], row["amount"], None) for row in rows]
+
+
+async def _wrong_events(connection: Conn) -> list[Finding]:
+    """Events held against transactions, as far back as events are kept."""
+    rows = await connection.fetch(
+        f"""
+        WITH expected (merchant_id, id, event, at) AS ({_EXPECTED_EVENTS}), found AS ({FOUND_EVENTS})
+        SELECT id, event, f.at IS NULL AS is_lost
+        FROM expected e FULL JOIN found f USING (merchant_id, id, event)
+        LEFT JOIN feeds USING (merchant_id)
+        WHERE (e.at IS NULL OR f.at IS NULL)
+          AND (pruned_before IS NULL OR coalesce(e.at, f.at) >= pruned_before)
+        ORDER BY 1, 2 LIMIT 100
+        """
+    )
+    return [
+        Finding(
+            f"{row['event']} {'was never told' if row['is_lost'] else 'was told and is not true'}",
+            row["id"],
+            None,
+            None,
+        )
+        for row in rows
+    ]
+
+
+async def _wrong_feeds(connection: Conn) -> list[Finding]:
+    """Every place of a feed that was given and is kept has its event: no gap, and nothing beyond the end."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, coalesce(f.last - f.pruned, 0) AS computed, coalesce(e.size, 0) AS stored
+        FROM feeds f FULL JOIN (
+            SELECT merchant_id, count(*) AS size, min(number) AS first, max(number) AS last
+            FROM events WHERE number IS NOT NULL GROUP BY merchant_id
+        ) e USING (merchant_id)
+        WHERE coalesce(e.size, 0) <> coalesce(f.last - f.pruned, 0)
+           OR e.first <> f.pruned + 1 OR e.last <> f.last
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("events in the feed", row["merchant_id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _lost_keys(connection: Conn) -> list[Finding]:
+    rows = await connection.fetch(
+        """
+        SELECT k.transaction_id
+        FROM idempotency_keys k
+        LEFT JOIN transactions t ON t.merchant_id = k.merchant_id AND t.id = k.transaction_id
+        WHERE t.id IS NULL ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("idempotency key without its transaction", row["transaction_id"], None, None) for row in rows]
+
+
+async def _idle(connection: Conn) -> list[Finding]:
+    """Open payments that no worker would ever take up again."""
+    rows = await connection.fetch(
+        """
+        SELECT t.id, t.amount FROM transactions t
+        LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
+        WHERE t.status IN ('PENDING', 'PROCESSING') AND d.transaction_id IS NULL ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("open payment that nobody works on", row["id"], row["amount"], row["amount"]) for row in rows]

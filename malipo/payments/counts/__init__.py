@@ -1,0 +1,1 @@
+"""Counts of payments that have ended, so that lists need not count them."""

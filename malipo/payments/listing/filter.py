@@ -1,0 +1,60 @@
+"""Which transactions somebody wants to see, as SQL."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo import clock, ids
+from malipo.db.conditions import Conditions
+from malipo.networks.connector import Channel
+from malipo.payments.transaction import Status, Type, folded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    status: Status | None = None
+    type: Type | None = None
+    channel: Channel | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+    search: str | None = None
+
+    @property
+    def first_millisecond(self) -> int | None:
+        """The first whole one that is not before `first`."""
+        if self.first is None:
+            return None
+        return clock.milliseconds(self.first) + (self.first.microsecond % 1000 != 0)
+
+    @property
+    def last_millisecond(self) -> int | None:
+        return None if self.last is None else clock.milliseconds(self.last)
+
+    @property
+    def term(self) -> str | None:
+        return None if self.search is None else folded(self.search)
+
+
+def where_of(merchant_id: str, wanted: Filter) -> Conditions:
+    """Of transactions, as t."""
+    where = Conditions("t.merchant_id = {}", merchant_id)
+    add_sort(where, wanted)
+    add_span(where, wanted)
+    where.add("strpos(t.searchable, {}) > 0", wanted.term)
+    return where
+
+
+def add_sort(where: Conditions, wanted: Filter) -> None:
+    where.add("t.status = {}", wanted.status)
+    where.add("t.type = {}", wanted.type)
+    where.add("t.channel = {}", wanted.channel)
+
+
+def is_sorted(wanted: Filter) -> bool:
+    return any((wanted.status, wanted.type, wanted.channel))
+
+
+def add_span(where: Conditions, wanted: Filter) -> None:
+    """An id begins with the time of its creation in milliseconds, so a range of time is a range of ids."""
+    first, last = wanted.first_millisecond, wanted.last_millisecond
+    where.add("t.id >= {}", None if first is None else ids.first_of("txn_", first))
+    where.add("t.id <= {}", None if last is None else ids.last_of("txn_", last))

@@ -1,0 +1,125 @@
+"""What pages read of payments: the list by key instead of by number, and everything that happened to one.
+
+A page never counts and never skips, so it is as quick after a million payments as after ten. A filter that fits nearly
+nothing would still make it look through all of them: it looks through so many, says how far it came, and the next page
+begins there. A search that fits little finds by windows.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from malipo.db import Conn
+from malipo.payments.listing.filter import Filter, where_of
+from malipo.payments.search import query
+from malipo.payments.search.ngrams import LEAST
+from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.transaction import Transaction
+
+MOST_LOOKED_THROUGH = 100_000
+_NEAR = 2000
+_PIECE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Newest first, with the keys of its neighbours; None where there is no neighbour."""
+
+    transactions: list[Transaction]
+    older: str | None = None
+    newer: str | None = None
+    is_cut: bool = False  # there may be more beyond what was looked through
+
+
+async def page(
+    connection: Conn,
+    merchant_id: str,
+    wanted: Filter,
+    *,
+    before: str | None = None,
+    after: str | None = None,
+    limit: int,
+    most: int = MOST_LOOKED_THROUGH,
+) -> Page:
+    """The page that ends before a payment, or begins after one; without either, the newest."""
+    if after is not None and before is None:
+        newer = await _newer(connection, merchant_id, wanted, after=after, limit=limit, most=most)
+        if newer is not None:
+            return newer
+    found, reached = await _look(connection, merchant_id, wanted, before, is_upwards=False, limit=limit + 1, most=most)
+    shown = found[:limit]
+    is_cut = len(found) <= limit and reached is not None
+    older = shown[-1].id if len(found) > limit else reached
+    # Whoever came here from a newer page can go back there.
+    newest = shown[0].id if shown else reached or before
+    return Page(shown, older, newest if before is not None else None, is_cut)
+
+
+async def _newer(
+    connection: Conn, merchant_id: str, wanted: Filter, *, after: str, limit: int, most: int
+) -> Page | None:
+    """None if there are so few that the newest page shows them all."""
+    found, reached = await _look(connection, merchant_id, wanted, after, is_upwards=True, limit=limit + 1, most=most)
+    if len(found) <= limit and reached is None:
+        return None
+    shown = found[:limit][::-1]
+    newer = shown[0].id if len(found) > limit else reached
+    return Page(shown, shown[-1].id if shown else reached, newer, is_cut=len(found) <= limit)
+
+
+async def _look(
+    connection: Conn, merchant_id: str, wanted: Filter, key: str | None, *, is_upwards: bool, limit: int, most: int
+) -> tuple[list[Transaction], str | None]:
+    """What fits among the next so many payments from a key on; and the last of those many, if there are more."""
+    term = wanted.term
+    if term is None or len(term) < LEAST or most <= _NEAR:
+        return await _look_through(connection, merchant_id, wanted, key, is_upwards=is_upwards, limit=limit, most=most)
+    # A term that fits many is soon met; one that fits few is quicker found by its windows.
+    found, reached = await _look_through(
+        connection, merchant_id, wanted, key, is_upwards=is_upwards, limit=limit, most=_NEAR
+    )
+    if len(found) >= limit or reached is None:
+        return found, reached
+    return await query.beside(connection, merchant_id, wanted, term, key, is_upwards=is_upwards, limit=limit), None
+
+
+async def _look_through(
+    connection: Conn, merchant_id: str, wanted: Filter, key: str | None, *, is_upwards: bool, limit: int, most: int
+) -> tuple[list[Transaction], str | None]:
+    beyond, within, order = (">", "<=", "ASC") if is_upwards else ("<", ">=", "DESC")
+    where = where_of(merchant_id, wanted)
+    where.add(f"t.id {beyond} {{}}", key)
+    last = None
+    span = Filter(first=wanted.first, last=wanted.last)
+    if wanted != span:
+        looked_through = where_of(merchant_id, span)
+        looked_through.add(f"t.id {beyond} {{}}", key)
+        last = await connection.fetchval(
+            f"SELECT t.id FROM transactions t WHERE {looked_through} ORDER BY t.id {order} OFFSET {most - 1:d} LIMIT 1",
+            *looked_through.values,
+        )
+        where.add(f"t.id {within} {{}}", last)
+    rows = await connection.fetch(
+        f"SELECT {COLUMNS} FROM transactions t WHERE {where} ORDER BY t.id {order} LIMIT {limit:d}", *where.values
+    )
+    return [transaction_of(row) for row in rows], last
+
+
+async def stream(
+    read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]],
+    merchant_id: str,
+    wanted: Filter,
+    *,
+    size: int = _PIECE,
+) -> AsyncIterator[list[Transaction]]:
+    """Everything that fits, newest first, in pieces, each with its own short look at the database."""
+    before: str | None = None
+    while True:
+        piece: Page = await read(
+            lambda connection: page(connection, merchant_id, wanted, before=before, limit=size, most=_NEAR)  # noqa: B023
+        )
+        if piece.transactions:
+            yield piece.transactions
+        if piece.older is None:
+            return
+        before = piece.older

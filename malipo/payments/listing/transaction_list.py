@@ -1,0 +1,40 @@
+"""The list of transactions: filters, ranges, search, exact totals and pages.
+
+None of it takes longer because there is more history. Totals are sums of counts and of what is not counted yet; a page
+far back, or of a filter that fits little, is found by walking down the counts; a search finds by windows.
+"""
+
+from collections.abc import Collection
+
+from malipo.db import Conn
+from malipo.payments.listing import by_counts
+from malipo.payments.listing.filter import Filter
+from malipo.payments.search import query
+from malipo.payments.transaction import Transaction
+
+
+async def page(
+    connection: Conn, merchant_id: str, wanted: Filter, *, page: int, limit: int
+) -> tuple[int, list[Transaction]]:
+    """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
+    offset = (page - 1) * limit
+    if wanted.term is None:
+        return await by_counts.page(connection, merchant_id, wanted, offset=offset, limit=limit)
+    return await query.page(connection, merchant_id, wanted, wanted.term, offset=offset, limit=limit)
+
+
+async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict[str, str]:
+    """A word for each merchant that changes whenever a payment of theirs is made, is taken up, or ends."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, concat_ws('-', latest.id, f.last, open.count, open.taken) AS version
+        FROM unnest($1::text[]) AS merchant_id
+        LEFT JOIN feeds f USING (merchant_id)
+        LEFT JOIN LATERAL (SELECT id FROM transactions t WHERE t.merchant_id = merchant_id.merchant_id
+                           ORDER BY id DESC LIMIT 1) latest ON true
+        LEFT JOIN LATERAL (SELECT count(*) AS count, count(route) AS taken FROM dispatches d
+                           WHERE d.merchant_id = merchant_id.merchant_id) open ON true
+        """,
+        list(merchant_ids),
+    )
+    return {row["merchant_id"]: row["version"] for row in rows}

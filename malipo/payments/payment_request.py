@@ -1,0 +1,81 @@
+"""A payment request: the order that a merchant's fields make, right or wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo import ids
+from malipo.audit_log.actor import Actor
+from malipo.networks.connector import Channel
+from malipo.payments import idempotency
+from malipo.payments.fees import MIN_AMOUNT
+from malipo.payments.initiate import Order
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.validation import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What an installation takes, and how it names it."""
+
+    reference_prefix: str
+    max_amounts: Mapping[Channel, int]
+
+    def max_amount(self, channel: Channel | None) -> int:
+        """The largest amount of one payment; of a channel that is not known, the largest there is."""
+        return self.max_amounts[channel] if channel else max(self.max_amounts.values())
+
+    def reference_of(self, suffix: str) -> str:
+        return f"{self.reference_prefix}-{suffix}"
+
+
+def order_of(
+    fields: Fields,
+    type_: Type,
+    merchant_id: str,
+    *,
+    key: str | None,
+    terms: Terms,
+    now: datetime,
+    actor: Actor | None = None,
+) -> Order:
+    """With its ids, and with what is wrong with it: a used key is answered before any field rule."""
+    party = "buyer" if type_ is Type.COLLECTION else "recipient"
+    channel = fields.choice("channel", Channel, is_required=True)
+    suffix = ids.suffix(now)
+    draft = Transaction(
+        merchant_id=merchant_id,
+        id=ids.mint("txn_", now),
+        reference=terms.reference_of(suffix),
+        network_key=suffix,
+        type=type_,
+        channel=channel or Channel.MPESA,
+        status=Status.PENDING,
+        amount=fields.amount("amount", least=MIN_AMOUNT, most=terms.max_amount(channel)),
+        fee=0,
+        phone=fields.phone(f"{party}Phone"),
+        name=fields.text(f"{party}Name", most=100),
+        description=fields.text("description", most=255),
+        metadata=fields.metadata("metadata"),
+        created_at=now,
+    )
+    if key is not None and (problem := idempotency.problem_with(key)):
+        fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
+        key = None
+    known = {
+        "amount": fields.raw("amount"),
+        "channel": fields.raw("channel"),
+        "phone": fields.raw(f"{party}Phone"),
+        "name": fields.raw(f"{party}Name", ""),
+        "description": fields.raw("description", ""),
+        "metadata": fields.raw("metadata", {}),
+    }
+    return Order(
+        merchant_id=merchant_id,
+        type=type_,
+        draft=draft if fields.problem is None else None,
+        problem=fields.problem,
+        key=key,
+        fingerprint=idempotency.fingerprint(known) if key is not None else b"",
+        actor=actor,
+    )

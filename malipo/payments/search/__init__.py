@@ -1,0 +1,1 @@
+"""Search in references, phones and names, by n-grams."""

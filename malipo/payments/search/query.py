@@ -1,0 +1,91 @@
+"""Search: transactions that hold a term in reference, phone or name, by n-grams and by a look at the backlog."""
+
+from malipo.db import Conn
+from malipo.db.conditions import Conditions
+from malipo.payments.counts.backlog import UNCOUNTED
+from malipo.payments.listing.filter import Filter, add_sort, add_span, is_sorted, where_of
+from malipo.payments.search.ngrams import LEAST, clues_of
+from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.transaction import Transaction
+
+
+async def page(
+    connection: Conn, merchant_id: str, wanted: Filter, term: str, *, offset: int, limit: int
+) -> tuple[int, list[Transaction]]:
+    await _plan_for_the_term(connection)
+    matching, values = _matching(merchant_id, wanted, term)
+    row = await connection.fetchrow(
+        f"""
+        WITH {matching}
+        SELECT (SELECT count(*) FROM matching) AS total,
+               ARRAY(SELECT id FROM matching ORDER BY id DESC LIMIT {limit:d} OFFSET {offset:d}) AS ids
+        """,
+        *values,
+    )
+    assert row is not None
+    return row["total"], await _get(connection, merchant_id, row["ids"])
+
+
+async def beside(
+    connection: Conn, merchant_id: str, wanted: Filter, term: str, key: str | None, *, is_upwards: bool, limit: int
+) -> list[Transaction]:
+    """Those next to a transaction that is not among them: the newer ones, oldest first; or the older ones."""
+    await _plan_for_the_term(connection)
+    matching, values = _matching(merchant_id, wanted, term)
+    beyond, order = (">", "ASC") if is_upwards else ("<", "DESC")
+    rows = await connection.fetch(
+        f"""
+        WITH {matching}
+        SELECT id FROM matching WHERE ${len(values) + 1}::text IS NULL OR id {beyond} ${len(values) + 1}
+        ORDER BY id {order} LIMIT {limit:d}
+        """,
+        *values,
+        key,
+    )
+    found = await _get(connection, merchant_id, [row["id"] for row in rows])
+    return found[::-1] if is_upwards else found
+
+
+async def _plan_for_the_term(connection: Conn) -> None:
+    """What such a statement costs depends on the term, so a plan for any term would be a bad one."""
+    await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+
+
+async def _get(connection: Conn, merchant_id: str, ids: list[str]) -> list[Transaction]:
+    """The newest first."""
+    rows = await connection.fetch(
+        f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id = ANY($2) ORDER BY t.id DESC",
+        merchant_id,
+        ids,
+    )
+    return [transaction_of(row) for row in rows]
+
+
+def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[object]]:
+    """The beginning of a statement, which names those that fit `matching`; and its values."""
+    if len(term) < LEAST:
+        where = where_of(merchant_id, wanted)
+        return f"matching AS MATERIALIZED (SELECT t.id FROM transactions t WHERE {where})", where.values
+    holds = Conditions("t.merchant_id = {}", merchant_id)
+    holds.add("strpos(t.searchable, {}) > 0", term)
+    add_span(holds, wanted)
+    clues = clues_of(merchant_id, term)
+    places = range(len(holds.values) + 1, len(holds.values) + len(clues) + 1)
+    has_a_clue = " OR ".join(
+        f"t.windows {'&&' if clue.is_any else '@>'} ${place}::integer[]"
+        for place, clue in zip(places, clues, strict=True)
+    )
+    values = [*holds.values, *(list(clue.ngrams) for clue in clues)]
+    sort = Conditions("t.merchant_id = {}", merchant_id, after=values)
+    add_sort(sort, wanted)
+    fits = f"JOIN transactions t USING (id) WHERE {sort}" if is_sorted(wanted) else ""
+    return (
+        f"""
+        {UNCOUNTED}, holding AS (
+            SELECT t.id FROM searches t WHERE {holds} AND ({has_a_clue})
+            UNION ALL
+            SELECT t.id FROM uncounted t WHERE {holds}
+        ), matching AS MATERIALIZED (SELECT id FROM holding {fits})
+        """,
+        sort.values if fits else values,
+    )

@@ -1,0 +1,83 @@
+"""Idempotency keys, kept for ever in the commit of the transaction they made."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from malipo.db import Tx
+from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.transaction import Transaction, Type
+
+IdempotencyKey = tuple[str, Type, str]  # a merchant's id, the route, the idempotency key
+
+_encode = msgspec.json.Encoder().encode
+
+
+class IdempotencyRecord(NamedTuple):
+    """What an idempotency key was used for."""
+
+    fingerprint: bytes
+    transaction_id: str
+
+
+def document_of(claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
+    """In one order, so that no two commits wait for each other."""
+    return _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode()
+
+
+def claiming(claims: str) -> str:
+    """Takes the idempotency keys that nobody has used, as a part of a statement. Who is using one is waited for."""
+    return f"""
+        INSERT INTO idempotency_keys (merchant_id, route, key, fingerprint, transaction_id)
+        SELECT claim ->> 0, claim ->> 1, claim ->> 2, decode(claim ->> 3, 'base64'), claim ->> 4
+        FROM json_array_elements({claims}) AS claim
+        ON CONFLICT DO NOTHING
+        RETURNING transaction_id
+    """
+
+
+async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey, tuple[IdempotencyRecord, Transaction]]:
+    """What these idempotency keys were used for, and what they made."""
+    rows = await tx.fetch(
+        f"""
+        SELECT k.route, k.key, k.fingerprint, {COLUMNS}
+        FROM idempotency_keys k
+        JOIN transactions t ON t.merchant_id = k.merchant_id AND t.id = k.transaction_id
+        WHERE (k.merchant_id, k.route, k.key) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
+        """,
+        *map(list, zip(*keys, strict=True)),
+    )
+    return {
+        (row["merchant_id"], Type(row["route"]), row["key"]): (
+            IdempotencyRecord(row["fingerprint"], row["id"]),
+            transaction_of(row),
+        )
+        for row in rows
+    }
+
+
+async def update(tx: Tx, claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> None:
+    await tx.execute(
+        """
+        UPDATE idempotency_keys k SET fingerprint = new.fingerprint, transaction_id = new.transaction_id
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[])
+             AS new (merchant_id, route, key, fingerprint, transaction_id)
+        WHERE k.merchant_id = new.merchant_id AND k.route = new.route AND k.key = new.key
+        """,
+        *_columns_of(list(claims.items())),
+    )
+
+
+async def delete(tx: Tx, keys: Collection[IdempotencyKey]) -> None:
+    await tx.execute(
+        """
+        DELETE FROM idempotency_keys
+        WHERE (merchant_id, route, key) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
+        """,
+        *map(list, zip(*keys, strict=True)),
+    )
+
+
+def _columns_of(claims: Sequence[tuple[IdempotencyKey, IdempotencyRecord]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*((*key, *claim) for key, claim in claims), strict=True)]

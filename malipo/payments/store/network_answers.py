@@ -1,0 +1,62 @@
+"""Network answers: everything a network, or its silence, said of a payment. They only ever grow."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo.db import Conn, Tx
+from malipo.payments.network_answer import Act
+
+_MOST_CHARACTERS = 200
+
+_encode = msgspec.json.Encoder().encode
+
+
+class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    merchant_id: str
+    transaction_id: str
+    at: datetime
+    route: str
+    act: Act
+    verdict: str
+    code: str
+    detail: str
+
+
+async def insert(tx: Tx, answers: Sequence[StoredAnswer]) -> set[str]:
+    """The ids of those that are new: one that is already there was written by an earlier try."""
+    if not answers:
+        return set()
+    rows = await tx.fetch(
+        """
+        INSERT INTO hearings (merchant_id, transaction_id, id, at, route, act, verdict, code, detail)
+        SELECT merchant_id, transaction_id, id, at, route, act, verdict, code, detail
+        FROM json_to_recordset($1) AS new (
+            merchant_id text, transaction_id text, id text, at timestamptz, route text, act text, verdict text,
+            code text, detail text)
+        ON CONFLICT DO NOTHING RETURNING id
+        """,
+        _encode([replace(each, code=storable(each.code), detail=storable(each.detail)) for each in answers]).decode(),
+    )
+    return {row["id"] for row in rows}
+
+
+async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[StoredAnswer]:
+    """What was heard of a payment, oldest first."""
+    rows = await connection.fetch(
+        """
+        SELECT id, merchant_id, transaction_id, at, route, act, verdict, code, detail FROM hearings
+        WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY id
+        """,
+        merchant_id,
+        transaction_id,
+    )
+    return [StoredAnswer(**dict(row)) for row in rows]
+
+
+def storable(text: str) -> str:
+    """A network may send anything; a column takes no NUL, and nobody reads a page."""
+    return text.replace("\0", "")[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()

@@ -1,0 +1,92 @@
+"""The JSON of a payment: the exact fields of each place in the contract. Pure."""
+
+from typing import Any
+
+from malipo import clock
+from malipo.payments.transaction import Status, Told, Transaction, Type
+
+View = dict[str, Any]
+
+
+def created(transaction: Transaction) -> View:
+    """The answer to its creation. The same for ever, so that it can be given again to the same request."""
+    shown: View = {"id": transaction.id, "reference": transaction.reference}
+    if transaction.type is Type.DISBURSEMENT:
+        shown["type"] = transaction.type
+    return (
+        shown
+        | _money(transaction)
+        | {"status": Status.PENDING}
+        | _party(transaction)
+        | {"description": transaction.description, "createdAt": clock.iso(transaction.created_at)}
+    )
+
+
+def listed(transaction: Transaction) -> View:
+    """A line of the list."""
+    shown = _head(transaction)
+    if transaction.type is Type.COLLECTION:
+        shown["buyerName"] = transaction.name
+    return shown | _times(transaction)
+
+
+def retrieved(transaction: Transaction) -> View:
+    """All there is to know."""
+    log = [{"status": status, "timestamp": clock.iso(moment)} for status, moment in transaction.status_log()]
+    return in_event(transaction) | {"statusLogs": log}
+
+
+def in_event(transaction: Transaction) -> View:
+    """What an event carries: the transaction as it was at that moment."""
+    shown = (
+        _head(transaction)
+        | _party(transaction)
+        | {"description": transaction.description, "metadata": transaction.metadata}
+    )
+    if transaction.provider_reference is not None:
+        shown["providerReference"] = transaction.provider_reference
+    if transaction.status is Status.FAILED:
+        shown |= {"failureCode": transaction.failure_code, "failureReason": transaction.failure_reason}
+    if transaction.correction is not None:
+        shown["correction"] = _correction(transaction.correction)
+    return shown | _times(transaction)
+
+
+def _correction(told: Told) -> View:
+    return {
+        "outcome": told.outcome,
+        "amount": told.amount,
+        "correctedAt": clock.iso(told.corrected_at),
+        "reason": told.reason,
+    }
+
+
+def _head(transaction: Transaction) -> View:
+    return {
+        "id": transaction.id,
+        "reference": transaction.reference,
+        "type": transaction.type,
+        **_money(transaction),
+        "status": transaction.status,
+    }
+
+
+def _money(transaction: Transaction) -> View:
+    return {
+        "amount": transaction.amount,
+        "fee": transaction.fee,
+        "netAmount": transaction.net_amount,
+        "channel": transaction.channel,
+    }
+
+
+def _party(transaction: Transaction) -> View:
+    word = "buyer" if transaction.type is Type.COLLECTION else "recipient"
+    return {f"{word}Phone": transaction.phone, f"{word}Name": transaction.name}
+
+
+def _times(transaction: Transaction) -> View:
+    times = {"createdAt": clock.iso(transaction.created_at)}
+    if transaction.completed_at is not None:
+        times["completedAt"] = clock.iso(transaction.completed_at)
+    return times

@@ -1,1 +1,0 @@
-"""Counts of what is in a long row of things, so that nobody has to count them again."""

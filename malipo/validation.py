@@ -1,0 +1,263 @@
+"""Validation of fields: reads what a caller sent, and remembers everything that is wrong, so that all of it is told
+at once.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from malipo import phone as phones
+from malipo.errors import Invalid
+from malipo.merchants.api_keys import AddressRange, address_range_of
+from malipo.merchants.people import email_of
+
+Choice = TypeVar("Choice", bound=StrEnum)
+Word = TypeVar("Word", bound=str)
+
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# A plus that was not percent-encoded arrives as a space: what is meant is plain.
+_MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(Z|[+ -][0-9]{2}:?[0-9]{2})"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+_MOST_PER_PAGE = 100
+_MOST_PAGES = 1_000_000_000
+_METADATA_KEYS = 50
+_METADATA_KEY_LENGTH = 40
+_METADATA_VALUE_LENGTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    field: str
+    code: str
+    bounds: Mapping[str, int]
+
+
+class Fields:
+    """Known fields by name. A field that is absent or null was not sent."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._problems: dict[str, list[str]] = {}
+        self.mistakes: list[FieldError] = []
+
+    def wrong(self, name: str, code: str, message: str, **bounds: int) -> None:
+        """`message` is for developers; who speaks to others makes a sentence of the code and its bounds."""
+        self._problems.setdefault(name, []).append(message)
+        self.mistakes.append(FieldError(name, code, bounds))
+
+    @property
+    def problem(self) -> Invalid | None:
+        """Everything that is wrong, or None. A single mistake has a code of its own."""
+        if not self._problems:
+            return None
+        code = self.mistakes[0].code if len(self.mistakes) == 1 else None
+        return Invalid("The request has invalid fields.", code=code, details=self._problems)
+
+    def check(self) -> None:
+        if (problem := self.problem) is not None:
+            raise problem
+
+    def raw(self, name: str, default: Any = None) -> Any:
+        value = self._values.get(name)
+        return default if value is None else value
+
+    def required(self, name: str) -> Any:
+        value = self.raw(name)
+        if value is None:
+            self.wrong(name, "field_required", f"{name} is required.")
+        return value
+
+    def amount(self, name: str, *, least: int, most: int) -> int:
+        value = self.required(name)
+        if value is None:
+            return 0
+        if type(value) is not int:
+            self.wrong(name, "amount_invalid", f"{name} must be a whole number of shillings, sent as a JSON integer.")
+        elif value < least:
+            self.wrong(name, "amount_too_small", f"{name} must be at least {least}.", least=least)
+        elif value > most:
+            self.wrong(name, "amount_too_large", f"{name} must be at most {most}.", most=most)
+        else:
+            return value
+        return 0
+
+    def phone(self, name: str) -> str:
+        value = self.required(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str) or not phones.is_valid(value):
+            self.wrong(
+                name,
+                "phone_invalid",
+                "Phone number format is invalid: it must be +255, then 6 or 7, then eight digits.",
+            )
+            return ""
+        return value
+
+    def choice(self, name: str, choices: type[Choice], *, is_required: bool = False) -> Choice | None:
+        value = self.required(name) if is_required else self.raw(name)
+        if value is None:
+            return None
+        if not isinstance(value, str) or value not in choices.__members__.values():
+            self.wrong(name, f"{name}_invalid", f"{name} must be one of {', '.join(choices)}.")
+            return None
+        return choices(value)
+
+    def text(self, name: str, *, most: int) -> str:
+        value = self.raw(name, "")
+        if not isinstance(value, str):
+            self.wrong(name, "field_invalid", f"{name} must be text.")
+        elif len(value) > most:
+            message = f"{name} must be at most {most} characters; it has {len(value)}."
+            self.wrong(name, "text_too_long", message, most=most)
+        elif _CONTROL.search(value):
+            self.wrong(name, "text_invalid", f"{name} must not contain control characters.")
+        else:
+            return value
+        return ""
+
+    def secret(self, name: str) -> str:
+        """A required text of which nothing is said but that it is missing, such as a password."""
+        value = self.required(name)
+        if value is None:
+            return ""
+        if not isinstance(value, str) or not 1 <= len(value) <= 1000 or "\0" in value:
+            self.wrong(name, "field_invalid", f"{name} must be text of 1 to 1000 characters.")
+            return ""
+        return value
+
+    def email(self, name: str) -> str:
+        text = self.required_text(name, most=254)
+        email = email_of(text)
+        if email is None and name not in self._problems:
+            self.wrong(name, "email_invalid", f"{name} must be an email, such as asha@example.com.")
+        return email or ""
+
+    def required_text(self, name: str, *, most: int) -> str:
+        self.required(name)
+        value = self.text(name, most=most).strip()
+        if not value and name not in self._problems:
+            self.wrong(name, "field_required", f"{name} must not be empty.")
+        return value
+
+    def choices(self, name: str, choices: Iterable[Word]) -> list[Word]:
+        """A list of at least one, each once, in the order that was sent."""
+        value = self.required(name)
+        if value is None:
+            return []
+        members = list(choices)
+        if not isinstance(value, list) or not value or any(each not in members for each in value):
+            self.wrong(name, f"{name}_invalid", f"{name} must be a list of at least one of {', '.join(members)}.")
+            return []
+        return [members[members.index(each)] for each in dict.fromkeys(value)]
+
+    def networks(self, name: str) -> list[AddressRange]:
+        """A list of IP addresses and networks."""
+        value = self.raw(name, [])
+        try:
+            if not isinstance(value, list) or len(value) > 50 or not all(isinstance(each, str) for each in value):
+                raise ValueError
+            return [address_range_of(each) for each in value]
+        except ValueError:
+            self.wrong(
+                name,
+                "address_invalid",
+                f"{name} must be a list of at most 50 IP addresses or networks, such as 10.0.0.0/8.",
+            )
+            return []
+
+    def metadata(self, name: str) -> dict[str, Any]:
+        value = self.raw(name, {})
+        if not isinstance(value, dict):
+            self.wrong(name, "metadata_invalid", f"{name} must be an object.")
+            return {}
+        if len(value) > _METADATA_KEYS:
+            self.wrong(
+                name, "metadata_invalid", f"{name} must have at most {_METADATA_KEYS} keys; it has {len(value)}."
+            )
+        for key, each in value.items():
+            if not 1 <= len(key) <= _METADATA_KEY_LENGTH or "\0" in key:
+                self.wrong(
+                    name,
+                    "metadata_invalid",
+                    f"{name} keys must be 1 to {_METADATA_KEY_LENGTH} characters: {_quoted(key)}.",
+                )
+            elif message := _problem_with_metadata(each):
+                self.wrong(name, "metadata_invalid", f"{name} value of {_quoted(key)} {message}.")
+        return value
+
+    def whole(self, name: str, default: int, *, least: int, most: int) -> int:
+        """A number in a query string."""
+        value = self.raw(name)
+        if value is None:
+            return default
+        if not _WHOLE.fullmatch(value) or not least <= int(value) <= most:
+            self.wrong(name, f"{name}_invalid", f"{name} must be a whole number from {least} to {most}.")
+            return default
+        return int(value)
+
+    def boolean(self, name: str) -> bool | None:
+        value = self.raw(name)
+        if value is not None and not isinstance(value, bool):
+            self.wrong(name, "field_invalid", f"{name} must be true or false.")
+            return None
+        return value
+
+    def page(self) -> int:
+        return self.whole("page", 1, least=1, most=_MOST_PAGES)
+
+    def limit(self) -> int:
+        return self.whole("limit", 20, least=1, most=_MOST_PER_PAGE)
+
+    def check_range(self, first: datetime | None, last: datetime | None) -> None:
+        if first is not None and last is not None and first > last:
+            self.wrong("from", "range_invalid", "from must not be after to.")
+
+    def moment(self, name: str, *, is_end: bool = False) -> datetime | None:
+        """A date or a date-time with offset. A bare date that ends a range includes its whole day."""
+        value = self.raw(name)
+        if value is None:
+            return None
+        try:
+            if not isinstance(value, str):
+                raise ValueError
+            return _moment(value, is_end=is_end)
+        except (ValueError, OverflowError):
+            self.wrong(
+                name,
+                "date_invalid",
+                f"{name} must be a date or a date-time with offset, such as 2026-11-15 or 2026-11-15T08:30:00Z.",
+            )
+            return None
+
+
+def _moment(text: str, *, is_end: bool) -> datetime:
+    if _DATE.fullmatch(text):
+        return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, UTC)
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    return datetime.fromisoformat(match[1] + match[2].replace(" ", "+")).astimezone(UTC)
+
+
+def _problem_with_metadata(value: Any) -> str | None:
+    if isinstance(value, str):
+        if len(value) > _METADATA_VALUE_LENGTH:
+            return f"must be at most {_METADATA_VALUE_LENGTH} characters"
+        return "must not contain NUL" if "\0" in value else None
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        return "must be a number of at most 64 bits"
+    if value is None or isinstance(value, bool | int | float):
+        return None
+    return "must be a string, a number, a boolean or null"
+
+
+def _quoted(key: str) -> str:
+    return repr(key if len(key) <= _METADATA_KEY_LENGTH else key[:_METADATA_KEY_LENGTH] + "…")

@@ -1,0 +1,211 @@
+"""The HTTP client of webhooks: one POST to a URL that a stranger chose, and what came of it, as a value.
+
+It knows HTTP, TLS and DNS, and nothing of events, signatures or retries. A merchant could name an address of our own
+network, or a name that leads there, now or later. So it is decided where sockets are made, on the very address that is
+about to be connected to: a literal, a name's answer fresh or remembered, each of several. Nothing connects without it.
+
+    Answered      a whole answer came, whatever it says
+    Unanswered    none came, and why, in words that the receiver's developer can act upon
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from ssl import SSLContext
+
+import aiohttp
+from yarl import URL
+
+from malipo import tls
+from malipo.webhooks import ssrf
+from malipo.webhooks.connections import ConnectionPool, Exchange, exchange_under_way
+from malipo.webhooks.dns import Resolver
+from malipo.webhooks.endpoint_url import host_of, problem_with
+from malipo.webhooks.failure_reasons import in_words
+
+WhyNot = Callable[[IPv4Address | IPv6Address], str | None]
+
+_ONLY_PUBLIC = "webhooks go to public addresses only"
+_MOST_BYTES = 64 * 1024  # read of an answer's body
+_MOST_HEADERS = 512
+_KEPT_BYTES = 2 * 1024
+_KEPT_HEADERS = 50
+_KEPT_HEADER_BYTES = 4 * 1024
+_REQUEST_TIMEOUT = 408
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes  # its beginning
+    seconds: float
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    reason: str
+
+    @property
+    def is_success(self) -> bool:
+        return False
+
+
+class WebhookClient:
+    """Lines to merchants' servers. No redirect is followed, and no proxy is taken from the environment."""
+
+    def __init__(
+        self,
+        *,
+        allow_private: bool,
+        ports: tuple[int, ...],
+        timeout_seconds: float,
+        ssl_context: SSLContext | None = None,
+        nameservers: Sequence[str] | None = None,
+        why_not: WhyNot = ssrf.why_not,
+    ) -> None:
+        self._allow_private = allow_private
+        self._ports = ports
+        self._timeout_seconds = timeout_seconds
+        self._ssl = ssl_context
+        self._nameservers = nameservers
+        self._why_not: WhyNot = (lambda _: None) if allow_private else why_not
+        self._opened: tuple[aiohttp.ClientSession, Resolver] | None = None
+        self._is_closed = False
+
+    async def __call__(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Answered | Unanswered:
+        target = _target(url, self._allow_private, self._ports)
+        if isinstance(target, str):
+            return Unanswered(target)
+        began = time.perf_counter()
+        exchange = Exchange()
+        exchange_under_way.set(exchange)
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                response, beginning = await self._exchange(exchange, target, headers, body)
+        except (Exception, asyncio.CancelledError) as error:
+            if _is_given_up(error):
+                raise
+            return Unanswered(self._why(error, exchange))
+        return Answered(response.status, _kept(response.raw_headers), beginning, time.perf_counter() - began)
+
+    async def problem_with(self, url: str) -> str | None:
+        """Like `url.problem_with`, and the name must not lead astray now. It is no guard: a name can change."""
+        problem = problem_with(url, allow_private=self._allow_private, ports=self._ports)
+        host = "" if problem or self._allow_private else host_of(URL(url))
+        if not host or not isinstance(host, str):
+            return problem
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                found = await self._open()[1].resolve(host)
+        except OSError:
+            return None  # It may be about to be set up.
+        for each in (ip_address(result["host"]) for result in found):
+            if (reason := self._why_not(each)) is not None:
+                return f"url must not lead to {each}, as {host} does: it is {reason}, and {_ONLY_PUBLIC}."
+        return None
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._opened is not None:
+            session, names = self._opened
+            await session.close()
+            await names.close()
+
+    def _open(self) -> tuple[aiohttp.ClientSession, Resolver]:
+        """Made when it is first needed, on the loop that needs it."""
+        assert not self._is_closed
+        if self._opened is None:
+            names = Resolver(self._nameservers)
+            session = aiohttp.ClientSession(
+                connector=ConnectionPool(names, self._socket, self._ssl or tls.client_context()),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "malipo"},  # Many a firewall refuses those who do not say who they are.
+                skip_auto_headers=("Accept-Encoding",),
+                auto_decompress=False,
+                read_bufsize=_MOST_BYTES,
+                max_headers=_MOST_HEADERS,
+                timeout=aiohttp.ClientTimeout(),  # None: ours is around the whole, a second try included.
+            )
+            self._opened = session, names
+        return self._opened
+
+    def _socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
+        """Where every connection begins, with the address it is going to."""
+        family, kind, protocol, _, sockaddr = info
+        exchange = exchange_under_way.get()
+        reason = self._why_not(ip_address(sockaddr[0]))
+        if reason is not None:
+            exchange.refusal = f"the address {sockaddr[0]} is {reason}, and {_ONLY_PUBLIC}"
+            raise OSError(exchange.refusal)
+        exchange.is_fresh = True
+        return socket.socket(family, kind, protocol)
+
+    async def _exchange(
+        self, exchange: Exchange, target: URL, headers: Mapping[str, str], body: bytes
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """Once; or twice, if it went by a line that the receiver was closing just then.
+
+        Nobody is to blame for that, so it costs the event no attempt. Some servers close with a 408 and not in silence.
+        """
+        try:
+            response, beginning = await self._once(exchange, target, headers, body)
+            if not (exchange.is_reused and response.status == _REQUEST_TIMEOUT):
+                return response, beginning
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+            if exchange.is_fresh or exchange.protocol is None or exchange.protocol.heard:
+                raise
+        exchange.may_reuse, exchange.protocol, exchange.has_answer = False, None, False
+        return await self._once(exchange, target, headers, body)
+
+    async def _once(
+        self, exchange: Exchange, target: URL, headers: Mapping[str, str], body: bytes
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        session, _ = self._open()
+        async with session.post(target, headers=headers, data=body, allow_redirects=False) as response:
+            exchange.has_answer = True
+            beginning = bytearray()
+            async for chunk in response.content.iter_any():
+                beginning += chunk
+                if len(beginning) > _MOST_BYTES:
+                    break  # The status counts. The rest is not wanted, so aiohttp does not keep the line.
+            return response, bytes(beginning[:_KEPT_BYTES])
+
+    def _why(self, error: BaseException, exchange: Exchange) -> str:
+        if self._is_closed:
+            return "malipo was stopped before an answer came"
+        if isinstance(error, TimeoutError):
+            return exchange.missed(self._timeout_seconds)
+        return in_words(error, exchange)
+
+
+@lru_cache(maxsize=4096)
+def _target(url: str, allow_private: bool, ports: tuple[int, ...]) -> URL | str:
+    """Checked anew although it was checked when it was registered: the operator may have become stricter."""
+    return problem_with(url, allow_private=allow_private, ports=ports) or URL(url)
+
+
+def _is_given_up(error: BaseException) -> bool:
+    """Our caller has cancelled us. Closing the session also cancels, namely whoever waits for a name."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    kept: list[tuple[str, str]] = []
+    room = _KEPT_HEADER_BYTES
+    for name, value in headers:
+        room -= len(name) + len(value)
+        if room < 0 or len(kept) == _KEPT_HEADERS:
+            break
+        # Latin-1 reads any byte, and PostgreSQL holds every character but this one, which no header may have.
+        kept.append((name.decode("latin-1"), value.replace(b"\0", b"").decode("latin-1")))
+    return kept

@@ -1,0 +1,157 @@
+"""What a merchant does to its endpoints: registers, changes and deletes them, and changes their secrets."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.encryption import Encryption
+from malipo.errors import Conflict, Missing
+from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint
+from malipo.webhooks.signature import new_secret
+from malipo.webhooks.store import endpoints
+
+
+class NoSuchEndpoint(Missing):
+    code = "webhook_not_found"
+
+    def __init__(self) -> None:
+        super().__init__("There is no webhook endpoint with this id.")
+
+
+class TooManyEndpoints(Conflict):
+    code = "too_many_webhooks"
+
+    def __init__(self) -> None:
+        super().__init__(f"A merchant has at most {MOST_PER_MERCHANT} webhook endpoints: delete one first.")
+
+
+class RotationUnderWay(Conflict):
+    code = "rotation_under_way"
+
+    def __init__(self) -> None:
+        super().__init__("The secret is being changed already: finish that first.")
+
+
+class NoRotation(Conflict):
+    code = "no_rotation"
+
+    def __init__(self) -> None:
+        super().__init__("The secret is not being changed.")
+
+
+async def register(
+    tx: Tx, merchant_id: str, *, url: str, events: Sequence[str], encryption: Encryption, actor: Actor, now: datetime
+) -> tuple[Endpoint, str]:
+    """A new endpoint, and its secret in the clear, for this once."""
+    if await endpoints.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
+        raise TooManyEndpoints
+    id_, secret = ids.mint("wh_", now), new_secret()
+    endpoint = Endpoint(
+        id=id_,
+        merchant_id=merchant_id,
+        url=url,
+        events=events,
+        is_active=True,
+        secret=encryption.encrypt(secret, owner=id_),
+        created_at=now,
+    )
+    await endpoints.insert(tx, endpoint)
+    await _note(tx, actor, "webhook.registered", endpoint, now, url=url, events=events)
+    return endpoint, secret
+
+
+async def change(
+    tx: Tx,
+    merchant_id: str,
+    id_: str,
+    *,
+    url: str | None,
+    events: Sequence[str] | None,
+    is_active: bool | None,
+    actor: Actor,
+    now: datetime,
+) -> Endpoint:
+    """What is not named stays. Switched on again, an endpoint begins with a clean record."""
+    before = await _lock(tx, merchant_id, id_)
+    after = replace(
+        before,
+        url=before.url if url is None else url,
+        events=before.events if events is None else events,
+        is_active=before.is_active if is_active is None else is_active,
+    )
+    if after.is_active and not before.is_active:
+        after = replace(after, failing_since=None, switched_off_at=None, switched_off_why=None)
+    elif before.is_active and not after.is_active:
+        after = replace(after, switched_off_at=now, switched_off_why=None)
+    await endpoints.update(tx, after)
+    await _note(tx, actor, "webhook.changed", after, now, url=after.url, events=after.events, is_active=after.is_active)
+    return after
+
+
+async def delete(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> None:
+    endpoint = await _lock(tx, merchant_id, id_)
+    await endpoints.delete(tx, id_, now=now)
+    await _note(tx, actor, "webhook.deleted", endpoint, now, url=endpoint.url)
+
+
+async def rotate(
+    tx: Tx, merchant_id: str, id_: str, *, encryption: Encryption, actor: Actor, now: datetime
+) -> tuple[Endpoint, str]:
+    """A new secret beside the old one, in the clear for this once. Both sign until the overlap ends."""
+    before = await _lock(tx, merchant_id, id_)
+    if before.is_rotating(now):
+        raise RotationUnderWay
+    secret = new_secret()
+    after = replace(
+        before,
+        secret=before.encrypted_keys(now)[0],
+        next_secret=encryption.encrypt(secret, owner=id_),
+        rotation_ends_at=now + OVERLAP,
+    )
+    await endpoints.update(tx, after)
+    await _note(tx, actor, "webhook.rotation_begun", after, now)
+    return after, secret
+
+
+async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> Endpoint:
+    """From now on only the new secret signs. To finish what has ended by itself is no mistake."""
+    before = await _lock(tx, merchant_id, id_)
+    if before.next_secret is None:
+        raise NoRotation
+    after = replace(before, secret=before.next_secret, next_secret=None, rotation_ends_at=None)
+    await endpoints.update(tx, after)
+    await _note(tx, actor, "webhook.rotation_finished", after, now)
+    return after
+
+
+async def reencrypt(tx: Tx, encryption: Encryption, *, actor: Actor, now: datetime) -> tuple[int, int]:
+    """Seal every secret under the present key; how many were not, of how many."""
+    changed = 0
+    found = await endpoints.find_encrypted(tx)
+    for id_, *encrypted in found:
+        if all(each is None or encryption.is_current(each) for each in encrypted):
+            continue
+        secret, next_secret = (
+            None if each is None else encryption.encrypt(encryption.decrypt(each, owner=id_), owner=id_)
+            for each in encrypted
+        )
+        assert secret is not None
+        await endpoints.reencrypt(tx, id_, secret, next_secret)
+        changed += 1
+    await audit_log.append(tx, actor, "secrets.rotated", now=now, endpoints=changed)
+    return changed, len(found)
+
+
+async def _lock(tx: Tx, merchant_id: str, id_: str) -> Endpoint:
+    endpoint = await endpoints.get(tx, merchant_id, id_, is_locked=True)
+    if endpoint is None:
+        raise NoSuchEndpoint
+    return endpoint
+
+
+async def _note(tx: Tx, actor: Actor, what: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
+    await audit_log.append(tx, actor, what, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)

@@ -1,0 +1,85 @@
+"""A circuit breaker: stops sending to a network that is down, and probes whether it is back.
+
+Each worker counts the faults it meets in a row. That the circuit is open stands in the database, so that the whole
+fleet stops, the API can say so, and one worker at a time probes.
+"""
+
+from collections.abc import Awaitable
+
+from malipo import log
+from malipo.db import Tx
+from malipo.networks import circuit_store
+from malipo.networks.connector import Answer, Connector
+from malipo.service import Service
+
+_FAULTS = 5
+_PROBE_SECONDS = (2.0, 5.0, 10.0, 30.0, 60.0)
+_MARGIN_SECONDS = 30.0
+
+
+class CircuitBreaker:
+    def __init__(self, service: Service, connector: Connector) -> None:
+        self._service = service
+        self._connector = connector
+        self._faults = 0
+        self._reason: str | None = None  # why we have just opened it, until that is written down
+        self.is_open = False
+
+    def note(self, answer: Answer) -> None:
+        """What a call met."""
+        self._faults = self._faults + 1 if _is_trouble(answer) else 0
+        if self._faults >= _FAULTS and not self.is_open:
+            self._faults = 0
+            self._reason = _reason_of(answer)
+            self.is_open = True
+
+    async def look(self) -> bool:
+        """See how it stands, and probe if it is time to."""
+        if self._reason is not None:
+            await self._open(self._reason)
+            self._reason = None
+        down = (await self._service.read(circuit_store.find_down)).get(self._connector.name)
+        self.is_open = down is not None or self._reason is not None
+        if down is not None and down.is_due and await self._is_ours_to_probe():
+            await self._probe(down.probes)
+        return False
+
+    async def _open(self, reason: str) -> None:
+        def act(tx: Tx) -> Awaitable[bool]:
+            now = self._service.clock()
+            return circuit_store.open_circuit(
+                tx, self._connector.name, reason, probe_seconds=_PROBE_SECONDS[0], now=now
+            )
+
+        if await self._service.write(act):
+            log.error("network.down", route=self._connector.name, reason=reason)
+
+    async def _is_ours_to_probe(self) -> bool:
+        lease = self._connector.timeout_seconds + _MARGIN_SECONDS
+        return await self._service.write(
+            lambda tx: circuit_store.claim_probe(tx, self._connector.name, lease_seconds=lease)
+        )
+
+    async def _probe(self, probes: int) -> None:
+        answer = await self._connector.probe()
+        if not _is_trouble(answer):
+            self.is_open = False
+            if await self._service.write(lambda tx: circuit_store.close_circuit(tx, self._connector.name)):
+                log.info("network.up", route=self._connector.name)
+            return
+        pause = _PROBE_SECONDS[min(probes + 1, len(_PROBE_SECONDS) - 1)]
+        await self._service.write(
+            lambda tx: circuit_store.put_off(tx, self._connector.name, _reason_of(answer), probe_seconds=pause)
+        )
+
+
+def _reason_of(answer: Answer) -> str:
+    return f"{answer.code} {answer.detail}".strip()
+
+
+def _is_trouble(answer: Answer) -> bool:
+    """A fault; or it refuses us, and not the customer: then payments had better wait than fail one after the other.
+
+    A refusal that is about one customer never counts, whatever else it says.
+    """
+    return answer.is_fault or answer.refuses_us

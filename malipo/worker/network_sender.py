@@ -1,0 +1,233 @@
+"""The network sender: sends payments to one connector, and asks it about open ones.
+
+Nothing here holds a lock or a connection of the database while the network is being waited for. Each sender has its own
+places, for sending and for asking, so a network that hangs delays nobody else.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from malipo import ids, log
+from malipo.clock import Clock
+from malipo.errors import Unavailable
+from malipo.installation.restore_detector import RestoreDetector
+from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_ask
+from malipo.payments.network_answer import Act, ReceivedAnswer
+from malipo.payments.settle import Report
+from malipo.payments.store import dispatches
+from malipo.payments.submit import Claim
+from malipo.payments.transaction import Transaction
+from malipo.service import Service
+from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.poll_loop import run_forever, step_seconds
+
+Mark = Callable[[str], None]
+
+# Beside the time of the call itself: how long after the claim it may begin, and what clocks and scheduling may cost.
+_START_SECONDS = 15.0
+_MARGIN_SECONDS = 15.0
+_AGAIN_SECONDS = 1.0
+_FOLLOW_UP_SHARE = 4
+
+
+class NetworkSender:
+    """`mark` is called at each named point of a payment's way, so that a test can stop the process there."""
+
+    def __init__(
+        self,
+        service: Service,
+        connector: Connector,
+        detector: RestoreDetector,
+        *,
+        lease_seconds: float | None,
+        mark: Mark,
+    ) -> None:
+        self._service = service
+        self._detector = detector
+        self._connector = connector
+        self._mark = mark
+        self._pairs = service.networks.carried_by(connector.name)
+        self._channels = list(dict.fromkeys(channel for channel, _ in self._pairs))
+        self._call_seconds = connector.timeout_seconds + 5
+        self._lease_seconds = lease_seconds or self._call_seconds + _START_SECONDS + _MARGIN_SECONDS
+        self._circuit = CircuitBreaker(service, connector)
+        service.metrics.watch_circuit(connector.name, lambda: self._circuit.is_open)
+        self._to_send = asyncio.Event()
+        self._to_ask = asyncio.Event()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def wake(self, topic: str) -> None:
+        """A notification came."""
+        if topic in ("", *self._channels):
+            self._to_send.set()
+        if topic in ("", self._connector.name):
+            self._to_ask.set()
+
+    async def run(self) -> None:
+        """Until cancelled. Whatever goes wrong is tried again: a sender never ends by itself."""
+        seconds, route = step_seconds(self._service.settings), self._connector.name
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_forever("circuit", self._circuit.look, seconds=None, route=route))
+            group.create_task(run_forever("send", self._send_due, self._to_send, seconds=seconds, route=route))
+            group.create_task(run_forever("ask", self._ask_due, self._to_ask, seconds=seconds, route=route))
+
+    async def finish(self, *, seconds: float) -> None:
+        """Let calls that are under way end. Those that do not are left: they will be asked about."""
+        under_way = self._sending | self._asking
+        if under_way:
+            await asyncio.wait(under_way, timeout=seconds)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _send_due(self) -> bool:
+        """Send what waits, as far as there are places. Whether more may be waiting."""
+        if self._circuit.is_open:
+            if self._detector.may_send:
+                await self._service.lapse(self._channels, route=self._connector.name)
+            return False
+        free = self._connector.concurrency - len(self._sending)
+        if free <= 0 or not self._detector.may_send:
+            return False
+        before = self._detector.counted
+        age = _Age(self._service.clock)
+        claim = Claim(
+            id=ids.mint("clm_", self._service.clock()),
+            route=self._connector.name,
+            pairs=self._pairs,
+            most=free,
+            lease_seconds=self._lease_seconds,
+            lapse_seconds=self._service.settings.lapse_seconds,
+            worker_id=self._detector.worker_id,
+        )
+        self._mark("claiming")
+        taken = await self._service.submit(claim)
+        if taken.to_send:
+            self._mark("claimed")
+            if not await self._detector.may_leave(taken.batch, before=before):
+                await self._service.take_back(claim)
+                return False
+        for transaction in taken.to_send:
+            self._spawn(self._sending, self._to_send, self._send(transaction, age))
+        return bool(taken.to_send or taken.lapsed)
+
+    async def _ask_due(self) -> bool:
+        free = self._connector.concurrency - len(self._asking)
+        if self._circuit.is_open or free <= 0:
+            return False
+        name, lease_seconds = self._connector.name, self._lease_seconds
+        async with self._service.database.begin() as tx:
+            due = await dispatches.claim_asks(tx, name, lease_seconds=lease_seconds, most=free)
+            for channel, type_ in self._pairs:
+                if (left := free - len(due)) > 0:
+                    due += await dispatches.claim_asked_first(
+                        tx, channel, type_, lease_seconds=lease_seconds, most=left
+                    )
+            # Payments that have ended are asked about with what is left, and never with all of it.
+            free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
+            if free > 0:
+                due += await dispatches.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
+        for each in due:
+            self._spawn(self._asking, self._to_ask, self._ask(each.transaction))
+        return bool(due)
+
+    def _spawn(self, tasks: set[asyncio.Task[None]], notifier: asyncio.Event, work: Awaitable[None]) -> None:
+        async def watched() -> None:
+            try:
+                await work
+            except Exception as error:
+                log.error("worker.payment_broke", error, route=self._connector.name)
+            finally:
+                notifier.set()  # A place is free.
+
+        task = asyncio.get_running_loop().create_task(watched())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def _send(self, transaction: Transaction, age: "_Age") -> None:
+        if age.seconds() >= min(_START_SECONDS, self._lease_seconds / 2):
+            # We slept, or the machine did. Others may have begun to ask, so nothing may be sent any more.
+            log.warning("worker.claim_too_old", transaction=transaction.id)
+            return
+        self._mark("sending")
+        answer = await self._call(Act.SEND, self._connector.send, transaction)
+        self._mark("answered")
+        await self._report(transaction, Act.SEND, answer)
+        self._mark("recorded")
+
+    async def _ask(self, transaction: Transaction) -> None:
+        asked_at = asyncio.get_running_loop().time()
+        self._mark("asking")
+        answer = await self._call(Act.ASK, self._connector.ask, transaction)
+        self._mark("told")
+        await self._report(transaction, Act.ASK, answer, asked_at=asked_at)
+        self._mark("noted")
+
+    async def _call(self, act: Act, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction) -> Answer:
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._call_seconds):
+                answer = await call(_order_of(transaction))
+        except TimeoutError:
+            answer = Answer(verdict=Verdict.UNKNOWN, code="lost", detail="no answer in time", is_fault=True)
+        except Exception as error:
+            # A bug in a connector. What it did to the payment, nobody knows.
+            log.error("network.connector_broke", error, route=self._connector.name)
+            answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
+        self._circuit.note(answer)
+        seconds = time.perf_counter() - began
+        self._service.metrics.count_call(self._connector.name, act, answer.verdict, seconds)
+        return answer
+
+    async def _report(
+        self, transaction: Transaction, act: Act, answer: Answer, *, asked_at: float | None = None
+    ) -> None:
+        """Write down what was heard, however long the database is away: an answer is not heard twice."""
+        if answer.alert is not None:
+            log.error("network.alert", route=self._connector.name, transaction=transaction.id, alert=answer.alert)
+        report = Report(
+            id=ids.mint("hrg_", self._service.clock()),
+            channels=[transaction.channel],
+            key=transaction.network_key,
+            heard=ReceivedAnswer(
+                route=self._connector.name,
+                act=act,
+                answer=answer,
+                cannot_ask=cannot_ask(self._connector),
+                resubmit=self._connector.resubmit(transaction.type),
+            ),
+            asked_at=asked_at,
+        )
+        self._mark("recording")
+        while True:
+            try:
+                await self._service.settle(report)
+            except Unavailable as error:
+                log.warning("worker.database_away", route=self._connector.name, reason=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                return
+
+
+class _Age:
+    """How old a claim is, by whichever clock says more: one can be set back, the other stands still in a sleep."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began, self._ticked = clock(), time.monotonic()
+
+    def seconds(self) -> float:
+        return max((self._clock() - self._began).total_seconds(), time.monotonic() - self._ticked)
+
+
+def _order_of(transaction: Transaction) -> Order:
+    return Order(
+        key=transaction.network_key,
+        type=transaction.type,
+        phone=transaction.phone,
+        amount=transaction.amount,
+        note=transaction.description,
+        name=transaction.name,
+    )

@@ -1,0 +1,79 @@
+"""Concurrency of webhooks: how many are sent to one receiver at once, so that one that hangs delays nobody else. Pure.
+
+Each endpoint has a limit: how many may be under way to it. It opens with every success and closes with every failure.
+All of them share two lanes. An endpoint that has failed, or that lets us wait, is on the slow lane: however many such
+there are, they take no place from those who answer. What lingers in the fast lane gives its place there back.
+"""
+
+from dataclasses import dataclass
+
+LINGER_SECONDS = 1.0
+
+_FIRST_LIMIT = 4
+_LEAST_LIMIT = 2
+_MOST_LIMIT = 64
+
+
+@dataclass(slots=True)
+class _Endpoint:
+    limit: int = _FIRST_LIMIT
+    under_way: int = 0
+    is_slow: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Slot:
+    """One delivery under way, and the lane whose place it takes."""
+
+    endpoint_id: str
+    is_slow: bool
+    has_lingered: bool = False
+
+
+class WebhookConcurrency:
+    def __init__(self, *, fast: int, slow: int) -> None:
+        self._free = {False: fast, True: slow}  # by whether it is the slow lane
+        self._endpoints: dict[str, _Endpoint] = {}
+
+    def room(self, endpoint_id: str) -> int:
+        """How many more may leave for it now."""
+        endpoint = self._endpoints.get(endpoint_id)
+        if endpoint is None:
+            return max(0, min(_FIRST_LIMIT, self._free[False]))
+        return max(0, min(endpoint.limit - endpoint.under_way, self._free[endpoint.is_slow]))
+
+    def begin(self, endpoint_id: str) -> Slot:
+        endpoint = self._endpoints.setdefault(endpoint_id, _Endpoint())
+        endpoint.under_way += 1
+        self._free[endpoint.is_slow] -= 1
+        return Slot(endpoint_id, endpoint.is_slow)
+
+    def linger(self, slot: Slot) -> None:
+        """It has been under way for LINGER_SECONDS."""
+        slot.has_lingered = True
+        self._endpoints[slot.endpoint_id].is_slow = True
+        if not slot.is_slow:
+            slot.is_slow = True
+            self._free[False] += 1
+            self._free[True] -= 1
+
+    def end(self, slot: Slot, *, is_success: bool) -> None:
+        endpoint = self._endpoints[slot.endpoint_id]
+        endpoint.under_way -= 1
+        self._free[slot.is_slow] += 1
+        if is_success:
+            endpoint.limit = min(endpoint.limit + 1, _MOST_LIMIT)
+        else:
+            endpoint.limit = max(endpoint.limit // 2, _LEAST_LIMIT)
+        endpoint.is_slow = slot.has_lingered or not is_success
+        if not endpoint.under_way and endpoint == _Endpoint():
+            del self._endpoints[slot.endpoint_id]
+
+    def cancel(self, slot: Slot) -> None:
+        """It never left."""
+        self._endpoints[slot.endpoint_id].under_way -= 1
+        self._free[slot.is_slow] += 1
+
+    @property
+    def under_way(self) -> int:
+        return sum(endpoint.under_way for endpoint in self._endpoints.values())

@@ -1,0 +1,216 @@
+"""The webhook sender: fans out events, claims due deliveries, sends them, and records the attempts.
+
+Deliveries are taken under a lease, for each endpoint as many as there is room for, so what waits for one endpoint is
+never in the way of another. A worker that dies leaves its deliveries to the others, who carry them again.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from itertools import chain
+
+from malipo import ids, log
+from malipo.encryption import CannotDecrypt
+from malipo.errors import Unavailable
+from malipo.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
+from malipo.webhooks.deliver import deliver
+from malipo.webhooks.delivery import Attempt, State, WebhookMessage
+from malipo.webhooks.fan_out import fan_out
+from malipo.webhooks.store import deliveries
+from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
+from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
+
+Mark = Callable[[str], None]
+
+_MOST_FACTS = 500
+_MOST_CLAIMED = 256
+# Beside the time of the exchange itself: what clocks, scheduling and the database may cost.
+_MARGIN_SECONDS = 20.0
+_FAST = 512
+_SLOW = 2048
+_AGAIN_SECONDS = 1.0
+# Looking for who waits costs a little for every endpoint there is. It may not become all that we do.
+_LOOK_SHARE = 0.05
+
+
+class WebhookSender:
+    """`mark` is called at each named point of a delivery's way, so that a test can stop the process there."""
+
+    def __init__(self, service: Service, *, lease_seconds: float | None, mark: Mark) -> None:
+        self._service = service
+        self._mark = mark
+        self._lease_seconds = lease_seconds or service.settings.webhook_timeout_seconds + _MARGIN_SECONDS
+        self._concurrency = WebhookConcurrency(fast=_FAST, slow=_SLOW)
+        self._waiting: dict[str, None] = {}  # endpoints for which something is due, in turn
+        self._told = asyncio.Event()
+        self._due = asyncio.Event()
+        self._look_at = 0.0
+        self._under_way: set[asyncio.Task[None]] = set()
+        service.metrics.watch_deliveries(lambda: self._concurrency.under_way)
+
+    def wake(self, topic: str) -> None:
+        """A notification came."""
+        if topic in ("", EVENTS_TOPIC):
+            self._told.set()
+        if topic in ("", WEBHOOKS_TOPIC):
+            self._look_at = 0.0
+            self._due.set()
+
+    async def run(self) -> None:
+        seconds = step_seconds(self._service.settings)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(run_forever("fan_out", self._fan_out, self._told, seconds=seconds))
+            group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds))
+
+    async def finish(self, *, seconds: float) -> None:
+        """Let what is under way end. What does not is carried again by others, when its lease ends."""
+        under_way = set(self._under_way)
+        if under_way:
+            await asyncio.wait(under_way, timeout=seconds)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _fan_out(self) -> bool:
+        slots: list[Slot] = []
+
+        def may_take(endpoint_id: str) -> bool:
+            if endpoint_id in self._waiting or not self._concurrency.room(endpoint_id):
+                return False
+            slots.append(self._concurrency.begin(endpoint_id))
+            return True
+
+        now = self._service.clock()
+        try:
+            async with self._service.database.begin() as tx:
+                done = await fan_out(
+                    tx,
+                    most=_MOST_FACTS,
+                    claim_id=ids.mint("clm_", now),
+                    lease_seconds=self._lease_seconds,
+                    may_take=may_take,
+                    now=now,
+                )
+                self._mark("fanning")
+        except BaseException:
+            for slot in slots:
+                self._concurrency.cancel(slot)
+            raise
+        if done.taken:
+            self._mark("claimed")
+        for slot, message in zip(slots, done.taken, strict=True):
+            self._spawn(slot, message)
+        if done.left:
+            self._waiting |= dict.fromkeys(done.left)
+            self._due.set()
+        return done.facts == _MOST_FACTS
+
+    async def _take_due(self) -> bool:
+        """Take what is due, as far as there is room. Whether more may be waiting."""
+        now = self._service.clock()
+        await self._look(now)
+        slots = self._take_places()
+        if not slots:
+            return False
+        room = {endpoint_id: len(places) for endpoint_id, places in slots.items()}
+        try:
+            async with self._service.database.begin() as tx:
+                messages = await deliveries.claim(
+                    tx, room, ids.mint("clm_", now), lease_seconds=self._lease_seconds, now=now
+                )
+            if messages:
+                self._mark("claimed")
+            for message in messages:
+                self._spawn(slots[message.endpoint.id].pop(), message)
+        finally:
+            for slot in chain.from_iterable(slots.values()):
+                self._concurrency.cancel(slot)
+        for endpoint_id, unused in slots.items():
+            self._waiting.pop(endpoint_id, None)
+            if not unused:  # There may be more: it is the last in turn now.
+                self._waiting[endpoint_id] = None
+        return any(self._concurrency.room(endpoint_id) for endpoint_id in self._waiting)
+
+    async def _look(self, now: datetime) -> None:
+        """Find out who waits: for a retry, for another worker that died, or because somebody asked for it."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._look_at:
+            return
+        began = loop.time()
+        self._look_at = began + LOOK_SECONDS
+        async with self._service.database.read() as connection:
+            self._waiting |= dict.fromkeys(await deliveries.find_waiting(connection, now=now))
+        took = loop.time() - began
+        self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
+
+    def _take_places(self) -> dict[str, list[Slot]]:
+        """Places for as many as may leave now, of those for whom something waits."""
+        slots: dict[str, list[Slot]] = {}
+        left = _MOST_CLAIMED
+        for endpoint_id in self._waiting:
+            if free := min(self._concurrency.room(endpoint_id), left):
+                slots[endpoint_id] = [self._concurrency.begin(endpoint_id) for _ in range(free)]
+                left -= free
+            if not left:
+                break
+        return slots
+
+    def _spawn(self, slot: Slot, message: WebhookMessage) -> None:
+        task = asyncio.get_running_loop().create_task(self._send(slot, message))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _send(self, slot: Slot, message: WebhookMessage) -> None:
+        """Its place is free when what came of it is written: so no more than there are places can be carried twice."""
+        is_success = False
+        try:
+            attempt = await self._deliver(slot, message)
+            if attempt is not None:
+                is_success = attempt.is_success
+                await self._record(attempt)
+                self._mark("recorded")
+        finally:
+            self._concurrency.end(slot, is_success=is_success)
+            if message.endpoint.id in self._waiting:
+                self._due.set()
+
+    async def _deliver(self, slot: Slot, message: WebhookMessage) -> Attempt | None:
+        lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._concurrency.linger, slot)
+        try:
+            self._mark("sending")
+            attempt = await deliver(
+                message,
+                self._service.webhook_client,
+                self._service.encryption,
+                word=self._service.settings.header_word,
+                clock=self._service.clock,
+            )
+            self._mark("answered")
+        except CannotDecrypt as error:
+            # An operator's mistake with a key. The delivery waits, and loses none of its tries.
+            log.error("webhook.cannot_sign", endpoint=message.endpoint.id, reason=str(error))
+            self._waiting.pop(message.endpoint.id, None)  # Until the next look: the rest would fare no better.
+            return None
+        except Exception as error:
+            log.error("webhook.delivery_broke", error, endpoint=message.endpoint.id, delivery=message.event_id)
+            return None
+        else:
+            return attempt
+        finally:
+            lingering.cancel()
+
+    async def _record(self, attempt: Attempt) -> None:
+        """Write down what came of it, however long the database is away."""
+        while True:
+            try:
+                delivery = await self._service.record_attempt(attempt)
+            except Unavailable as error:
+                log.warning("worker.database_away", step="record", reason=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+            except Exception as error:
+                log.error("webhook.attempt_not_recorded", error, endpoint=attempt.key[0], delivery=attempt.key[1])
+                return
+            else:
+                break
+        if delivery is not None and delivery.state is State.EXHAUSTED:
+            log.warning("webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.tries)

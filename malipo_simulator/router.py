@@ -1,0 +1,53 @@
+"""Finds the route of what is not a gateway's: the JSON and the pages. Every refusal has the shape its reader wants."""
+
+import sys
+import traceback
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from malipo_simulator import api
+from malipo_simulator.api import Handler
+from malipo_simulator.pages import render, views
+from malipo_simulator.simulator import Simulator
+
+
+class WebRouter:
+    def __init__(self, simulator: Simulator) -> None:
+        self._simulator = simulator
+        by_path: dict[str, dict[str, Handler]] = defaultdict(dict)
+        for method, path, handler in (*api.ROUTES, *views.ROUTES):
+            by_path[path][method] = handler
+        routes = [Route(path, self._endpoint(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
+        self._router = Router(routes, redirect_slashes=False)
+
+    def _endpoint(self, handlers: dict[str, Handler]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await handlers["GET" if request.method == "HEAD" else request.method](self._simulator, request)
+
+        return endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # With an app in the scope the framework raises its own refusals instead of writing them as text.
+        scope["app"] = self
+        try:
+            await self._router(scope, receive, send)
+        except ClientDisconnect:
+            pass
+        except HTTPException as error:
+            response = _refusal(scope["path"], error.status_code, error.detail)
+            response.headers.update(error.headers or {})
+            await response(scope, receive, send)
+        except Exception:
+            traceback.print_exc(file=sys.stderr)
+            response = _refusal(scope["path"], 500, "The simulator has failed; it printed why.")
+            await response(scope, receive, send)
+
+
+def _refusal(path: str, status: int, text: str) -> Response:
+    return api.answer({"error": text}, status) if path.startswith("/api/") else render.problem(status, text)

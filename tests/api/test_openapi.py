@@ -1,0 +1,232 @@
+"""The contract is the truth: it names every route, and a running service keeps to it."""
+
+import itertools
+import re
+from typing import Any
+
+import jsonschema_rs
+import pytest
+import requests
+import schemathesis
+from anyio.from_thread import start_blocking_portal
+from schemathesis import Case, CheckFunction
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+from schemathesis.specs.openapi.definitions import OPENAPI_31
+
+from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
+from malipo.merchants.people import RIGHTS, Role
+from malipo.payments.transaction import Status
+from tests.api.contract_world import CONNECTED, PASSWORD, World
+from tests.api.contract_world import world as world
+from tests.api.published_contract import CONTRACT, OPERATIONS
+from tests.conftest import (
+    COLLECTION,
+    PAYOUT,
+)
+from tests.journeys.webhook_receivers import a_receiver, hangs_up, says
+
+
+def test_it_names_every_route_and_no_other() -> None:
+    assert set(OPERATIONS) == {f"{route.method} {route.path}" for route in ROUTES}
+    assert len({operation["operationId"] for operation in OPERATIONS.values()}) == len(OPERATIONS)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_a_route_needs_what_the_table_says(route: AnyRoute) -> None:
+    operation = OPERATIONS[f"{route.method} {route.path}"]
+    statuses = set(operation["responses"])
+    match route:
+        case Open():
+            assert operation["security"] == []
+        case ByKey():
+            assert operation["security"] == [{"apiKey": [route.permission]}]
+            assert operation["x-rate-class"] == route.rate_class
+            assert statuses >= {"401", "403", "429", "500", "503"}
+        case ByToken():
+            least = min(
+                (role for role, rights in RIGHTS.items() if route.right in rights), key=lambda r: len(RIGHTS[r])
+            )
+            assert operation["security"] == [{"bearer": [least]}]
+            assert statuses >= {"401", "500", "503"}
+            # A right that everybody has is refused to nobody.
+            assert ("403" in statuses) == (least is not Role.VIEWER)
+    assert ("x-rate-class" in operation) == isinstance(route, ByKey)
+    assert ("requestBody" not in operation) or statuses >= {"400", "408", "413"}
+
+
+def test_it_is_openapi() -> None:
+    assert list(jsonschema_rs.Draft202012Validator(OPENAPI_31).iter_errors(CONTRACT)) == []
+
+
+# Whether a request is taken can depend on more than its shape. These routes may refuse one of the right shape, in
+# these words and no others.
+AMOUNT = "sent as a JSON integer"  # To JSON Schema 1000.0 is an integer. To us it is not how shillings are written.
+PAYMENT = f"{AMOUNT}|at most 64 bits"
+RANGE = "from must not be after to|(from|to) must be a date"  # The year 1 in the east is before the year 1.
+BEYOND_SHAPE = {
+    "collect": PAYMENT,
+    "disburse": PAYMENT,
+    "quote": AMOUNT,
+    "list": RANGE,
+    "listWalletEntries": RANGE,
+    "createApiKey": "must be in the future|expiresAt must be a date|at most 50 IP addresses or networks",  # host bits
+    "listEvents": "after must be a cursor",
+    "createWebhook": "^url must",
+    "changeWebhook": "^url must",
+    "recover": "since must be a date",
+    "resetPassword": "too old",
+    "changePassword": "is not right",
+}
+
+SCHEMA = schemathesis.openapi.from_dict(
+    CONTRACT,
+    config=schemathesis.Config.from_dict(
+        {
+            "seed": 20261115,
+            "generation": {
+                "max-examples": 10,
+                "deterministic": True,
+                "database": "none",
+                # Credentials are ours to send; that none and a wrong one are refused is a check of its own.
+                "with-security-parameters": False,
+            },
+        }
+    ),
+)
+
+
+@SCHEMA.parametrize()
+def test_the_service_keeps_to_the_contract(case: Case[Any], world: World) -> None:
+    """Examples, boundaries and random requests, of the right shape and of the wrong one, to every route.
+
+    No answer is a 5xx, and every answer has a status, a content type, headers and a body that the contract names.
+    Credentials that are missing or wrong are a 401, methods that are not there a 405 with `Allow`. Unknown fields are
+    ignored by design, so request schemas allow them; whatever else breaks a schema is refused.
+    """
+    operation = case.operation.definition.raw["operationId"]
+    is_right = case.meta is not None and case.meta.generation.mode.is_positive
+    if is_right:
+        world.make_real(operation, case)
+    if operation == "listEvents" and str(case.query.get("wait")).isdecimal() and int(case.query["wait"]) <= 30:
+        case.query["wait"] = 0  # Nothing happens while random requests are sent: who waits, waits in vain.
+    excused: list[CheckFunction] = [positive_data_acceptance] if operation in BEYOND_SHAPE else []
+    answer = case.call_and_validate(world.url, headers=world.headers_for(case), excluded_checks=excused)
+    if is_right and excused and answer.status_code == 400:
+        body = answer.json()
+        sentences = list(itertools.chain(*body.get("details", {}).values())) or [body["error"]]
+        assert [each for each in sentences if not re.search(BEYOND_SHAPE[operation], each)] == []
+
+
+class Story:
+    """Somebody who does everything once, and holds each good answer against the contract."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.seen: set[str] = set()
+
+    def __call__(self, method: str, path: str, body: Any = None, *, token: str = "", at: str = "", **query: Any) -> Any:
+        """The body of a good answer of the route that is at this path, or at the path `at` with an id in it."""
+        headers = {"x-api-key": self._world.merchant.key} if path.startswith("/v1") else {}
+        if path.startswith("/merchant/auth"):
+            headers["x-forwarded-for"] = self._world.address()
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        answer = requests.request(
+            method, self._world.url + (at or path), json=body, headers=headers, params=query, timeout=60
+        )
+        assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
+        SCHEMA[path][method].validate_response(answer)
+        self.seen.add(f"{method} {path}")
+        return answer.json() if "json" in answer.headers["content-type"] else answer.text
+
+
+def test_every_good_answer_fits_the_contract(world: World) -> None:
+    do = Story(world)
+    _pay(do, world)
+    _meet(do, world)
+    _listen(do, world)
+    for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/docs.css"):
+        do("GET", path)
+    said = {"input_ResultCode": "INS-0", "input_ThirdPartyConversationID": "1M7EXJ8ZQ4T7K2WB"}
+    do("POST", "/callbacks/{route}/{token}", said, at=f"/callbacks/mpesa/{CONNECTED['mpesa_callback_token']}")
+    assert do.seen == set(OPERATIONS)
+
+
+def _pay(do: Story, world: World) -> None:
+    payment = "/v1/payments/{id}"
+    made = do("POST", "/v1/payments", COLLECTION)["transaction"]
+    do("POST", f"{payment}/cancel", at=f"/v1/payments/{made['reference']}/cancel")
+    do("POST", "/v1/payments/disburse", PAYOUT)
+    for status, id_ in world.payments.items():
+        if status is not Status.PENDING:  # The random requests may have cancelled it.
+            assert do("GET", payment, at=f"/v1/payments/{id_}")["transaction"]["status"] == status
+    assert do("GET", "/v1/payments", limit=100)["pagination"]["total"] >= len(Status)
+    do("POST", "/v1/payments/quote", {"type": "COLLECTION", "channel": "MPESA", "amount": 1000})
+    do("GET", "/v1/channels")
+    do("GET", "/v1/wallet")
+    assert do("GET", "/v1/wallet/entries")["entries"]
+    assert do("GET", "/v1/wallet/entries", format="csv").startswith("line,kind,")
+
+
+def _meet(do: Story, world: World) -> None:
+    email, new_password = "mgeni@duka.example", "korosho saba mezani"
+    added = do("POST", "/merchant/people", {"email": email, "role": "viewer"}, token=world.token)
+    do("POST", "/merchant/auth/reset", {"token": added["passwordToken"], "password": PASSWORD})
+    granted = do("POST", "/merchant/auth/login", {"email": email, "password": PASSWORD})
+    granted = do("POST", "/merchant/auth/refresh", {"refreshToken": granted["refreshToken"]})
+    change = {"currentPassword": PASSWORD, "newPassword": new_password}
+    do("POST", "/merchant/auth/password", change, token=granted["token"])
+    granted = do("POST", "/merchant/auth/login", {"email": email, "password": new_password})
+    do("POST", "/merchant/auth/logout", token=granted["token"])
+    person, at = "/merchant/people/{id}", f"/merchant/people/{added['person']['id']}"
+    do("GET", "/merchant/people", token=world.token)
+    do("PATCH", person, {"role": "staff"}, token=world.token, at=at)
+    do("DELETE", person, token=world.token, at=at)
+    for known in do("GET", "/merchant/api-keys", token=world.token)["apiKeys"][1:]:
+        do("DELETE", "/merchant/api-keys/{id}", token=world.token, at=f"/merchant/api-keys/{known['id']}")
+    for asked in ({"expiresAt": "2099-12-31", "ipAllowlist": ["10.0.0.0/8", "2001:db8::1"]}, {"environment": "test"}):
+        body = {"name": "Duka", "permissions": ["wallet.read"], **asked}
+        key = do("POST", "/merchant/api-keys", body, token=world.token)["apiKey"]
+    do("GET", "/merchant/api-keys", token=world.token)
+    do("DELETE", "/merchant/api-keys/{id}", token=world.token, at=f"/merchant/api-keys/{key['id']}")
+
+
+def _listen(do: Story, world: World) -> None:
+    hooks, one = "/merchant/webhooks", "/merchant/webhooks/{id}"
+
+    def ask(method: str, path: str = "", body: Any = None, *, delivery: str = "", **query: Any) -> Any:
+        at = f"{hooks}/{id_}{path.replace('{delivery}', delivery)}"
+        return do(method, one + path, body, token=world.token, at=at, **query)
+
+    # What random requests have registered could lead anywhere.
+    for known in do("GET", hooks, token=world.token)["endpoints"]:
+        id_ = known["id"]
+        ask("DELETE")
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(a_receiver()) as shop:
+        # Of the payments that there are, one has told this.
+        made = do("POST", hooks, {"url": shop.url("/"), "events": ["payout.failed"]}, token=world.token)["endpoint"]
+        id_ = made["id"]
+        assert "switchedOffAt" in ask("PATCH", "", {"isActive": False})["endpoint"]
+        ask("PATCH", "", {"isActive": True})
+        new = ask("POST", "/rotate-secret")["endpoint"]["secret"]
+        assert "rotationEndsAt" in ask("GET")["endpoint"]
+        ask("POST", "/rotate-secret/finish")
+        with portal.wrap_async_context_manager(world.a_worker()):
+            shop.behave("/", hangs_up)
+            failed = ask("POST", "/test")["delivery"]
+            assert "error" in failed["attempts"][0]
+            assert "failingSince" in do("GET", hooks, token=world.token)["endpoints"][0]
+            shop.behave("/", says(410))
+            assert ask("POST", "/test")["delivery"]["attempts"][0]["status"] == 410
+            assert "switchedOffReason" in ask("GET")["endpoint"]
+            ask("PATCH", "", {"isActive": True})
+            shop.behave("/", says(200, b"ok"))
+            assert ask("POST", "/test")["delivery"]["attempts"][0]["answer"] == "ok"
+            ask("POST", "/deliveries/{delivery}/redeliver", delivery=failed["id"])
+            assert ask("POST", "/recover", {"since": "2026-01-01"})["recovered"] == 1
+            ask("GET", "/deliveries/{delivery}", delivery=failed["id"])
+            assert "next" in ask("GET", "/deliveries", limit=1)
+            assert do("GET", "/v1/events", limit=100)["events"]
+            assert do("GET", "/v1/events", after="latest")["events"] == []
+    for secret in (made["secret"], new):
+        assert secret.removeprefix("whsec_") not in world.log.read_text()

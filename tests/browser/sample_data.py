@@ -1,0 +1,91 @@
+"""A shop with one of everything that a page can show, so that every page can be looked at with something on it."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from malipo.dashboard.merchant.routes import PAGES
+from malipo.dashboard.operator.routes import PAGES as OPERATOR_PAGES
+from tests.browser.user_steps import broken_down
+from tests.conftest import Client
+from tests.dashboard.page_client import Surfer, surfing
+from tests.journeys.webhook_receivers import a_receiver, says
+
+_NO_PAGES = ("/dashboard/live", "/dashboard/transactions.csv", "/dashboard/wallet.csv")
+PATHS = [page.path for page in PAGES if page.method == "GET" and page.path not in _NO_PAGES]
+OPERATOR_PATHS = [page.path for page in OPERATOR_PAGES if page.method == "GET" and page.path != "/operator/cases"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    transaction: str  # that waits, because its network is down
+    stuck: str  # a payout that its network never decides
+    key: str
+    endpoint: str  # whose server fails, and whose secret is being changed
+    delivery: str
+    calm: str  # an endpoint with nothing the matter
+    person: str
+    link: str
+
+    def path(self, path: str) -> str:
+        """The page, about something of this shop's."""
+        endpoint = self.calm if path.endswith("/rotate") else self.endpoint
+        names = {"transactions": self.transaction, "keys": self.key, "webhooks": endpoint, "people": self.person}
+        path = re.sub(r"(\w+)/{id}", lambda found: f"{found[1]}/{names[found[1]]}", path)
+        return self.link if path == "/dashboard/password" else path.format(delivery=self.delivery, payment=self.stuck)
+
+
+@asynccontextmanager
+async def staged(demo: dict[str, Any], shop: Client) -> AsyncIterator[Scene]:
+    async with a_receiver() as receiver, surfing(demo["baseUrl"]) as owner:
+        assert (await owner.log_in(demo["email"], demo["password"])).status == 303
+        calm, endpoint = await _endpoints(owner, receiver.behave("/hook", says(500, b"the shelf is full")))
+        await _pay(shop)
+        key = await _add(owner, "keys", name="Duka la mtandaoni", permissions="payments.read", environment="live")
+        person = await _add(
+            owner, "settings/people", name="Upendo Shirima", email="upendo@malipo.example", role="staff"
+        )
+        link = await owner.post(f"/dashboard/settings/people/{person}/link")
+        delivery = re.search(rf"{endpoint}/deliveries/(\w+)", (await owner.get(f"/dashboard/webhooks/{endpoint}")).text)
+        token = re.search(r"/dashboard/password\?token=[\w-]+", link.text)
+        assert delivery is not None
+        assert token is not None
+        async with broken_down(demo, shop, "AIRTEL_MONEY"):
+            waiting = await _payout(shop, "AIRTEL_MONEY", "+255684777001")
+            stuck = await _payout(shop, "MPESA", "+255754777109")
+            yield Scene(waiting, stuck, key, endpoint, delivery[1], calm, person, token[0])
+
+
+async def _pay(shop: Client) -> None:
+    """One that is paid, and one that is declined."""
+    for phone in ("+255754777001", "+255754777101"):
+        body = {"amount": 185_000, "channel": "MPESA", "buyerPhone": phone, "buyerName": "Neema Massawe"}
+        made = (await shop("POST", "/v1/payments", body)).body["transaction"]
+        while made["status"] not in ("COMPLETED", "FAILED"):
+            made = (await shop("GET", f"/v1/payments/{made['id']}?wait=10")).body["transaction"]
+
+
+async def _payout(shop: Client, channel: str, phone: str) -> str:
+    body = {"amount": 60_000, "channel": channel, "recipientPhone": phone, "recipientName": "Juma"}
+    return str((await shop("POST", "/v1/payments/disburse", body)).body["transaction"]["id"])
+
+
+async def _endpoints(owner: Surfer, url: str) -> tuple[str, str]:
+    calm = await _add(owner, "webhooks", url="https://duka.example.co.tz/malipo", events="payment.cancelled")
+    endpoint = await _add(owner, "webhooks", url=url, events="payment.completed")
+    assert (await owner.post(f"/dashboard/webhooks/{endpoint}/rotate")).status < 400
+    return calm, endpoint
+
+
+async def _add(owner: Surfer, what: str, **fields: str) -> str:
+    """The id of what is new in the list."""
+    before = await _ids(owner, what)
+    assert (await owner.post(f"/dashboard/{what}", fields)).status == 201
+    (new,) = await _ids(owner, what) - before
+    return new
+
+
+async def _ids(owner: Surfer, what: str) -> set[str]:
+    return set(re.findall(rf'/dashboard/{what}/(\w+_\w+)[/"]', (await owner.get(f"/dashboard/{what}")).text))

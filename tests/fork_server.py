@@ -1,0 +1,193 @@
+"""A process that has imported malipo once, and forks a child of itself for every program that a test asks for.
+
+Such a child has its own environment, folder, files, signals and end, like one that `python -m MODULE` starts; it only
+comes without the second that imports take. Whole ones are still started where the start itself is looked at: `malipo
+serve` and `malipo demo` with their children, and the commands in tests/cli/test_commands.py.
+"""
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from malipo.cli import parser
+
+ROOT = Path(__file__).parents[1]
+_MOST_BYTES = 128 * 1024  # of what is asked for
+_KNOWN = ("malipo.worker.run", "malipo_simulator.cli", "malipo_simulator.server")  # and every command's room
+
+
+class Child:
+    """As much of a subprocess.Popen as tests use."""
+
+    def __init__(self, pid: int, ended: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._ended = ended  # whence its exit code will come
+        self._turn = threading.Lock()
+
+    def poll(self) -> int | None:
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._look(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired([f"child {self.pid}"], timeout or 0)
+        return code
+
+    def send_signal(self, signal_: int) -> None:
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal_)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _look(self, seconds: float | None) -> int | None:
+        if self.returncode is None and _is_readable(self._ended, seconds):
+            with self._turn:
+                if self.returncode is None:
+                    said = os.read(self._ended, 100)
+                    assert said, "the nursery is gone"
+                    self.returncode = os.waitstatus_to_exitcode(int(said))
+                    os.close(self._ended)
+        return self.returncode
+
+
+def _is_readable(file: int, seconds: float | None) -> bool:
+    look = select.poll()
+    look.register(file, select.POLLIN)
+    return bool(look.poll(None if seconds is None else seconds * 1000))
+
+
+def run_module(
+    *command: str,
+    env: Mapping[str, str],
+    cwd: Path = ROOT,
+    stdin: int | IO[Any] = subprocess.DEVNULL,
+    stdout: int | IO[Any],
+    stderr: int | IO[Any],
+) -> Child:
+    """`python -m COMMAND`, begun."""
+    with open(os.devnull) as nothing:
+        files = [nothing if each == subprocess.DEVNULL else each for each in (stdin, stdout, stderr)]
+        return _nursery().bear(command, dict(env), str(cwd), [_number(each) for each in files])
+
+
+def _number(file: int | IO[Any]) -> int:
+    return file if isinstance(file, int) else file.fileno()
+
+
+class _Nursery:
+    """The side of whoever asks."""
+
+    def __init__(self) -> None:
+        self._line, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._turn = threading.Lock()
+        with other:
+            command = [sys.executable, "-m", "tests.fork_server", str(other.fileno())]
+            environment = {"PATH": os.environ["PATH"]}
+            self._process = subprocess.Popen(command, cwd=ROOT, env=environment, pass_fds=[other.fileno()])
+        atexit.register(self.close)
+
+    def bear(self, command: tuple[str, ...], env: dict[str, str], cwd: str, files: list[int]) -> Child:
+        ended, tells = os.pipe()
+        with self._turn:
+            socket.send_fds(self._line, [json.dumps([command, env, cwd]).encode()], [*files, tells])
+            os.close(tells)
+            pid = self._line.recv(100)
+        assert pid, "the nursery is gone"
+        return Child(int(pid), ended)
+
+    def close(self) -> None:
+        self._line.close()
+        self._process.wait(10)
+
+
+@cache
+def _nursery() -> _Nursery:
+    return _Nursery()
+
+
+# The other side.
+
+
+def _look_after(line: socket.socket) -> tuple[list[str], str] | None:
+    """Fork whoever is asked for, and say how each ends. Returns in a child, with what it is to be, or at the end."""
+    news, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    alive: dict[int, int] = {}
+    while True:
+        ready = set(select.select([line.fileno(), news], [], [])[0])
+        if news in ready:
+            os.read(news, 4096)
+            _bury(alive)
+        if line.fileno() not in ready:
+            continue
+        asked, files, _, _ = socket.recv_fds(line, _MOST_BYTES, 4)
+        if not asked:
+            return None
+        command, env, cwd = json.loads(asked)
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for number, file in enumerate(files[:3]):
+                os.dup2(file, number)
+            for file in (*files, *alive.values(), news, wake):
+                os.close(file)
+            line.close()
+            os.environ.clear()
+            os.environ.update(env)
+            return command, cwd
+        alive[pid] = files[3]
+        for file in files[:3]:
+            os.close(file)
+        line.send(b"%d" % pid)
+
+
+def _bury(alive: dict[int, int]) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while (dead := os.waitpid(-1, os.WNOHANG))[0]:
+            ended = alive.pop(dead[0])
+            with contextlib.suppress(BrokenPipeError):
+                os.write(ended, b"%d" % dead[1])
+            os.close(ended)
+
+
+def _main() -> None:
+    for name in _KNOWN:
+        import_module(name)
+    parser()  # Enters the room of every command.
+    assert threading.active_count() == 1, "a thread would not be forked"
+    gc.collect()
+    gc.freeze()
+    task = _look_after(socket.socket(fileno=int(sys.argv[1])))
+    if task is None:
+        return
+    command, cwd = task
+    os.chdir(cwd)
+    sys.argv = list(command)
+    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    _main()

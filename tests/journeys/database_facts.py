@@ -1,0 +1,74 @@
+"""What the database itself says happened, read without malipo's own stores."""
+
+from collections import Counter
+
+from malipo.db import Database
+from malipo.ledger import check as ledger_check
+from malipo.ledger.check import Finding
+from malipo.payments.check import transactions as transactions_check
+
+# Written by hand from the specification, and not taken from `effects.py`.
+_TOLD = {
+    ("COLLECTION", "PENDING"): ["payment.pending"],
+    ("COLLECTION", "PROCESSING"): ["payment.pending"],
+    ("COLLECTION", "COMPLETED"): ["payment.pending", "payment.completed"],
+    ("COLLECTION", "FAILED"): ["payment.pending", "payment.failed"],
+    ("COLLECTION", "CANCELLED"): ["payment.pending", "payment.cancelled"],
+    ("DISBURSEMENT", "PENDING"): [],
+    ("DISBURSEMENT", "PROCESSING"): [],
+    ("DISBURSEMENT", "COMPLETED"): ["payout.completed"],
+    ("DISBURSEMENT", "FAILED"): ["payout.failed"],
+    ("DISBURSEMENT", "CANCELLED"): ["payout.cancelled"],
+}
+
+
+async def findings(database: Database) -> list[Finding]:
+    async with database.snapshot() as connection:
+        return [*await ledger_check.check(connection), *await transactions_check.check(connection)]
+
+
+async def assert_clean(database: Database) -> None:
+    """Both audits find nothing, all moves sum to zero, and each status was told exactly once."""
+    assert await findings(database) == []
+    async with database.snapshot() as connection:
+        assert sum((await ledger_check.balances(connection)).values()) == 0
+        transactions = await connection.fetch("SELECT merchant_id, id, type, status FROM transactions")
+        events = await connection.fetch(
+            "SELECT merchant_id, transaction_id, event FROM events WHERE event NOT LIKE '%.corrected'"
+        )
+    told = Counter((row["merchant_id"], row["transaction_id"], row["event"]) for row in events)
+    expected = Counter(
+        (row["merchant_id"], row["id"], event) for row in transactions for event in _TOLD[row["type"], row["status"]]
+    )
+    assert told == expected
+
+
+async def wallet(database: Database, merchant_id: str) -> tuple[int, int]:
+    """What a merchant may spend, and what is in flight."""
+    async with database.read() as connection:
+        row = await connection.fetchrow("SELECT available, in_flight FROM wallets WHERE merchant_id = $1", merchant_id)
+    assert row is not None
+    return row["available"], row["in_flight"]
+
+
+async def ids(database: Database, merchant_id: str | None = None) -> list[str]:
+    """Every transaction there is, of a merchant or of all."""
+    async with database.read() as connection:
+        rows = await connection.fetch(
+            "SELECT id FROM transactions WHERE $1::text IS NULL OR merchant_id = $1 ORDER BY id", merchant_id
+        )
+    return [row["id"] for row in rows]
+
+
+async def count(database: Database, table: str) -> int:
+    async with database.read() as connection:
+        return int(await connection.fetchval(f"SELECT count(*) FROM {table}"))
+
+
+async def largest_commit(database: Database) -> int:
+    """How many transactions rode in the fullest commit."""
+    async with database.read() as connection:
+        found = await connection.fetchval(
+            "SELECT max(riders) FROM (SELECT count(*) AS riders FROM transactions GROUP BY xmin::text) AS commits"
+        )
+    return int(found or 0)

@@ -1,0 +1,129 @@
+"""A service whose line to its database is cut or falls silent exactly when a test says so."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
+
+from malipo.db import Database
+from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Answer, Client, Merchant, Running, until_ready
+from tests.journeys import database_facts
+from tests.journeys.concurrency import create, tally
+from tests.journeys.postgres_proxy import Fault, PostgresProxy, proxy_to
+
+# What a transaction has run that takes payments in, and a statement that only lets callers in.
+TAKES_PAYMENTS = "INSERT INTO transactions"
+LETS_IN = "JOIN api_keys"
+# Enough for every try that succeeds; and next to nothing, for those that are to end without success.
+PATIENCE_SECONDS = 6
+LITTLE_PATIENCE_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class DatabaseProxy:
+    """A malipo at the far end of a wire."""
+
+    proxy: PostgresProxy
+    client: Client
+    running: Running
+
+    @asynccontextmanager
+    async def in_time(self, seconds: float) -> AsyncIterator[None]:
+        """Fail when this takes longer; a malipo that hangs would not stop either, so it is killed."""
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            self.running.kill()
+            raise
+
+
+@pytest.fixture
+async def line(start: Callable[..., Running], database_url: str, merchant: Merchant) -> AsyncIterator[DatabaseProxy]:
+    async with a_line(start, database_url, merchant, PATIENCE_SECONDS) as line:
+        yield line
+
+
+@pytest.fixture
+async def impatient(
+    start: Callable[..., Running], database_url: str, merchant: Merchant
+) -> AsyncIterator[DatabaseProxy]:
+    async with a_line(start, database_url, merchant, LITTLE_PATIENCE_SECONDS) as line:
+        yield line
+
+
+@asynccontextmanager
+async def a_line(
+    start: Callable[..., Running], database_url: str, merchant: Merchant, patience_seconds: int
+) -> AsyncIterator[DatabaseProxy]:
+    async with proxy_to(database_url) as (proxy, url):
+        running = start("api", database_url=url, database_patience_seconds=patience_seconds, **NO_LIMITS)
+        await until_ready(running)
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+            client = Client(http, running.url, merchant.key)
+            # One of each, so that connections stand and keys are known before anything is cut.
+            await client("GET", "/v1/wallet")
+            yield DatabaseProxy(proxy, client, running)
+        proxy.come_back()
+        proxy.speak_again()
+        proxy.cut_all()
+        await asyncio.to_thread(running.stop)
+
+
+def mixed_payments(number: int) -> list[tuple[dict[str, Any], str | None]]:
+    """Collections and payouts, with and without keys."""
+    bodies = [COLLECTION, PAYOUT, COLLECTION, PAYOUT]
+    return [(bodies[n % 4] | {"amount": 1000 + n}, f"order-{n}" if n % 4 < 2 else None) for n in range(number)]
+
+
+async def ride_together(
+    line: DatabaseProxy, requests: list[tuple[dict[str, Any], str | None]]
+) -> list[asyncio.Task[Answer]]:
+    """Send one ahead and hold its COMMIT until all the others wait behind it; they will share the next one."""
+    first = line.proxy.trap(Fault.HOLD, after=TAKES_PAYMENTS)
+    ahead = asyncio.create_task(create(line.client, COLLECTION))
+    await first.sprung.wait()
+    tasks = [asyncio.create_task(create(line.client, body, key=key)) for body, key in requests]
+    await asyncio.sleep(0.1)
+    await line.proxy.until_quiet(seconds=0.3)
+    first.may_pass.set()
+    assert (await ahead).status == 201
+    return tasks
+
+
+async def assert_each_was_done_once(
+    database: Database, merchant: Merchant, requests: list[tuple[dict[str, Any], str | None]], answers: list[Answer]
+) -> None:
+    assert tally(answers) == {(201, None): len(requests)}
+    assert [answer.body["transaction"]["amount"] for answer in answers] == [body["amount"] for body, _ in requests]
+    assert not any("Idempotency-Replayed" in answer.headers for answer in answers)
+    shown = {answer.body["transaction"]["id"] for answer in answers}
+    found = set(await database_facts.ids(database))
+    assert shown < found
+    assert len(found) == len(requests) + 1  # and the one ahead
+    paid = sum(body["amount"] for body, _ in requests if "recipientPhone" in body)
+    assert await database_facts.wallet(database, merchant.id) == (1_000_000 - paid, paid)
+    assert await database_facts.count(database, "idempotency_keys") == sum(key is not None for _, key in requests)
+    assert await database_facts.largest_commit(database) == len(requests)
+    await database_facts.assert_clean(database)
+
+
+async def said_by(task: asyncio.Task[Answer]) -> Answer:
+    return await task
+
+
+async def make_a_commit_slow(database: Database, *, amount: int) -> None:
+    """Let the server work for half a second inside the COMMIT of whoever takes in this amount."""
+    async with database.begin() as tx:
+        await tx.execute(
+            f"""
+            CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END';
+            CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON transactions DEFERRABLE INITIALLY DEFERRED
+                FOR EACH ROW WHEN (NEW.amount = {int(amount)}) EXECUTE FUNCTION dawdle();
+            """
+        )

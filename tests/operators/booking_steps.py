@@ -1,0 +1,73 @@
+"""Operators at a desk, asking for bookings of one merchant."""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from malipo import clock
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor, operator_at
+from malipo.db import Database
+from malipo.ledger import check as ledger_check
+from malipo.ledger.bookings import Booking, Kind
+from malipo.ledger.store import booking_proposals, wallets
+from malipo.ledger.store.booking_proposals import Proposal
+from malipo.operators import booking_approval
+from malipo.operators.booking_approval import Requested
+from tests.conftest import Merchant
+
+ASHA, JUMA, NEEMA = (operator_at(name, "test") for name in ("asha", "juma", "neema"))
+LIMIT = 1_000_000
+LARGE = 1_500_000
+
+
+@dataclass(frozen=True)
+class Desk:
+    database: Database
+    merchant: Merchant
+
+    async def request(
+        self,
+        amount: int = LARGE,
+        reference: str = "NMB-1",
+        *,
+        kind: Kind = Kind.TOP_UP,
+        actor: Actor = ASHA,
+        limit: int = LIMIT,
+        merchant: Merchant | None = None,
+    ) -> Requested:
+        booking = Booking(kind, (merchant or self.merchant).id, amount, reference)
+        async with self.database.begin() as tx:
+            return await booking_approval.request(tx, booking, approval_amount=limit, actor=actor, now=clock.now())
+
+    async def approve(self, name: str = "NMB-1", *, actor: Actor = JUMA) -> Proposal:
+        async with self.database.begin() as tx:
+            return await booking_approval.approve(tx, name, actor=actor, now=clock.now())
+
+    async def reject(self, name: str = "NMB-1", *, actor: Actor = JUMA) -> Proposal:
+        async with self.database.begin() as tx:
+            return await booking_approval.reject(tx, name, actor=actor, now=clock.now())
+
+    async def open(self) -> list[str]:
+        async with self.database.read() as connection:
+            return [each.reference for each in await booking_proposals.find_all_open(connection)]
+
+    async def available(self) -> int:
+        """What the wallet holds, in a book that is clean."""
+        async with self.database.read() as connection:
+            assert await ledger_check.check(connection) == []
+            return (await wallets.get(connection, self.merchant.id))[0].available
+
+    async def deeds(self) -> list[tuple[str, str]]:
+        """What was done about the wallet, oldest first."""
+        async with self.database.read() as connection:
+            found = await audit_log.find(connection, merchant_id=self.merchant.id, limit=100)
+        return [(each.what, each.who) for each in reversed(found) if each.what.startswith("wallet.")]
+
+
+async def outcome_of(act: Awaitable[object]) -> object:
+    """What came of it: done, or the kind of refusal."""
+    try:
+        await act
+    except Exception as error:
+        return type(error)
+    return "done"

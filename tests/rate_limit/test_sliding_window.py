@@ -1,0 +1,222 @@
+"""The arithmetic of rate limits, held against a model that remembers every single request."""
+
+from array import array
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from malipo.rate_limit.sliding_window import SPAN_MS, RateLimitStatus, Window
+
+START_MS = 1_763_000_000_000
+SLOT_MS = 600  # what a window above 300 a minute may err by, on the strict side
+
+EXACT_LIMITS = st.integers(1, 300)
+LARGE_LIMITS = st.integers(301, 2_000)
+
+# Gaps that crowd requests together, spread them over the minute, and hit its edges to the millisecond.
+GAPS_MS = st.one_of(
+    st.integers(0, 3),
+    st.integers(0, SLOT_MS + 50),
+    st.integers(0, 20_000),
+    st.integers(SPAN_MS - SLOT_MS - 50, SPAN_MS + SLOT_MS + 50),
+    st.sampled_from([1_000, SPAN_MS - 1, SPAN_MS, SPAN_MS + 1]),
+)
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, limits: st.SearchStrategy[int]) -> tuple[int, list[tuple[int, int]]]:
+    """A limit, and who arrives: gaps in milliseconds, and how many come together."""
+    limit = draw(limits)
+    many = st.one_of(st.integers(1, 5), st.integers(1, max(limit // 2, 1)), st.integers(1, limit + 5))
+    return limit, draw(st.lists(st.tuples(GAPS_MS, many), max_size=40))
+
+
+@dataclass
+class Story:
+    """A window, and every request that it let in."""
+
+    limit: int
+    now_ms: int = START_MS
+    window: Window = Window()
+    admitted: list[tuple[int, int]] = field(default_factory=list)
+
+    def arrive(self, gap_ms: int, asked: int) -> int:
+        self.now_ms += gap_ms
+        # Between two requests it lies in the database.
+        window = Window.unpacked(self.window.packed())
+        passed, self.window = window.admit(asked, limit=self.limit, now_ms=self.now_ms)
+        if passed:
+            self.admitted.append((self.now_ms, passed))
+        return passed
+
+    def used(self, *, span_ms: int = SPAN_MS) -> int:
+        """How many were let in within the span that ends now."""
+        return sum(count for at, count in self.admitted if at > self.now_ms - span_ms)
+
+    @property
+    def rate_limit_status(self) -> RateLimitStatus:
+        return self.window.rate_limit_status(limit=self.limit, now_ms=self.now_ms)
+
+
+def test_an_empty_window_lets_the_limit_through_and_no_more() -> None:
+    passed, window = Window().admit(5, limit=3, now_ms=START_MS)
+
+    assert passed == 3
+    assert window.admit(1, limit=3, now_ms=START_MS) == (0, window)
+    assert window.rate_limit_status(limit=3, now_ms=START_MS) == RateLimitStatus(3, 0, 60)
+
+
+def test_above_300_a_minute_a_hundredth_of_it_counts_from_its_newest_request() -> None:
+    told = Story(400)
+    told.arrive(0, 1)
+    told.arrive(150, 399)
+
+    assert told.arrive(SPAN_MS - 1, 1) == 0
+    assert told.arrive(1, 400) == 400
+
+
+@settings(max_examples=400)
+@given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
+def test_no_span_of_60_seconds_holds_more_than_the_limit(story: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        told.arrive(gap_ms, asked)
+
+    for begin, _ in told.admitted:
+        assert sum(count for at, count in told.admitted if begin <= at < begin + SPAN_MS) <= limit
+
+
+@given(arrivals(EXACT_LIMITS))
+def test_up_to_300_a_minute_it_lets_in_exactly_as_many_as_there_is_room_for(
+    story: tuple[int, list[tuple[int, int]]],
+) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        room = limit - Story(limit, told.now_ms + gap_ms, admitted=told.admitted).used()
+
+        assert told.arrive(gap_ms, asked) == min(asked, room)
+        assert told.rate_limit_status.remaining == limit - told.used()
+
+
+@given(arrivals(LARGE_LIMITS))
+def test_above_300_a_minute_it_is_strict_by_a_hundredth_of_it_at_most(
+    story: tuple[int, list[tuple[int, int]]],
+) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        then = Story(limit, told.now_ms + gap_ms, admitted=list(told.admitted))
+        passed = told.arrive(gap_ms, asked)
+
+        assert passed <= min(asked, limit - then.used())
+        assert passed >= min(asked, limit - then.used(span_ms=SPAN_MS + SLOT_MS))
+
+
+@given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
+def test_whoever_waits_as_told_gets_through(story: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        if told.arrive(gap_ms, asked) < asked:
+            later_ms = told.now_ms + told.rate_limit_status.reset_seconds * 1000
+
+            assert 1 <= told.rate_limit_status.reset_seconds <= 60
+            assert told.rate_limit_status.remaining == 0
+            assert told.window.admit(1, limit=limit, now_ms=later_ms)[0] == 1
+
+
+@given(arrivals(EXACT_LIMITS))
+def test_nobody_is_told_to_wait_a_second_too_long(story: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        if told.arrive(gap_ms, asked) < asked:
+            sooner_ms = told.now_ms + (told.rate_limit_status.reset_seconds - 1) * 1000
+
+            assert told.window.admit(1, limit=limit, now_ms=sooner_ms)[0] == 0
+
+
+@given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
+def test_the_refused_leave_the_window_as_if_they_had_not_come(story: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        told.arrive(gap_ms, asked)
+        if told.rate_limit_status.remaining == 0:
+            assert told.window.admit(1, limit=limit, now_ms=told.now_ms) == (0, told.window)
+
+
+@given(arrivals(LARGE_LIMITS))
+def test_a_window_never_remembers_more_than_300_pairs_and_the_one_under_way(
+    story: tuple[int, list[tuple[int, int]]],
+) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        told.arrive(gap_ms, asked)
+
+        assert len(told.window.pairs) <= 301
+        assert sum(count for _, count in told.window.pairs) <= limit
+        assert all(count for _, count in told.window.pairs)
+
+
+def test_a_steady_stream_above_300_a_minute_keeps_the_memory_small() -> None:
+    told = Story(10_000)
+
+    for _ in range(20_000):
+        told.arrive(7, 1)
+
+    assert len(told.window.pairs) <= 301
+    assert told.used() <= 10_000
+
+
+@given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)), st.integers(1, 200))
+def test_after_the_limit_was_lowered_waiting_as_told_is_still_enough(
+    story: tuple[int, list[tuple[int, int]]], lower: int
+) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        told.arrive(gap_ms, asked)
+    told.limit = lower
+
+    if told.arrive(0, 1) == 0:
+        later_ms = told.now_ms + told.rate_limit_status.reset_seconds * 1000
+        assert told.window.admit(1, limit=lower, now_ms=later_ms)[0] == 1
+
+
+@given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)), st.integers(1, 10 * SPAN_MS))
+def test_a_clock_that_is_set_back_makes_no_room(story: tuple[int, list[tuple[int, int]]], back_ms: int) -> None:
+    limit, requests = story
+    told = Story(limit)
+    for gap_ms, asked in requests:
+        told.arrive(gap_ms, asked)
+    last_ms = told.window.pairs[-1][0] if told.window.pairs else told.now_ms
+
+    set_back = told.window.admit(limit, limit=limit, now_ms=last_ms - back_ms)
+
+    if told.window.pairs:
+        assert set_back == told.window.admit(limit, limit=limit, now_ms=last_ms)
+    else:
+        assert set_back[0] == limit
+
+
+@pytest.mark.parametrize(("days_ms", "total"), [(0, 2**31 - 100), (2**31 - 30_000, 0), (2**32 - 1, 2**32 - 1)])
+@given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
+def test_a_window_that_was_never_empty_for_weeks_counts_as_a_new_one_does(
+    days_ms: int, total: int, story: tuple[int, list[tuple[int, int]]]
+) -> None:
+    """Its first pair counts for nothing, but is so long after the start, and after so many requests."""
+    limit, requests = story
+    told = Story(limit)
+    told.arrive(0, 1)
+    start_ms = START_MS - days_ms
+    last = array("I", [days_ms, days_ms]), array("I", [total - 1, total] if total else [0, 1])
+    old = Story(limit, window=Window(start_ms, *last), admitted=list(told.admitted))
+    for gap_ms, asked in requests:
+        assert old.arrive(gap_ms, asked) == told.arrive(gap_ms, asked)
+        assert (old.window.pairs, old.rate_limit_status) == (told.window.pairs, told.rate_limit_status)
