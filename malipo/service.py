@@ -41,15 +41,15 @@ from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.counts import counter
+from malipo.payments.dispatch import Rules
 from malipo.payments.effects import event_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.listing import transaction_list
-from malipo.payments.network_answer import Rules
 from malipo.payments.payment_request import Terms
 from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
-from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
@@ -254,7 +254,7 @@ class Service:
     async def take_back(self, claim: Claim) -> None:
         """What was claimed has not left us."""
         async with self.database.begin() as tx:
-            await dispatches.take_back(tx, claim.id)
+            await dispatch_claims.take_back(tx, claim.id)
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
         outcome = _granted(await self._cancel(cancellation))

@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from malipo.networks.connector import Answer, FailureCode, Resubmit, Verdict
-from malipo.payments.network_answer import (
-    Act,
-    Attention,
-    Decision,
-    Dispatch,
-    LatestAnswer,
-    Next,
-    ReceivedAnswer,
-    Rules,
-    decide,
-    follow_up,
-)
+from malipo.payments.dispatch import Act, Attention, Decision, Dispatch, LatestAnswer, Next, ReceivedAnswer, Rules
+from malipo.payments.network_answer.after_end import follow_up
+from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 from tests.payments.test_transaction import a_transaction
 
