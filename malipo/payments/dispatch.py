@@ -7,6 +7,7 @@ import msgspec
 
 from malipo.networks.connector import Answer, FailureCode, Resubmit, Type
 from malipo.payments.transaction import Cause
+from malipo.settings import Settings
 
 
 class Act(StrEnum):
@@ -72,6 +73,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     not_indexed_seconds: float = 1800
     not_indexed_answers: int = 6
     follow_up_seconds: Sequence[int] = (600, 3600, 21_600, 86_400, 259_200)
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Rules":
+        return cls(**{name: getattr(settings, name) for name in cls.__struct_fields__})
 
 
 class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
