@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.cli.test_listen import Feed, Receiver, options, serving
-from tests.cli.test_listen import feed as feed
-from tests.cli.test_listen import receiver as receiver
+from tests.cli.listen.feed_and_receiver import Feed, Receiver, options, serving
 from tests.journeys.full_stack import FullStack, full_stack_started, until
 from tests.journeys.operator_commands import malipo
 from tests.journeys.restored_stack import a_host, appoint, back_up, bring_back, pay, release, until_fenced
