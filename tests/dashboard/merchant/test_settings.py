@@ -14,12 +14,12 @@ from malipo.dashboard.merchant.sessions import words_for
 from malipo.db import Database
 from malipo.merchants.people import Person
 from tests.conftest import Merchant, Running, make_merchant
+from tests.dashboard.merchant.settings_owner import NEW, PATH, an_email
+from tests.dashboard.merchant.settings_owner import elsewhere as elsewhere
+from tests.dashboard.merchant.settings_owner import owner as owner
+from tests.dashboard.merchant.settings_owner import shop as shop
+from tests.dashboard.merchant.settings_owner import surfer as surfer
 from tests.dashboard.page_client import PASSWORD, Seen, Surfer, add_person, surfing
-from tests.dashboard.settings_owner import NEW, PATH, an_email
-from tests.dashboard.settings_owner import elsewhere as elsewhere
-from tests.dashboard.settings_owner import owner as owner
-from tests.dashboard.settings_owner import shop as shop
-from tests.dashboard.settings_owner import surfer as surfer
 
 # Password
 

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from malipo.db import Database
-from tests.api.access.routes import EVERY_ROUTE, call, make_key, networks
+from tests.api.auth.routes import EVERY_ROUTE, call, make_key, networks
 from tests.api.conftest import is_refused
 from tests.api.raw_http import exchange, request
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready

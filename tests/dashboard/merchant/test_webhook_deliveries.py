@@ -11,9 +11,9 @@ from malipo import clock
 from malipo.payments.transaction import Type
 from malipo.webhooks.delivery import State
 from malipo.webhooks.fan_out import fan_out
-from tests.dashboard.webhook_pages import PATH, ROW, WebhookPages
-from tests.dashboard.webhook_pages import desk as desk
-from tests.dashboard.webhook_pages import surfer as surfer
+from tests.dashboard.merchant.webhook_pages import PATH, ROW, WebhookPages
+from tests.dashboard.merchant.webhook_pages import desk as desk
+from tests.dashboard.merchant.webhook_pages import surfer as surfer
 from tests.journeys.concurrency import order
 
 

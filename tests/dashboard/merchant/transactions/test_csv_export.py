@@ -13,9 +13,9 @@ from malipo.dashboard.merchant import csv_export
 from malipo.payments.listing import keyset
 from malipo.payments.listing.filter import Filter
 from malipo.payments.transaction import Status, Type
-from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages
-from tests.dashboard.transactions.transaction_pages import shop as shop
-from tests.dashboard.transactions.transaction_pages import surfer as surfer
+from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages
+from tests.dashboard.merchant.transactions.transaction_pages import shop as shop
+from tests.dashboard.merchant.transactions.transaction_pages import surfer as surfer
 from tests.journeys.concurrency import order
 
 

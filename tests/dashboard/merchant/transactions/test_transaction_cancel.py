@@ -7,10 +7,10 @@ from malipo.db import Database
 from malipo.merchants.people import Role
 from malipo.payments.transaction import Status, Type
 from tests.conftest import Running
+from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages, logged_in, numbers
+from tests.dashboard.merchant.transactions.transaction_pages import shop as shop
+from tests.dashboard.merchant.transactions.transaction_pages import surfer as surfer
 from tests.dashboard.page_client import Surfer, surfing
-from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages, logged_in, numbers
-from tests.dashboard.transactions.transaction_pages import shop as shop
-from tests.dashboard.transactions.transaction_pages import surfer as surfer
 
 
 async def test_a_pending_payout_is_taken_back_after_a_question(shop: TransactionPages) -> None:

@@ -20,7 +20,7 @@ from malipo.payments.network_answer import Act
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told
 from malipo.payments.transaction import Status, Transaction, Type
-from tests.dashboard.timeline_grids import BOOKED_GRID, HEARD_GRID, LATER_GRID, STATUS_GRID
+from tests.dashboard.merchant.timeline_grids import BOOKED_GRID, HEARD_GRID, LATER_GRID, STATUS_GRID
 from tests.payments.test_transaction import a_transaction
 
 NOW = datetime(2026, 11, 15, 9, 26, 30, tzinfo=UTC)

@@ -11,9 +11,9 @@ from malipo.networks.http.connection import Answer, Broken
 from malipo.networks.http.dns import DnsCache
 from malipo.networks.http.transport import NotSent, Transport
 from tests.conftest import free_port
-from tests.networks.http_transport.transports import NAME, PAY, listening, opened, pay
-from tests.networks.http_transport.transports import anyio_backend as anyio_backend
-from tests.networks.http_transport.transports import exchanges as exchanges
+from tests.networks.http.transports import NAME, PAY, listening, opened, pay
+from tests.networks.http.transports import anyio_backend as anyio_backend
+from tests.networks.http.transports import exchanges as exchanges
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.webhooks.certificates import authority
 

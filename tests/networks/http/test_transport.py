@@ -9,9 +9,9 @@ import pytest
 
 from malipo.networks.http.connection import Broken
 from malipo.networks.http.transport import NotSent, Transport, target_of, written
-from tests.networks.http_transport.transports import OK, PAY, PLENTY, listening, pay
-from tests.networks.http_transport.transports import anyio_backend as anyio_backend
-from tests.networks.http_transport.transports import exchanges as exchanges
+from tests.networks.http.transports import OK, PAY, PLENTY, listening, pay
+from tests.networks.http.transports import anyio_backend as anyio_backend
+from tests.networks.http.transports import exchanges as exchanges
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 
 # What is sent.

@@ -19,9 +19,9 @@ from malipo.ledger.bookings import Kind, book
 from malipo.merchants.store.sessions import Session
 from malipo.payments.initiate import Answer, Order
 from malipo.service import Service
-from tests.dashboard.new_payment.payment_form import COLLECT, PAYOUT, TYPED, PaymentForm, key_in
-from tests.dashboard.new_payment.payment_form import payment_form as payment_form
-from tests.dashboard.new_payment.payment_form import surfer as surfer
+from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, TYPED, PaymentForm, key_in
+from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
+from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
 from tests.dashboard.page_client import add_person
 from tests.journeys.concurrency import at_once
 

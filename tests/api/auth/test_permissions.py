@@ -9,7 +9,7 @@ from malipo.api.routes import ROUTES
 from malipo.db import Database
 from malipo.merchants.api_keys import Permission
 from malipo.rate_limit.sliding_window import RateClass
-from tests.api.access.routes import EVERY_ROUTE, NEEDS, call, deactivate, make_key, networks
+from tests.api.auth.routes import EVERY_ROUTE, NEEDS, call, deactivate, make_key, networks
 from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
 from tests.conftest import COLLECTION, Client, Merchant, Running
 

@@ -8,9 +8,9 @@ from malipo.payments.network_answer import Act
 from malipo.payments.store import network_answers
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status
-from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages
-from tests.dashboard.transactions.transaction_pages import shop as shop
-from tests.dashboard.transactions.transaction_pages import surfer as surfer
+from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages
+from tests.dashboard.merchant.transactions.transaction_pages import shop as shop
+from tests.dashboard.merchant.transactions.transaction_pages import surfer as surfer
 
 
 async def test_a_page_tells_everything_about_a_completed_collection(shop: TransactionPages) -> None:

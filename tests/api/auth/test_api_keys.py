@@ -10,7 +10,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants.api_keys import Environment
-from tests.api.access.routes import EVERY_ROUTE, call, make_key, revoke
+from tests.api.auth.routes import EVERY_ROUTE, call, make_key, revoke
 from tests.api.conftest import created, is_refused, total
 from tests.api.raw_http import exchange, request
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant, Running

@@ -13,9 +13,9 @@ from malipo.payments.listing.filter import Filter
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from tests.conftest import make_merchant
-from tests.dashboard.transactions.transaction_pages import PATH, TransactionPages, link_in, rows_in
-from tests.dashboard.transactions.transaction_pages import shop as shop
-from tests.dashboard.transactions.transaction_pages import surfer as surfer
+from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages, link_in, rows_in
+from tests.dashboard.merchant.transactions.transaction_pages import shop as shop
+from tests.dashboard.merchant.transactions.transaction_pages import surfer as surfer
 
 # The list
 

@@ -8,11 +8,11 @@ import pytest
 from malipo.db import Database
 from malipo.merchants.people import Person, Role
 from tests.conftest import Merchant, Running
+from tests.dashboard.merchant.settings_owner import NEW, PATH, an_email, everybody
+from tests.dashboard.merchant.settings_owner import owner as owner
+from tests.dashboard.merchant.settings_owner import shop as shop
+from tests.dashboard.merchant.settings_owner import surfer as surfer
 from tests.dashboard.page_client import Surfer, add_person, surfing
-from tests.dashboard.settings_owner import NEW, PATH, an_email, everybody
-from tests.dashboard.settings_owner import owner as owner
-from tests.dashboard.settings_owner import shop as shop
-from tests.dashboard.settings_owner import surfer as surfer
 
 
 async def test_somebody_new_gets_a_link_that_works_once(

@@ -10,7 +10,7 @@ from malipo.audit_log import store as audit_log
 from malipo.merchants.people import Role
 from malipo.payments.transaction import Type
 from tests.conftest import Running
-from tests.dashboard.new_payment.payment_form import (
+from tests.dashboard.merchant.new_payment.payment_form import (
     COLLECT,
     FIELD,
     PAYOUT,
@@ -20,8 +20,8 @@ from tests.dashboard.new_payment.payment_form import (
     key_in,
     numbers,
 )
-from tests.dashboard.new_payment.payment_form import payment_form as payment_form
-from tests.dashboard.new_payment.payment_form import surfer as surfer
+from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
+from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
 from tests.dashboard.page_client import add_person, surfing
 from tests.journeys.concurrency import at_once
 

@@ -11,8 +11,8 @@ from malipo.merchants.api_keys import hash_of
 from malipo.merchants.store import api_keys
 from malipo.rate_limit import store as rate_limits
 from malipo.rate_limit.sliding_window import RateClass
-from tests.api.access.routes import LIMITS, NEEDS, STANDING, call, make_key
-from tests.api.access.routes import limited as limited
+from tests.api.auth.routes import LIMITS, NEEDS, STANDING, call, make_key
+from tests.api.auth.routes import limited as limited
 from tests.api.conftest import created, is_refused
 from tests.conftest import COLLECTION, PAYOUT, Answer, Client, Merchant, Running
 

@@ -9,10 +9,10 @@ import pytest
 from malipo.db import Database
 from malipo.merchants.people import Role
 from tests.conftest import Running
+from tests.dashboard.merchant.webhook_pages import GOOD, PATH, URL, WebhookPages, numbers, secret_in
+from tests.dashboard.merchant.webhook_pages import desk as desk
+from tests.dashboard.merchant.webhook_pages import surfer as surfer
 from tests.dashboard.page_client import add_person, surfing
-from tests.dashboard.webhook_pages import GOOD, PATH, URL, WebhookPages, numbers, secret_in
-from tests.dashboard.webhook_pages import desk as desk
-from tests.dashboard.webhook_pages import surfer as surfer
 
 
 async def test_a_new_endpoint_shows_its_secret_this_once(desk: WebhookPages) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from malipo.networks.http.connection import Answer, Broken
 from malipo.networks.http.transport import NotSent, Transport
-from tests.networks.http_transport.transports import NAME, OK, PAY, listening, opened, pay
-from tests.networks.http_transport.transports import anyio_backend as anyio_backend
-from tests.networks.http_transport.transports import exchanges as exchanges
+from tests.networks.http.transports import NAME, OK, PAY, listening, opened, pay
+from tests.networks.http.transports import anyio_backend as anyio_backend
+from tests.networks.http.transports import exchanges as exchanges
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.webhooks.certificates import authority
 
