@@ -8,6 +8,7 @@ from starlette.responses import Response
 from malipo import clock
 from malipo.api.auth import actor_of
 from malipo.api.json_bodies import object_of, success
+from malipo.api.urls import id_in
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
 from malipo.merchants.store import api_keys
@@ -51,9 +52,7 @@ async def create(service: Service, session: Session, request: Request) -> Respon
 
 
 async def revoke(service: Service, session: Session, request: Request) -> Response:
-    key_id = request.path_params["id"]
-    if "\0" in key_id:
-        raise issue_api_keys.NoSuchKey
+    key_id = id_in(request, issue_api_keys.NoSuchKey)
     actor = actor_of(service, session, request)
     await service.write(
         lambda tx: issue_api_keys.revoke_key(tx, session.person.merchant_id, key_id, actor=actor, now=service.clock())

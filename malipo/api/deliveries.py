@@ -8,7 +8,8 @@ from starlette.responses import Response
 from malipo import clock
 from malipo.api.auth import actor_of
 from malipo.api.json_bodies import object_of, success
-from malipo.api.webhooks import get, id_in
+from malipo.api.urls import id_in
+from malipo.api.webhooks import endpoint_in, get
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation import Fields
@@ -42,7 +43,7 @@ async def retrieve(service: Service, session: Session, request: Request) -> Resp
 
 async def test(service: Service, session: Session, request: Request) -> Response:
     """The answer comes with what the receiver said, as soon as a worker has asked it."""
-    endpoint_id = id_in(request)
+    endpoint_id = endpoint_in(request)
     event_id = await service.test_endpoint(
         session.person.merchant_id, endpoint_id, actor=actor_of(service, session, request)
     )
@@ -50,7 +51,7 @@ async def test(service: Service, session: Session, request: Request) -> Response
 
 
 async def redeliver(service: Service, session: Session, request: Request) -> Response:
-    actor, now, endpoint_id = actor_of(service, session, request), service.clock(), id_in(request)
+    actor, now, endpoint_id = actor_of(service, session, request), service.clock(), endpoint_in(request)
     event_id = _delivery_in(request)
     await service.write(
         lambda tx: resend.redeliver(tx, session.person.merchant_id, endpoint_id, event_id, actor=actor, now=now)
@@ -66,7 +67,7 @@ async def recover(service: Service, session: Session, request: Request) -> Respo
     fields.check()
     assert since is not None
     recovered = await service.recover(
-        session.person.merchant_id, id_in(request), since=since, actor=actor_of(service, session, request)
+        session.person.merchant_id, endpoint_in(request), since=since, actor=actor_of(service, session, request)
     )
     return success({"recovered": recovered, "message": _in_words(recovered)}, status=202)
 
@@ -79,10 +80,7 @@ async def _get(service: Service, endpoint_id: str, event_id: str) -> Told:
 
 
 def _delivery_in(request: Request) -> str:
-    id_: str = request.path_params["delivery"]
-    if "\0" in id_:
-        raise NoSuchDelivery
-    return id_
+    return id_in(request, NoSuchDelivery, "delivery")
 
 
 def _in_words(recovered: int) -> str:

@@ -8,14 +8,13 @@ from starlette.responses import Response
 from malipo.api.auth import header_of
 from malipo.api.json_bodies import object_of, pagination, success
 from malipo.merchants.authenticate import Caller
-from malipo.networks.connector import Channel
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation, NoSuchTransaction
 from malipo.payments.listing import transaction_list
-from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.filter import filter_in
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import transactions
-from malipo.payments.transaction import Status, Transaction, Type
+from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
 from malipo.validation import Fields
 
@@ -47,14 +46,7 @@ async def _initiate(service: Service, caller: Caller, request: Request, type_: T
 
 async def list_(service: Service, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
-    wanted = Filter(
-        status=fields.choice("status", Status),
-        type=fields.choice("type", Type),
-        channel=fields.choice("channel", Channel),
-        first=fields.moment("from"),
-        last=fields.moment("to", is_end=True),
-        search=fields.text("search", most=255).strip() or None,
-    )
+    wanted = filter_in(fields)
     page, limit = fields.page(), fields.limit()
     fields.check_range(wanted.first, wanted.last)
     fields.check()

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from malipo import clock
 from malipo.api.auth import actor_of
 from malipo.api.json_bodies import object_of, success
+from malipo.api.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.merchants import onboard
@@ -75,8 +76,7 @@ async def remove(service: Service, session: Session, request: Request) -> Respon
 
 
 async def _get(tx: Tx, session: Session, request: Request) -> Person:
-    person_id = request.path_params["id"]
-    person = None if "\0" in person_id else await people.get(tx, session.person.merchant_id, person_id)
+    person = await people.get(tx, session.person.merchant_id, id_in(request, NoSuchPerson))
     if person is None:
         raise NoSuchPerson
     return person

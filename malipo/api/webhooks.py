@@ -8,6 +8,7 @@ from starlette.responses import Response
 from malipo import clock
 from malipo.api.auth import actor_of
 from malipo.api.json_bodies import object_of, success
+from malipo.api.urls import id_in
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation import Fields
@@ -52,7 +53,7 @@ async def change(service: Service, session: Session, request: Request) -> Respon
         lambda tx: manage_endpoints.change(
             tx,
             session.person.merchant_id,
-            id_in(request),
+            endpoint_in(request),
             url=url,
             events=events,
             is_active=is_active,
@@ -67,7 +68,7 @@ async def change(service: Service, session: Session, request: Request) -> Respon
 async def delete(service: Service, session: Session, request: Request) -> Response:
     actor, now = actor_of(service, session, request), service.clock()
     await service.write(
-        lambda tx: manage_endpoints.delete(tx, session.person.merchant_id, id_in(request), actor=actor, now=now)
+        lambda tx: manage_endpoints.delete(tx, session.person.merchant_id, endpoint_in(request), actor=actor, now=now)
     )
     return success({"message": "The endpoint is deleted."})
 
@@ -76,7 +77,7 @@ async def rotate_secret(service: Service, session: Session, request: Request) ->
     actor, now = actor_of(service, session, request), service.clock()
     endpoint, secret = await service.write(
         lambda tx: manage_endpoints.rotate(
-            tx, session.person.merchant_id, id_in(request), encryption=service.encryption, actor=actor, now=now
+            tx, session.person.merchant_id, endpoint_in(request), encryption=service.encryption, actor=actor, now=now
         )
     )
     message = (
@@ -90,7 +91,7 @@ async def finish_rotation(service: Service, session: Session, request: Request) 
     actor, now = actor_of(service, session, request), service.clock()
     endpoint = await service.write(
         lambda tx: manage_endpoints.finish_rotation(
-            tx, session.person.merchant_id, id_in(request), actor=actor, now=now
+            tx, session.person.merchant_id, endpoint_in(request), actor=actor, now=now
         )
     )
     return success({"endpoint": _shown(endpoint, service), "message": "Only the new secret signs from now on."})
@@ -98,18 +99,15 @@ async def finish_rotation(service: Service, session: Session, request: Request) 
 
 async def get(service: Service, session: Session, request: Request) -> Endpoint:
     endpoint = await service.read(
-        lambda connection: endpoints.get(connection, session.person.merchant_id, id_in(request))
+        lambda connection: endpoints.get(connection, session.person.merchant_id, endpoint_in(request))
     )
     if endpoint is None:
         raise NoSuchEndpoint
     return endpoint
 
 
-def id_in(request: Request) -> str:
-    id_: str = request.path_params["id"]
-    if "\0" in id_:
-        raise NoSuchEndpoint
-    return id_
+def endpoint_in(request: Request) -> str:
+    return id_in(request, NoSuchEndpoint)
 
 
 async def _url(service: Service, fields: Fields) -> str:

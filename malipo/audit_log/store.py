@@ -9,7 +9,7 @@ import msgspec
 
 from malipo import ids
 from malipo.audit_log.actor import Actor
-from malipo.db import Conn, Tx
+from malipo.db import Conn, Row, Tx
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _decode = msgspec.json.Decoder().decode
@@ -52,10 +52,7 @@ async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) 
         merchant_id,
         limit,
     )
-    return [
-        Entry(row["id"], row["at"], row["who"], row["origin"], row["what"], row["merchant_id"], _decode(row["details"]))
-        for row in rows
-    ]
+    return [_entry(row) for row in rows]
 
 
 async def find_of_merchant(
@@ -73,7 +70,10 @@ async def find_of_merchant(
         before,
         limit,
     )
-    return [
-        Entry(row["id"], row["at"], row["who"], row["origin"], row["what"], row["merchant_id"], _decode(row["details"]))
-        for row in rows
-    ]
+    return [_entry(row) for row in rows]
+
+
+def _entry(row: Row) -> Entry:
+    return Entry(
+        row["id"], row["at"], row["who"], row["origin"], row["what"], row["merchant_id"], _decode(row["details"])
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -39,6 +39,10 @@ class BrowserRequest:
 
     @property
     def session_id(self) -> str | None:
+        raise NotImplementedError
+
+    def without_session(self) -> Self:
+        """The same request, as if its browser had never logged in."""
         raise NotImplementedError
 
     @property

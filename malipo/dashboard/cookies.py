@@ -1,32 +1,31 @@
 """The cookies of both sites: the session, the language, a flash message for the next page. No script can read them."""
 
+from dataclasses import dataclass
+
 from starlette.responses import Response
 
-SESSION = "malipo_session"
-OPERATOR = "malipo_operator"
 LANGUAGE = "malipo_language"
 NOTICE = "malipo_notice"
 
-_SESSION_SECONDS = 30 * 86_400
-_OPERATOR_SECONDS = 12 * 3600
 _LANGUAGE_SECONDS = 365 * 86_400
 _NOTICE_SECONDS = 60
 
 
-def set_session(response: Response, value: str, *, is_secure: bool) -> None:
-    _set(response, SESSION, value, _SESSION_SECONDS, path="/dashboard", is_secure=is_secure)
+@dataclass(frozen=True, slots=True)
+class SessionCookie:
+    name: str
+    path: str
+    seconds: int
+
+    def set(self, response: Response, value: str, *, is_secure: bool) -> None:
+        _set(response, self.name, value, self.seconds, path=self.path, is_secure=is_secure)
+
+    def end(self, response: Response) -> None:
+        _end(response, self.name, path=self.path)
 
 
-def end_session(response: Response) -> None:
-    response.delete_cookie(SESSION, path="/dashboard", httponly=True, samesite="lax")
-
-
-def set_operator(response: Response, value: str, *, is_secure: bool) -> None:
-    _set(response, OPERATOR, value, _OPERATOR_SECONDS, path="/operator", is_secure=is_secure)
-
-
-def end_operator(response: Response) -> None:
-    response.delete_cookie(OPERATOR, path="/operator", httponly=True, samesite="lax")
+SESSION = SessionCookie("malipo_session", "/dashboard", 30 * 86_400)
+OPERATOR = SessionCookie("malipo_operator", "/operator", 12 * 3600)
 
 
 def set_language(response: Response, value: str, *, path: str) -> None:
@@ -39,8 +38,12 @@ def set_notice(response: Response, value: str, *, path: str) -> None:
 
 
 def clear_notice(response: Response, *, path: str) -> None:
-    response.delete_cookie(NOTICE, path=path, httponly=True, samesite="lax")
+    _end(response, NOTICE, path=path)
 
 
 def _set(response: Response, name: str, value: str, seconds: int, *, path: str, is_secure: bool = False) -> None:
     response.set_cookie(name, value, max_age=seconds, path=path, httponly=True, samesite="lax", secure=is_secure)
+
+
+def _end(response: Response, name: str, *, path: str) -> None:
+    response.delete_cookie(name, path=path, httponly=True, samesite="lax")

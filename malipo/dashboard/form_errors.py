@@ -1,9 +1,10 @@
 """Form errors: what is wrong, in words for whoever filled it in."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from malipo.dashboard.language import Words
-from malipo.errors import Refusal
+from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation import Fields
 
 # By the code that programs get. What is missing here is said in general.
@@ -44,6 +45,8 @@ SENTENCES = {
     "rotation_under_way": "The secret is being changed already. Finish that first.",
 }
 _GENERAL = "This is not right."
+# Of a form that names what was shown, when that is no longer so.
+CHANGED = "It has changed since you looked. Look at it again."
 
 
 def in_words(words: Words, fields: Fields) -> dict[str, str]:
@@ -62,3 +65,14 @@ def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -
 def of_refusal(words: Words, refusal: Refusal) -> str:
     """What a use case has refused. Where we have no words of our own, its sentence says it in English."""
     return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
+
+
+def status_of(refusal: Refusal) -> HTTPStatus:
+    """Of the page that shows the form again. What is no longer there has changed since it was shown."""
+    match refusal:
+        case Forbidden():
+            return HTTPStatus.FORBIDDEN
+        case Conflict() | Missing():
+            return HTTPStatus.CONFLICT
+        case _:
+            return HTTPStatus.BAD_REQUEST

@@ -180,7 +180,7 @@ class _Share:
 
     def _start_supervisor(self) -> None:
         binaries = binaries_for(self.folder / "data", self._binaries)
-        program = (sys.executable, "-I", "-S", supervisor.__file__, "guard", str(self.folder), str(binaries))
+        program = (sys.executable, "-I", "-S", supervisor.__file__, str(self.folder), str(binaries))
         environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         said_from = self._log().stat().st_size
         said = os.open(self._log(), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)

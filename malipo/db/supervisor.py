@@ -4,8 +4,7 @@ It runs as a script in an interpreter of its own (`python -I -S supervisor.py â€
 happens to the process that started it. It knows a folder, four locks and PostgreSQL's signals. It refuses to
 know malipo: it imports nothing of it, and speaks only to the log.
 
-    guard FOLDER BINARIES                        become the supervisor of FOLDER
-    launch FOLDER PARENT SIGNAL PROGRAM â€¦        become PROGRAM, as a user that PostgreSQL accepts
+Its arguments are the folder and where PostgreSQL's programs are. Which user they run as is `postgres_user.py`'s.
 
 The locks are flocks, so that the kernel lets go of them however their holder dies; no pid is ever believed.
 
@@ -16,10 +15,8 @@ The locks are flocks, so that the kernel lets go of them however their holder di
 """
 
 import contextlib
-import ctypes
 import fcntl
 import os
-import pwd
 import shutil
 import signal
 import socket
@@ -58,6 +55,7 @@ local  replication  malipo       trust
 local  all          all          reject
 host   all          all     all  reject
 """
+_AS_USER = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "postgres_user.py"))
 _LOG_BYTES = 8 * 1024 * 1024
 _LOOK_AT_LOG_SECONDS = 60.0
 _FAST_SHUTDOWN_SECONDS = 30.0
@@ -165,9 +163,9 @@ class Supervisor:
     def _launch(self, program: str, *arguments: str, lock: int, stderr: int | None = None) -> subprocess.Popen[bytes]:
         """Start a program that dies when we die: cleanly if it is the server, at once if it is initdb."""
         death = signal.SIGINT if program == "postgres" else signal.SIGKILL
-        who = (__file__, "launch", self._folder, str(os.getpid()), str(int(death)))
+        who = ("run", self._folder, str(os.getpid()), str(int(death)))
         return subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", "-S", *who, os.path.join(self._binaries, program), *arguments],
+            [*_AS_USER, *who, os.path.join(self._binaries, program), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
@@ -202,102 +200,17 @@ class Supervisor:
         return False
 
 
-def launch(folder: str, parent: str, death: str, program: str, *arguments: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        if os.geteuid() == 0 or (_is_nameless() and _may_enter_namespace()):
-            _enter_namespace()  # PostgreSQL refuses root, and initdb refuses a user without a name.
-        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            refuse(
-                f"PostgreSQL does not run as root, and without root's powers {folder} cannot be reached: "
-                "choose a data folder below one that everybody may enter, or run malipo as an ordinary user."
-            )
-        if sys.platform == "linux":
-            # After the namespace, which forgets it. A parent that died before this line cannot tell us.
-            _libc().prctl(1, int(death))  # PR_SET_PDEATHSIG
-            if os.getppid() != int(parent):
-                sys.exit(1)
-        os.execv(program, [program, *arguments])  # noqa: S606
-    except OSError as error:
-        refuse(f"{program} could not be run: {error.strerror}.")
-
-
 def _become_owner(folder: str) -> None:
-    """Root works as the folder's owner. A folder of root's own becomes nobody's if PostgreSQL has no other way."""
+    """Root works as the folder's owner, unless it is root's own and PostgreSQL can be nobody in a namespace."""
     if os.geteuid() != 0:
         return
-    if os.stat(folder).st_uid == 0:
-        if _may_enter_namespace():
-            return
-        _give_to_nobody(folder)
+    if subprocess.call([*_AS_USER, "own", folder]) != 0:  # noqa: S603
+        sys.exit(1)  # It has said in the log why.
     owner = os.stat(folder)
-    os.setgroups([])
-    os.setgid(owner.st_gid)
-    os.setuid(owner.st_uid)
-
-
-def _give_to_nobody(folder: str) -> None:
-    user, group = _nobody()
-    say(f"This kernel allows no user namespace to PostgreSQL, so {folder} is given to the user {user}.")
-    data_dir = os.path.dirname(folder)
-    mode = os.stat(data_dir).st_mode & 0o777
-    if not mode & 0o001:  # The folder above is malipo's too. Those above that are not ours to open.
-        os.chown(data_dir, -1, group)
-        os.chmod(data_dir, mode | 0o010)  # noqa: S103
-    # The folder itself comes last: while it is root's, the work is not done.
-    for path, folders, files in os.walk(folder, topdown=False):
-        for name in (*folders, *files):
-            os.chown(os.path.join(path, name), user, group, follow_symlinks=False)
-    os.chown(folder, user, group)
-
-
-def _may_enter_namespace() -> bool:
-    """Try it in a child: a process for which it fails half-way is good for nothing afterwards."""
-    if sys.platform != "linux":
-        return False
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(OSError):
-            _enter_namespace()
-            os._exit(0)
-        os._exit(1)
-    return os.waitpid(child, 0)[1] == 0
-
-
-def _enter_namespace() -> None:
-    """Be `nobody` in a namespace of our own, and still ourselves to the files outside: no chown, no new user."""
-    user, group = os.geteuid(), os.getegid()
-    inner_user, inner_group = _nobody()
-    libc = _libc()
-    if libc.unshare(0x10000000) != 0:  # CLONE_NEWUSER
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{inner_user} {user} 1"),
-        ("gid_map", f"{inner_group} {group} 1"),
-    ):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
-
-
-def _nobody() -> tuple[int, int]:
-    try:
-        entry = pwd.getpwnam("nobody")
-    except KeyError:
-        return 65534, 65534
-    return entry.pw_uid, entry.pw_gid
-
-
-def _is_nameless() -> bool:
-    try:
-        pwd.getpwuid(os.geteuid())
-    except KeyError:
-        return True
-    return False
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+    if owner.st_uid != 0:
+        os.setgroups([])
+        os.setgid(owner.st_gid)
+        os.setuid(owner.st_uid)
 
 
 def _flags() -> list[str]:
@@ -361,7 +274,4 @@ def refuse(reason: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "guard":
-        supervise(*sys.argv[2:])
-    else:
-        launch(*sys.argv[2:])
+    supervise(*sys.argv[1:])

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from malipo import ids
 from malipo.access.login_attempts import LoginAttempts
+from malipo.access.password_login import PasswordLogin
 from malipo.access.passwords import Passwords, problem_with_password
 from malipo.access.tokens import LINK_LIFE, SESSION_LIFE, TOKEN_SECONDS, Tokens, hash_of, make_secret
 from malipo.audit_log import store as audit_log
@@ -59,6 +60,9 @@ class Login:
         self._tokens = tokens
         self._passwords = passwords
         self._attempts = LoginAttempts(database, "email")
+        self._by_password = PasswordLogin(
+            database, passwords, self._attempts, people.find_by_email, wrong=WrongCredentials
+        )
 
     async def log_in(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> Granted:
         """For a program: a token for an hour, and one to get the next with."""
@@ -68,16 +72,10 @@ class Login:
 
     async def begin(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> str:
         """A new session for whoever has the right password."""
-        known = email_of(email) or ""
-        await self._attempts.note(known, address, now=now)
-        async with self._database.read() as connection:
-            person = await people.find_by_email(connection, known)
-        if not await self._passwords.is_right(password, person.password_hash if person else None) or person is None:
-            raise WrongCredentials
-        async with self._database.begin() as tx:
+
+        async def insert_session(tx: Tx, person: Person) -> str:
             if not await merchants.is_active(tx, person.merchant_id):
                 raise Forbidden("This merchant is not active.", code="merchant_inactive")
-            await self._attempts.forgive(tx, known, address, now=now)
             session_id = ids.mint("ses_", now)
             await sessions.insert(
                 tx,
@@ -91,7 +89,10 @@ class Login:
             await audit_log.append(
                 tx, Actor(person.email, address), "session.begun", now=now, merchant_id=person.merchant_id
             )
-        return session_id
+            return session_id
+
+        known = email_of(email) or ""
+        return await self._by_password.begin(known, password, insert_session, address=address, now=now)
 
     async def refresh(self, refresh_token: str, *, now: datetime) -> Granted:
         async with self._database.begin() as tx:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from malipo import ids
 from malipo.access.login_attempts import LoginAttempts
+from malipo.access.password_login import PasswordLogin
 from malipo.access.passwords import Passwords
 from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
@@ -27,24 +28,19 @@ class WrongName(Unauthorized):
 class OperatorLogin:
     def __init__(self, database: Database, passwords: Passwords) -> None:
         self._database = database
-        self._passwords = passwords
-        self._attempts = LoginAttempts(database, "operator")
+        attempts = LoginAttempts(database, "operator")
+        self._by_password = PasswordLogin(database, passwords, attempts, sessions.find_operator, wrong=WrongName)
 
     async def begin(self, name: str, password: str, *, address: str, now: datetime) -> str:
         """A new session for whoever has the right password. Without one, an operator stays at the command line."""
-        name = name_of(name)
-        await self._attempts.note(name, address, now=now)
-        async with self._database.read() as connection:
-            operator = await sessions.find_operator(connection, name)
-        is_right = await self._passwords.is_right(password, operator.password_hash if operator else None)
-        if not is_right or operator is None:
-            raise WrongName
-        session_id = ids.mint("ops_", now)
-        async with self._database.begin() as tx:
-            await self._attempts.forgive(tx, name, address, now=now)
+
+        async def insert_session(tx: Tx, operator: Operator) -> str:
+            session_id = ids.mint("ops_", now)
             await sessions.insert(tx, session_id, operator.id, now=now, expires_at=now + SESSION_LIFE, address=address)
             await audit_log.append(tx, actor_of(operator, address), "operator.logged_in", now=now)
-        return session_id
+            return session_id
+
+        return await self._by_password.begin(name_of(name), password, insert_session, address=address, now=now)
 
     async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
         return await self._database.ask(

@@ -67,6 +67,11 @@ def is_credited_by_itself(transaction: Transaction, correction: Correction) -> b
     return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0
 
 
+def is_contradicted_by_network(transaction: Transaction, correction: Correction) -> bool:
+    """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
+    return correction.is_paid != (transaction.status is Status.COMPLETED) and correction.act is not None
+
+
 def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, act: Act | None) -> Change:
     """The network, or operators who have read its statement, say the opposite of what was last said."""
     assert is_paid != correction.is_paid, "only what is new is heard"

@@ -19,7 +19,6 @@ from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
 from malipo.payments import correction, record
-from malipo.payments.correction import Correction
 from malipo.payments.network_answer.after_end import follow_up
 from malipo.payments.record import Change, Corrected
 from malipo.payments.settle import reason_of
@@ -208,7 +207,11 @@ def _changes(case: Case, truth: Truth) -> bool:
     if truth.is_paid == before.is_paid:
         return correction.is_open(transaction, before) or before.borne != 0
     is_undecided = correction.is_open(transaction, before) or before.credited != 0
-    return is_undecided if _is_networks_word(transaction, before) else transaction.processing_at is not None
+    return (
+        is_undecided
+        if correction.is_contradicted_by_network(transaction, before)
+        else transaction.processing_at is not None
+    )
 
 
 def _may_have_been_sent(case: Case) -> bool:
@@ -219,11 +222,6 @@ def _may_have_been_sent(case: Case) -> bool:
 def _is_doubted(case: Case) -> bool:
     """A callback said something else than the merchant was told, and the network does not confirm it."""
     return case.dispatch is not None and case.dispatch.attention is not None
-
-
-def _is_networks_word(transaction: Transaction, before: Correction) -> bool:
-    """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
-    return before.is_paid != (transaction.status is Status.COMPLETED) and before.act is not None
 
 
 def _require_patience(case: Case, finding: Finding) -> None:
@@ -293,7 +291,7 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
     before = case.correction or correction.begin(transaction)
     corrected: list[Corrected] = []
     after = before
-    if truth.is_paid != before.is_paid and not _is_networks_word(transaction, before):
+    if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
         heard = correction.tell(correction.hear(transaction, before, is_paid=truth.is_paid, act=None), now)
         corrected.append(Corrected(transaction, heard, before.owed))
         after = heard.correction

@@ -57,6 +57,8 @@ DUPLICATE = {
     Kind.COLLECTION: Refused("ESB000041", "External Transaction ID already exists"),
     Kind.DISBURSEMENT: Refused("ESB000041", "Duplicate Transaction Id", "DP00900001017"),
 }
+# A number that cannot be one.
+_BAD_NUMBER = {Kind.COLLECTION: "DP00800001005", Kind.DISBURSEMENT: "DP00900001012"}
 _UNSIGNED = "X-signature and payload did not match"
 FORBIDDEN = {
     Kind.COLLECTION: Refused("ESB000011", _UNSIGNED, "DP00800001026", 403),
@@ -100,7 +102,7 @@ def read_collection(body: Any) -> Payment | Refused:
             return Refused("ESB000034", f"Country is not configured: {where}.country")
         if part.get("currency") != CURRENCY:
             return Refused("ESB000035", f"Currency is not configured: {where}.currency")
-    return _read(body, subscriber, transaction)
+    return _read(Kind.COLLECTION, body, subscriber, transaction)
 
 
 def read_disbursement(body: Any, version: int) -> Payment | Refused:
@@ -110,7 +112,7 @@ def read_disbursement(body: Any, version: int) -> Payment | Refused:
     pin = body.get("pin") if isinstance(body, dict) else None
     if not isinstance(pin, str) or not pin:
         return Refused(_MISSING, "Missing required parameter: pin")
-    payment = _read(body, payee, transaction)
+    payment = _read(Kind.DISBURSEMENT, body, payee, transaction)
     if isinstance(payment, Refused):
         return payment
     if version == 2 and not _ALPHANUMERIC.fullmatch(payment.reference):
@@ -143,7 +145,7 @@ def _part(body: Any, name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _read(body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> Payment | Refused:
+def _read(kind: Kind, body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> Payment | Refused:
     reference = body.get("reference") if isinstance(body, dict) else None
     id_, msisdn = transaction.get("id"), person.get("msisdn")
     amount: Any = transaction.get("amount")
@@ -158,7 +160,7 @@ def _read(body: Any, person: dict[str, Any], transaction: dict[str, Any]) -> Pay
     if type(amount) not in (int, float) or not 0 < amount < 10**12 or amount != int(amount):
         return Refused(_INVALID, "Field validation: transaction.amount")
     if type(msisdn) not in (str, int) or len(str(msisdn)) != 9:
-        return Refused("ESB000033", "Invalid MSISDN Length. MSISDN Length should be 9", "DP00800001005")
+        return Refused("ESB000033", "Invalid MSISDN Length. MSISDN Length should be 9", _BAD_NUMBER[kind])
     if not _NINE_DIGITS.fullmatch(str(msisdn)):
-        return Refused("ESB000036", "Invalid MSISDN Format", "DP00800001005")
+        return Refused("ESB000036", "Invalid MSISDN Format", _BAD_NUMBER[kind])
     return Payment(f"+255{msisdn}", int(amount), id_, reference)

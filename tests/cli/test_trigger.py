@@ -17,7 +17,7 @@ from malipo.cli.trigger import SCENARIOS, play
 from malipo.errors import Impossible
 from malipo.networks.connector import Type
 from malipo.outbox.event import ENDS, Event
-from tests.cli.test_listen import serving
+from tests.cli.listen.feed_and_receiver import serving
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 from tests.journeys.operator_commands import Said, malipo
 from tests.simulator.processes import start as start_simulator

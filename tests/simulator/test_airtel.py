@@ -112,7 +112,7 @@ BAD_COLLECTION = [
 ]
 BAD_DISBURSEMENT = [
     *COMMON,
-    ("payee.msisdn", "0684123456", "DP00800001005"),
+    ("payee.msisdn", "0684123456", "DP00900001012"),
     ("pin", None, "ROUTER003"),
     ("pin", "1234", "ROUTER116"),
 ]

@@ -27,7 +27,7 @@ class Dashboard(Site[Page, MerchantRequest]):
         return MerchantRequest(service=self._service, http=request, words=words, address=address)
 
     async def _recognise(self, browser_request: MerchantRequest) -> None:
-        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.SESSION, ""))
+        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.SESSION.name, ""))
         if session_id is not None:
             browser_request.session = await self._service.login.live_session(session_id, now=self._service.clock())
 

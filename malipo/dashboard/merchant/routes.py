@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from malipo.dashboard.login_pages import choose_language
 from malipo.dashboard.merchant import (
     api_keys,
     audit_log,
     csv_export,
     deliveries,
-    login_pages,
     new_payment,
     overview,
     people,
@@ -22,6 +22,7 @@ from malipo.dashboard.merchant import (
     wallet,
     webhooks,
 )
+from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.merchants.people import Right
 
@@ -37,12 +38,12 @@ class Page:
 
 
 PAGES = [
-    Page("GET", "/dashboard/login", login_pages.show, None),
-    Page("POST", "/dashboard/login", login_pages.log_in, None),
-    Page("POST", "/dashboard/logout", login_pages.log_out, Right.LOOK),
-    Page("GET", "/dashboard/password", login_pages.show_link, None),
-    Page("POST", "/dashboard/password", login_pages.use_link, None),
-    Page("POST", "/dashboard/language", login_pages.choose_language, None),
+    Page("GET", "/dashboard/login", LOGIN.show, None),
+    Page("POST", "/dashboard/login", LOGIN.log_in, None),
+    Page("POST", "/dashboard/logout", LOGIN.log_out, Right.LOOK),
+    Page("GET", "/dashboard/password", show_link, None),
+    Page("POST", "/dashboard/password", use_link, None),
+    Page("POST", "/dashboard/language", choose_language, None),
     Page("GET", "/dashboard/live", server_sent_events.stream, Right.LOOK),
     Page("GET", "/dashboard", overview.show, Right.LOOK),
     Page("GET", "/dashboard/wallet", wallet.show, Right.LOOK),

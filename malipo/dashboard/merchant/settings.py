@@ -39,7 +39,7 @@ async def change_password(request: MerchantRequest) -> Response:
         status = 429 if isinstance(refusal, TooMany) else 400
         return await _page(request, {field: form_errors.of_refusal(request.words, refusal)}, status=status)
     response = request.go("/dashboard/login", "password-chosen")
-    cookies.end_session(response)
+    cookies.SESSION.end(response)
     return response
 
 

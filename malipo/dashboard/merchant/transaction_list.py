@@ -12,12 +12,10 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.networks.channels import PROFILES
-from malipo.networks.connector import Channel
 from malipo.payments.listing import keyset
-from malipo.payments.listing.filter import Filter
+from malipo.payments.listing.filter import Filter, filter_in
 from malipo.payments.listing.keyset import MOST_LOOKED_THROUGH, Page
 from malipo.payments.store import transactions
-from malipo.payments.transaction import Status, Type
 from malipo.validation import Fields
 
 PATH = "/dashboard/transactions"
@@ -44,14 +42,7 @@ def asked_in(query: Mapping[str, str]) -> Asked:
     typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
     days = {name: _local(typed[name], is_end=name == "to") for name in ("from", "to") if name in typed}
     fields = Fields(typed | days)
-    wanted = Filter(
-        status=fields.choice("status", Status),
-        type=fields.choice("type", Type),
-        channel=fields.choice("channel", Channel),
-        first=fields.moment("from"),
-        last=fields.moment("to", is_end=True),
-        search=_number_in(fields.text("search", most=255)) or None,
-    )
+    wanted = filter_in(fields, search_of=_number_in)
     fields.check_range(wanted.first, wanted.last)
     return Asked(typed, wanted, fields)
 

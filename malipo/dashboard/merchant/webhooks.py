@@ -7,6 +7,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import Form
 from malipo.dashboard.language import ZONE
+from malipo.dashboard.merchant import confirmed
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.errors import Conflict
@@ -105,13 +106,7 @@ async def ask_to_delete(request: MerchantRequest) -> Response:
 
 
 async def delete(request: MerchantRequest) -> Response:
-    await request.form()
-    id_ = id_in(request)
-    await request.service.write(
-        lambda tx: manage_endpoints.delete(
-            tx, request.merchant_id, id_, actor=request.actor, now=request.service.clock()
-        )
-    )
+    await confirmed.act_on(request, manage_endpoints.delete)
     return request.go(PATH, "webhook-deleted")
 
 
@@ -145,13 +140,7 @@ async def ask_to_finish(request: MerchantRequest) -> Response:
 
 
 async def finish(request: MerchantRequest) -> Response:
-    await request.form()
-    id_ = id_in(request)
-    await request.service.write(
-        lambda tx: manage_endpoints.finish_rotation(
-            tx, request.merchant_id, id_, actor=request.actor, now=request.service.clock()
-        )
-    )
+    id_ = await confirmed.act_on(request, manage_endpoints.finish_rotation)
     return request.go(f"{PATH}/{id_}", "rotation-finished")
 
 

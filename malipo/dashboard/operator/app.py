@@ -23,7 +23,7 @@ class OperatorDashboard(Site[Page, OperatorRequest]):
 
     async def _recognise(self, browser_request: OperatorRequest) -> None:
         # A merchant's cookie is signed in the same way; but the session that it names is not an operator's.
-        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.OPERATOR, ""))
+        session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.OPERATOR.name, ""))
         if session_id is not None:
             browser_request.session = await self._service.operators.live_session(session_id, now=self._service.clock())
         if browser_request.session is not None:

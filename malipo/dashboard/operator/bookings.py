@@ -14,7 +14,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
-from malipo.errors import Conflict, Forbidden, Refusal
+from malipo.errors import Refusal
 from malipo.ledger.store import booking_proposals
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants.store import merchants
@@ -24,9 +24,8 @@ from malipo.operators.booking_approval import NotOpen, NotProposed
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.
 _ID = re.compile(booking_proposals.ID_PREFIX + "[0-9A-Za-z]+")
-_CHANGED = "It has changed since you looked. Look at it again."
 
-SENTENCES = [_CHANGED, "Whoever proposed it cannot approve it: it takes two operators."]
+SENTENCES = [form_errors.CHANGED, "Whoever proposed it cannot approve it: it takes two operators."]
 
 
 class Row(NamedTuple):
@@ -55,20 +54,12 @@ async def _decide(request: OperatorRequest, decide: Callable[..., Awaitable[Prop
             raise NotProposed(booking)
         await request.service.write(lambda tx: decide(tx, booking, actor=request.actor, now=request.service.clock()))
     except (NotOpen, NotProposed):
-        return await _page(request, status=HTTPStatus.CONFLICT, problem=request.words(_CHANGED))
+        return await _page(request, status=HTTPStatus.CONFLICT, problem=request.words(form_errors.CHANGED))
     except Refusal as refusal:
-        return await _page(request, status=_status(refusal), problem=form_errors.of_refusal(request.words, refusal))
+        return await _page(
+            request, status=form_errors.status_of(refusal), problem=form_errors.of_refusal(request.words, refusal)
+        )
     return request.go(_PATH, notice)
-
-
-def _status(refusal: Refusal) -> HTTPStatus:
-    match refusal:
-        case Forbidden():
-            return HTTPStatus.FORBIDDEN
-        case Conflict():
-            return HTTPStatus.CONFLICT
-        case _:
-            return HTTPStatus.BAD_REQUEST
 
 
 async def _page(

@@ -1,7 +1,7 @@
 """One request of an operator's browser."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 from malipo.audit_log.actor import Actor
 from malipo.dashboard.browser_request import BrowserRequest
@@ -20,6 +20,9 @@ class OperatorRequest(BrowserRequest):
     @property
     def session_id(self) -> str | None:
         return self.session.id if self.session is not None else None
+
+    def without_session(self) -> Self:
+        return replace(self, session=None)
 
     @property
     def frame(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> 
     if value == WAIVED:
         return before.owed > 0
     is_other = Truth(value).is_paid != before.is_paid
-    if is_other and _is_networks_word(case.transaction, before):
+    if is_other and correction.is_contradicted_by_network(case.transaction, before):
         # While nothing was taken of a debt, it is the same as to waive it.
         return effect.credited != 0 or (effect.borne != 0 and not before.owed)
     is_doubted = case.dispatch is not None and case.dispatch.attention is not None
@@ -103,7 +103,7 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
     transaction, before = case.transaction, case.correction or correction.begin(case.transaction)
     truth, is_waived = finding_of(case, value)
     after = before
-    if truth.is_paid != before.is_paid and not _is_networks_word(transaction, before):
+    if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
         after = correction.hear(transaction, before, is_paid=truth.is_paid, act=None).correction
     decided = correction.decide(
         transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
@@ -111,16 +111,11 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
     return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
 
 
-def _is_networks_word(transaction: Transaction, before: Correction) -> bool:
-    """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
-    return before.is_paid != (transaction.status is Status.COMPLETED) and before.act is not None
-
-
 def _title(transaction: Transaction, before: Correction, value: str) -> str:
     if value == WAIVED:
         return "waived"
     is_paid = Truth(value).is_paid
-    if not _is_networks_word(transaction, before):
+    if not correction.is_contradicted_by_network(transaction, before):
         return "still_paid" if is_paid else "still_unpaid"
     if is_paid == before.is_paid:
         return "right_paid" if is_paid else "right_unpaid"

@@ -16,7 +16,7 @@ from malipo.dashboard.operator import cases as pages
 from malipo.dashboard.operator import resolution_effects
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Missing, Refusal
+from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
 from malipo.payments import resolve
 from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
@@ -30,7 +30,6 @@ Act = Callable[[Tx], Awaitable[Resolved | None]]
 _LEAST_EVIDENCE = 10
 _MOST_EVIDENCE = 1000
 _MOST_REFERENCE = 100
-_CHANGED = "It has changed since you looked. Look at it again."
 _OUTCOME = "Say what became of the money."
 _WAITING = (
     "Its network has it and has not decided, so it may still be paid. Tick the box below if you know for certain "
@@ -40,7 +39,7 @@ _EVIDENCE = "Say how you know it, in 10 to 1,000 characters."
 
 # What resolving refuses, in its own words: those that a page can bring about.
 SENTENCES = [
-    _CHANGED,
+    form_errors.CHANGED,
     _OUTCOME,
     _WAITING,
     _EVIDENCE,
@@ -69,7 +68,7 @@ async def propose(request: OperatorRequest) -> Response:
         if case is None:
             raise NoSuchCase(payment)
         if (case.transaction.status, resolution_effects.said_of(case)) != (form.text("status"), form.text("said")):
-            raise Conflict(_CHANGED)
+            raise Conflict(form_errors.CHANGED)
         finding = _finding(case, form, evidence)
         if resolution_effects.is_waiting(case) and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
             raise Conflict(_WAITING)
@@ -128,7 +127,7 @@ async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
         raise NoSuchCase(payment)
     proposal = await cases.find_proposal(tx, case.transaction)
     if proposal is None or proposal.id != form.text("proposal"):
-        raise Conflict(_CHANGED)
+        raise Conflict(form_errors.CHANGED)
     return payment
 
 
@@ -156,7 +155,7 @@ async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> 
         raise
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
-        return await pages.page(request, status=_status(refusal), problem=problem, values=form.values())
+        return await pages.page(request, status=form_errors.status_of(refusal), problem=problem, values=form.values())
     except Closed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await pages.page(request, status=HTTPStatus.SERVICE_UNAVAILABLE, problem=problem, values=form.values())
@@ -165,13 +164,3 @@ async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> 
     if resolved is not None and resolved.is_done:
         notice = "case-settled"
     return request.go(f"/operator/cases/{pages.payment_in(request)}", notice)
-
-
-def _status(refusal: Refusal) -> HTTPStatus:
-    match refusal:
-        case Forbidden():
-            return HTTPStatus.FORBIDDEN
-        case Conflict() | Missing():
-            return HTTPStatus.CONFLICT
-        case _:
-            return HTTPStatus.BAD_REQUEST

@@ -13,7 +13,7 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import Form
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
+from malipo.errors import Conflict, Invalid, Refusal
 from malipo.installation import store
 from malipo.installation.store import Release
 from malipo.networks.connector import Channel, Type
@@ -24,12 +24,11 @@ from malipo.restore.status import Status
 
 _PATH = "/operator/restore"
 _EVERYTHING = "everything"
-_CHANGED = "It has changed since you looked. Look at it again."
 _SCOPE = "Choose what is held."
 
 # What the rules refuse, in their own words: those that a page can bring about.
 SENTENCES = [
-    _CHANGED,
+    form_errors.CHANGED,
     _SCOPE,
     "The evidence says what you have looked at, in 10 to 1,000 characters.",
     "The installation is not fenced: there is nothing to release.",
@@ -97,7 +96,7 @@ async def _require_as_seen(tx: Tx, form: Form, scope: Scope) -> None:
     proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
     seen = (form.text("epoch"), form.text("proposal"))
     if (str(standing.epoch), proposed.id if proposed is not None else "") != seen:
-        raise Conflict(_CHANGED)
+        raise Conflict(form_errors.CHANGED)
 
 
 async def begin_hold(request: OperatorRequest) -> Response:
@@ -146,20 +145,10 @@ async def _done(
         done = await request.service.write(act)
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
-        return await _page(request, code=_code(refusal), problem=problem, values=form.values())
+        return await _page(request, code=form_errors.status_of(refusal), problem=problem, values=form.values())
     for channel in Channel:
         request.service.notifier.notify(channel)  # What has waited may go.
     return request.go(_PATH, notice(done))
-
-
-def _code(refusal: Refusal) -> HTTPStatus:
-    match refusal:
-        case Forbidden():
-            return HTTPStatus.FORBIDDEN
-        case Conflict() | Missing():
-            return HTTPStatus.CONFLICT
-        case _:
-            return HTTPStatus.BAD_REQUEST
 
 
 async def _find(request: OperatorRequest, connection: Conn) -> Found:

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.dashboard.merchant.login_pages import choose_language
+from malipo.dashboard.login_pages import choose_language
 from malipo.dashboard.operator import (
     bookings,
     cases,
     ledger_check,
-    login_pages,
     networks,
     resolve_case,
     restore,
     unknown_callbacks,
 )
+from malipo.dashboard.operator.login_pages import LOGIN
 from malipo.dashboard.operator.request import OperatorRequest
 
 Handler = Callable[[OperatorRequest], Awaitable[Response]]
@@ -30,10 +30,10 @@ class Page:
 
 
 PAGES = [
-    Page("GET", "/operator/login", login_pages.show, is_for_everybody=True),
-    Page("POST", "/operator/login", login_pages.log_in, is_for_everybody=True),
+    Page("GET", "/operator/login", LOGIN.show, is_for_everybody=True),
+    Page("POST", "/operator/login", LOGIN.log_in, is_for_everybody=True),
     Page("POST", "/operator/language", choose_language, is_for_everybody=True),
-    Page("POST", "/operator/logout", login_pages.log_out),
+    Page("POST", "/operator/logout", LOGIN.log_out),
     Page("GET", "/operator", cases.show_all),
     Page("GET", "/operator/cases", cases.look_up),
     Page("GET", "/operator/cases/{payment}", cases.show),

@@ -1,5 +1,6 @@
 """Which transactions somebody wants to see, as SQL."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,6 +8,7 @@ from malipo import clock, ids
 from malipo.db.conditions import Conditions
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type, folded
+from malipo.validation import Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,18 @@ class Filter:
     @property
     def term(self) -> str | None:
         return None if self.search is None else folded(self.search)
+
+
+def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) -> Filter:
+    """As the API and the pages ask for it. `search_of` makes what is looked for out of what was typed."""
+    return Filter(
+        status=fields.choice("status", Status),
+        type=fields.choice("type", Type),
+        channel=fields.choice("channel", Channel),
+        first=fields.moment("from"),
+        last=fields.moment("to", is_end=True),
+        search=search_of(fields.text("search", most=255)) or None,
+    )
 
 
 def where_of(merchant_id: str, wanted: Filter) -> Conditions:

@@ -17,6 +17,10 @@ from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Running, make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
+from tests.dashboard.operator.own_database import database as database
+from tests.dashboard.operator.own_database import database_url as database_url
+from tests.dashboard.operator.own_database import running as running
+from tests.dashboard.operator.own_database import service as service
 from tests.dashboard.page_client import Seen
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps, a_report

@@ -1,52 +1,26 @@
 """/operator/restore: operators see why nothing is sent, let it begin again, and hold payments."""
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
 
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.language import Language
-from malipo.db import Database
 from malipo.installation import store as installation
 from malipo.installation.state import Installation
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.service import Service
-from malipo.settings import Settings
-from tests.conftest import NO_LIMITS, Running, create_database, starting, until_ready
 from tests.dashboard.operator.operator_pages import COLLECTION, PAYOUT, Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
+from tests.dashboard.operator.own_database import database as database
+from tests.dashboard.operator.own_database import database_url as database_url
+from tests.dashboard.operator.own_database import running as running
+from tests.dashboard.operator.own_database import service as service
 from tests.dashboard.page_client import PASSWORD, Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order
 
 PATH = "/operator/restore"
 REASON = "The database knows of 4 batches of payments, and this host has seen 9: it was restored."
 EVIDENCE = "Statements of all networks from 09:00 to 10:30"
-
-
-# A database of their own: what is closed here would be closed for every other test.
-@pytest.fixture
-async def database_url(postgres: str, template: str) -> str:
-    return await create_database(postgres, template)
-
-
-@pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
-    async with Database.opened(database_url, size=10) as database:
-        yield database
-
-
-@pytest.fixture
-async def service(database: Database) -> AsyncIterator[Service]:
-    service = Service.assemble(Settings(**NO_LIMITS), database)
-    yield service
-    await service.finish()
-
-
-@pytest.fixture
-async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[Running]:
-    with starting(tmp_path_factory.mktemp("restore")) as start:
-        yield await until_ready(start("api", database_url=database_url, trusted_proxies="127.0.0.1", **NO_LIMITS))
 
 
 async def _standing(operator_pages: OperatorPages) -> Installation:

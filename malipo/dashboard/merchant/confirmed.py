@@ -1,0 +1,16 @@
+"""What somebody has said yes to on an are-you-sure page."""
+
+from collections.abc import Awaitable, Callable
+
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.urls import id_in
+
+
+async def act_on(request: MerchantRequest, act: Callable[..., Awaitable[object]]) -> str:
+    """Does it to the thing in the path, and returns its id."""
+    await request.form()
+    id_ = id_in(request)
+    await request.service.write(
+        lambda tx: act(tx, request.merchant_id, id_, actor=request.actor, now=request.service.clock())
+    )
+    return id_

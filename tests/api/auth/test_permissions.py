@@ -1,0 +1,108 @@
+"""What a key may do, whose merchant is active, and in which order all of this is checked."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from malipo.api.routes import ROUTES
+from malipo.db import Database
+from malipo.merchants.api_keys import Permission
+from malipo.rate_limit.sliding_window import RateClass
+from tests.api.auth.routes import EVERY_ROUTE, NEEDS, call, deactivate, make_key, networks
+from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
+from tests.conftest import COLLECTION, Client, Merchant, Running
+
+
+def test_every_route_of_the_service_stands_in_this_file() -> None:
+    assert {(route.method, route.path) for route in ROUTES if route.path.startswith("/v1")} <= {
+        each[:2] for each in NEEDS
+    }, "a new /v1 route needs a line in NEEDS: its permission, its rate class and its status"
+
+
+# Merchants
+
+
+@EVERY_ROUTE
+async def test_an_inactive_merchant_is_not_let_in(
+    api: Client, database: Database, merchant: Merchant, method: str, path: str
+) -> None:
+    transaction = await created(api, COLLECTION)
+    await deactivate(database, merchant)
+
+    assert is_refused(await call(api, method, path, transaction["id"]), 403, "merchant_inactive")
+
+
+# Permissions
+
+
+@pytest.mark.parametrize("permission", list(Permission))
+@pytest.mark.parametrize(("method", "path", "needed", "rate_class", "status"), NEEDS)
+async def test_each_route_opens_to_its_permission_and_to_no_other(
+    api: Client,
+    database: Database,
+    merchant: Merchant,
+    method: str,
+    path: str,
+    needed: Permission,
+    rate_class: RateClass,
+    status: int,
+    permission: Permission,
+) -> None:
+    transaction = await created(api, COLLECTION)
+    only = await make_key(database, merchant, permissions=(permission,))
+    all_but = await make_key(database, merchant, permissions=tuple(set(Permission) - {permission}))
+
+    with_it = await call(api.as_(only.text), method, path, transaction["id"])
+    without_it = await call(api.as_(all_but.text), method, path, transaction["id"])
+
+    refused, taken = (without_it, with_it) if permission is needed else (with_it, without_it)
+    assert is_refused(refused, 403, "permission_missing")
+    assert needed in refused.body["error"]
+    assert taken.status == status
+
+
+async def test_a_key_without_any_permission_opens_nothing(api: Client, database: Database, merchant: Merchant) -> None:
+    key = await make_key(database, merchant, permissions=())
+
+    for method, path, *_ in NEEDS:
+        assert is_refused(await call(api.as_(key.text), method, path), 403, "permission_missing")
+    assert await total(api) == 0
+
+
+# Order
+
+
+async def test_the_checks_come_in_their_order(
+    http: aiohttp.ClientSession, fleet: list[Running], database: Database, merchant: Merchant
+) -> None:
+    """One request with everything wrong, put right from the front: each answer names the first thing wrong."""
+    limited = Client(http, fleet[0].url, None)
+    allowed = networks("203.0.113.0/24")
+    key = await make_key(database, merchant, permissions=(Permission.PAYMENTS_READ,), ip_allowlist=allowed)
+    await deactivate(database, merchant)
+
+    async def ask(client: Client) -> tuple[int, str | None]:
+        answer = await client("POST", "/v1/payments", raw=b"{")
+        return answer.status, answer.code
+
+    async def change(statement: str, *values: Any) -> None:
+        async with database.begin() as tx:
+            await tx.execute(statement, *values)
+
+    assert await ask(limited.as_("wrong")) == (401, "invalid_api_key")
+    client = limited.as_(key.text)
+    assert await ask(client) == (403, "merchant_inactive")
+    await change("UPDATE merchants SET is_active = true WHERE id = $1", merchant.id)
+    assert await ask(client) == (403, "address_not_allowed")
+    await change("UPDATE api_keys SET ip_allowlist = '{}' WHERE id = $1", key.id)
+    for _ in range(FLEET_LIMITS["rate_limit_create"]):
+        # The refusals before this one have used nothing of the limit up.
+        assert await ask(client) == (403, "permission_missing")
+    assert await ask(client) == (429, "rate_limited")
+    await change("UPDATE rate_windows SET admitted = '' WHERE key_id = $1", key.id)
+    assert await ask(client) == (403, "permission_missing")
+    await change("UPDATE api_keys SET permissions = '{payments.create}' WHERE id = $1", key.id)
+    assert await ask(client) == (400, "json_invalid")
+    await change("UPDATE api_keys SET revoked_at = now() WHERE id = $1", key.id)
+    assert await ask(client) == (401, "invalid_api_key")

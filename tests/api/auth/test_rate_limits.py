@@ -1,0 +1,139 @@
+"""Rate limits of a key: exact, shared by a fleet, and told in the headers."""
+
+import asyncio
+
+import aiohttp
+import pytest
+from msgspec.structs import replace
+
+from malipo.db import Database
+from malipo.merchants.api_keys import hash_of
+from malipo.merchants.store import api_keys
+from malipo.rate_limit import store as rate_limits
+from malipo.rate_limit.sliding_window import RateClass
+from tests.api.auth.routes import LIMITS, NEEDS, STANDING, call, make_key
+from tests.api.auth.routes import limited as limited
+from tests.api.conftest import created, is_refused
+from tests.conftest import COLLECTION, PAYOUT, Answer, Client, Merchant, Running
+
+
+@pytest.mark.parametrize(("method", "path", "rate_class", "status"), [(each[0], each[1], *each[3:]) for each in NEEDS])
+async def test_a_class_lets_exactly_its_limit_through(
+    limited: Client, api: Client, method: str, path: str, rate_class: RateClass, status: int
+) -> None:
+    transaction = await created(api, COLLECTION)
+    limit = LIMITS[rate_class]
+
+    answers = [await call(limited, method, path, transaction["id"]) for _ in range(limit)]
+    refused = await call(limited, method, path, transaction["id"])
+
+    assert [answer.status for answer in answers] == [status] * limit
+    assert [int(answer.headers["RateLimit-Limit"]) for answer in answers] == [limit] * limit
+    assert [int(answer.headers["RateLimit-Remaining"]) for answer in answers] == list(range(limit - 1, -1, -1))
+    assert all(0 < int(answer.headers["RateLimit-Reset"]) <= 60 for answer in answers)
+    assert is_refused(refused, 429, "rate_limited")
+    assert [refused.headers[name] for name in STANDING[:2]] == [str(limit), "0"]
+    assert refused.headers["Retry-After"] == refused.headers["RateLimit-Reset"]
+    assert 0 < int(refused.headers["Retry-After"]) <= 60
+
+
+async def test_the_other_routes_share_one_class_and_the_classes_share_nothing(limited: Client) -> None:
+    others = [each for each in NEEDS if each[3] is RateClass.OTHER]
+    for n in range(LIMITS[RateClass.OTHER]):
+        method, path, *_ = others[n % len(others)]
+        assert (await call(limited, method, path)).status != 429
+
+    for method, path, _, rate_class, status in NEEDS:
+        answer = await call(limited, method, path)
+        assert answer.status == (429 if rate_class is RateClass.OTHER else status)
+
+
+async def test_every_key_has_its_own_count(limited: Client, database: Database, merchant: Merchant) -> None:
+    other = limited.as_((await make_key(database, merchant)).text)
+    for _ in range(LIMITS[RateClass.LIST]):
+        assert (await limited("GET", "/v1/payments")).status == 200
+
+    assert (await limited("GET", "/v1/payments")).status == 429
+    assert (await other("GET", "/v1/payments")).headers["RateLimit-Remaining"] == str(LIMITS[RateClass.LIST] - 1)
+
+
+async def test_refused_requests_do_not_count_and_retry_after_is_true(
+    limited: Client, database: Database, merchant: Merchant
+) -> None:
+    """Time passes here by making the memory of the window older: a minute in a moment."""
+    limit = LIMITS[RateClass.LIST]
+
+    async def age(seconds: int) -> None:
+        async with database.begin() as tx:
+            want = (hash_of(merchant.key.encode()), RateClass.LIST)
+            found = (await api_keys.find_by_hashes(tx, [want]))[want]
+            older = replace(found.window, start_ms=found.window.start_ms - seconds * 1000)
+            await rate_limits.save(tx, RateClass.LIST, {found.key.id: (found.version, older)})
+
+    for _ in range(limit):
+        assert (await limited("GET", "/v1/payments")).status == 200
+    refused = [await limited("GET", "/v1/payments") for _ in range(20)]
+    assert {answer.status for answer in refused} == {429}
+    retry_after = int(refused[-1].headers["Retry-After"])
+
+    await age(retry_after - 2)
+    assert (await limited("GET", "/v1/payments")).status == 429
+    await age(2)
+    answer = await limited("GET", "/v1/payments")
+
+    assert answer.status == 200
+
+
+async def test_every_answer_after_the_door_tells_the_standing(limited: Client) -> None:
+    answers = {
+        200: await limited("GET", "/v1/wallet"),
+        201: await limited("POST", "/v1/payments", COLLECTION),
+        400: await limited("GET", "/v1/payments?page=0"),
+        404: await limited("GET", "/v1/payments/MLP-NOBODY"),
+        409: await _conflict(limited),
+    }
+
+    for status, answer in answers.items():
+        assert answer.status == status
+        assert all(answer.headers[name].isdigit() for name in STANDING), status
+
+
+async def _conflict(limited: Client) -> Answer:
+    headers = {"Idempotency-Key": "one"}
+    await limited("POST", "/v1/payments/disburse", PAYOUT, headers=headers)
+    return await limited("POST", "/v1/payments/disburse", PAYOUT | {"amount": 2000}, headers=headers)
+
+
+async def test_whoever_is_not_let_in_is_told_no_standing(limited: Client) -> None:
+    answer = await limited.as_("wrong")("GET", "/v1/wallet")
+
+    assert answer.status == 401
+    assert not any(name in answer.headers for name in STANDING)
+
+
+async def test_a_fleet_shares_the_limit_to_the_last_request(
+    http: aiohttp.ClientSession, fleet: list[Running], database: Database, merchant: Merchant
+) -> None:
+    """All wait at one door until it opens, so that both processes count a crowd at the same moment."""
+    clients = [Client(http, each.url, merchant.key) for each in fleet]
+    async with database.begin() as tx:
+        await tx.execute(
+            "SELECT FROM rate_windows WHERE key_id = (SELECT id FROM api_keys WHERE merchant_id = $1) FOR UPDATE",
+            merchant.id,
+        )
+        asked = asyncio.gather(*(clients[n % 2]("GET", "/v1/wallet") for n in range(200)))
+        await asyncio.sleep(0.5)
+        assert not asked.done()
+    answers = await asked
+
+    statuses = [answer.status for answer in answers]
+    assert statuses.count(200) == LIMITS[RateClass.OTHER] == 50
+    assert statuses.count(429) == 150
+    assert all("Retry-After" in answer.headers for answer in answers if answer.status == 429)
+
+
+async def test_without_limits_nothing_is_counted(api: Client) -> None:
+    answer = await api("GET", "/v1/wallet")
+
+    assert answer.status == 200
+    assert not any(name in answer.headers for name in STANDING)
