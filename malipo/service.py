@@ -336,7 +336,7 @@ class Service:
 
     async def record_attempt(self, attempt: Attempt) -> Delivery | None:
         delivery = await self._record_attempt(attempt)
-        self.metrics.count_attempt(attempt.status, attempt.took_ms / 1000)
+        self.metrics.count_attempt(attempt.http_status, attempt.duration_ms / 1000)
         return delivery
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:

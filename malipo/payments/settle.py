@@ -103,9 +103,9 @@ def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -
         id=report.id,
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
-        at=now,
-        route=report.heard.route,
-        act=report.heard.act,
+        received_at=now,
+        connector=report.heard.route,
+        source=report.heard.act,
         verdict=answer.verdict,
         code=answer.code,
         detail=answer.detail,
@@ -124,9 +124,9 @@ def _unknown(report: Report, now: datetime) -> UnknownCallback:
     answer = report.heard.answer
     return UnknownCallback(
         id=report.id,
-        at=now,
-        route=report.heard.route,
-        key=report.key,
+        received_at=now,
+        connector=report.heard.route,
+        network_key=report.key,
         amount=answer.amount,
         phone=answer.phone,
         provider_reference=answer.provider_reference,
@@ -166,7 +166,7 @@ class _Batch:
         before = transaction.status
         if not is_new:
             return Settled(transaction, before)
-        last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.act)
+        last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
         decision = decide(transaction, dispatch, _aged(report), self._rules, last=last)
         _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
@@ -189,7 +189,7 @@ class _Batch:
         """The network's float follows its word; a customer who has paid after all is credited by itself."""
         before = corrected or correction.begin(transaction)
         is_paid = heard.answer.verdict is Verdict.CONFIRMED
-        change = correction.tell(correction.hear(transaction, before, is_paid=is_paid, act=heard.act), self._now)
+        change = correction.tell(correction.hear(transaction, before, is_paid=is_paid, source=heard.act), self._now)
         self._corrected.append(Corrected(transaction, change, before.owed))
         self._contradicted.append((transaction, heard, change.correction.ordinal))
         is_told, after = change.reason is not None, change.correction

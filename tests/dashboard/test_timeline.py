@@ -35,9 +35,9 @@ def said(entry: Entry) -> str:
 
 
 def heard(act: Act = Act.ASK, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str) -> StoredAnswer:
-    words: dict[str, Any] = {"route": "mpesa", "code": "", "detail": ""} | how
+    words: dict[str, Any] = {"connector": "mpesa", "code": "", "detail": ""} | how
     return StoredAnswer(
-        id="hrg_1", merchant_id="mer_1", transaction_id="txn_1", at=at, act=act, verdict=verdict, **words
+        id="hrg_1", merchant_id="mer_1", transaction_id="txn_1", received_at=at, source=act, verdict=verdict, **words
     )
 
 
@@ -53,9 +53,9 @@ TRY = Told(
     url="https://duka.example/hooks/malipo?a=1",
     state="DELIVERED",
     due_at=NOW,
-    at=NOW,
-    took_ms=31,
-    status=200,
+    attempted_at=NOW,
+    duration_ms=31,
+    http_status=200,
     error=None,
 )
 
@@ -108,7 +108,7 @@ class Book:
         self.booked: list[Booked] = []
 
     def hear(self, *, is_paid: bool) -> "Book":
-        return self._book(correction.hear(self.transaction, self.standing, is_paid=is_paid, act=Act.ASK))
+        return self._book(correction.hear(self.transaction, self.standing, is_paid=is_paid, source=Act.ASK))
 
     def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
         decided = correction.decide(
@@ -156,7 +156,7 @@ def test_a_debt_is_told_from_its_beginning_to_its_end() -> None:
 
 def test_what_is_credited_in_the_moment_of_the_news_stands_after_it() -> None:
     book = Book(replace(whole(Type.COLLECTION, Status.FAILED), fee=30)).hear(is_paid=True).decide(is_paid=True)
-    book.booked = [change(each, at=NOW) for each in book.booked]
+    book.booked = [change(each, created_at=NOW) for each in book.booked]
     assert [words for _, words in book.told()] == [
         "M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.",
         "Cleared up: TZS 970 added to the wallet.",
@@ -244,14 +244,17 @@ def test_a_try_at_a_server_is_told_with_what_it_answered(
 
 def test_a_delivery_that_is_not_done_says_when_it_is_tried_next() -> None:
     later = NOW + timedelta(minutes=5)
-    tries = [change(TRY, state="PENDING", due_at=later, status=500, at=NOW + timedelta(seconds=n)) for n in (1, 2)]
+    tries = [
+        change(TRY, state="PENDING", due_at=later, http_status=500, attempted_at=NOW + timedelta(seconds=n))
+        for n in (1, 2)
+    ]
     told = [each for each in timeline(whole(), [], [], tries) if each.kind == "webhook"]
     assert [each.tone for each in told] == ["bad", "bad", "wait"]
     assert (told[-1].at, said(told[-1])) == (later, "Your server duka.example will be told: payment.completed.")
 
 
 def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
-    untried = change(TRY, state="PENDING", at=None, took_ms=None, status=None)
+    untried = change(TRY, state="PENDING", attempted_at=None, duration_ms=None, http_status=None)
     [entry] = [each for each in timeline(whole(), [], [], [untried]) if each.kind == "webhook"]
     assert said(entry) == "Your server duka.example will be told: payment.completed."
 
@@ -259,7 +262,7 @@ def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
 def test_a_delivery_that_was_given_up_says_so_after_its_last_try() -> None:
     told = [
         each
-        for each in timeline(whole(), [], [], [change(TRY, state="EXHAUSTED", status=500)])
+        for each in timeline(whole(), [], [], [change(TRY, state="EXHAUSTED", http_status=500)])
         if each.kind == "webhook"
     ]
     assert [said(each) for each in told] == [
@@ -285,7 +288,7 @@ def test_a_reply_in_the_millisecond_of_its_sending_stands_after_it() -> None:
 def test_the_oldest_comes_first_whatever_it_is() -> None:
     early = heard(Act.ASK, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
     late = booked(Step.CONTRADICTION, Account.FLOAT, Account.SUSPENSE, at=NOW + timedelta(hours=1))
-    entries = timeline(whole(), [early], [late], [change(TRY, at=NOW + timedelta(seconds=3))])
+    entries = timeline(whole(), [early], [late], [change(TRY, attempted_at=NOW + timedelta(seconds=3))])
     assert [each.at for each in entries] == sorted(each.at for each in entries)
     assert [each.kind for each in entries] == ["status", "status", "network", "status", "webhook", "money"]
 
@@ -294,7 +297,7 @@ def test_the_same_answer_again_and_again_is_one_entry_with_its_number() -> None:
     asked = [heard(at=NOW - timedelta(milliseconds=900 - n)) for n in range(40)]
     entries = timeline(whole(), [*asked, heard(Act.ASK, Verdict.CONFIRMED)], [], [])
     waited, confirmed = (each for each in entries if each.kind == "network")
-    assert (waited.times, waited.at, waited.until) == (40, asked[0].at, asked[-1].at)
+    assert (waited.times, waited.at, waited.until) == (40, asked[0].received_at, asked[-1].received_at)
     assert (confirmed.times, confirmed.until) == (1, None)
 
 

@@ -101,7 +101,7 @@ async def test_a_contradiction_told_twice_moves_money_once(steps: PaymentSteps) 
 
 async def _noted(steps: PaymentSteps) -> int:
     async with steps.database.read() as connection:
-        return int(await connection.fetchval("SELECT count(*) FROM audit WHERE what = 'payment.contradicted'"))
+        return int(await connection.fetchval("SELECT count(*) FROM audit_log WHERE action = 'payment.contradicted'"))
 
 
 async def test_contradictions_told_in_one_breath_move_money_once(steps: PaymentSteps) -> None:
@@ -251,7 +251,7 @@ async def test_a_payment_that_its_network_confirms_again_is_no_contradiction(ste
 async def test_a_contradiction_is_on_the_trail_with_what_both_sides_said(steps: PaymentSteps) -> None:
     contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
     async with steps.database.read() as connection:
-        [row] = await connection.fetch("SELECT * FROM audit WHERE what = 'payment.contradicted'")
-    assert (row["who"], row["origin"], row["merchant_id"]) == ("network mpesa", "ask", steps.merchant_id)
+        [row] = await connection.fetch("SELECT * FROM audit_log WHERE action = 'payment.contradicted'")
+    assert (row["actor"], row["address"], row["merchant_id"]) == ("network mpesa", "ask", steps.merchant_id)
     for word in (contradicted.id, "FAILED", "confirmed", "1000"):
         assert word in row["details"]

@@ -31,7 +31,10 @@ async def test_a_worker_counts_by_itself(database: Database, database_url: str, 
 
     async def marks() -> set[str]:
         async with database.read() as connection:
-            return {row["book"] for row in await connection.fetch("SELECT book FROM tally_marks WHERE upto > 0")}
+            return {
+                row["rollup"]
+                for row in await connection.fetch("SELECT rollup FROM rollup_positions WHERE position > 0")
+            }
 
     async def are_counted() -> bool:
         return await marks() == {"payments", "statement"}
@@ -57,7 +60,7 @@ async def test_what_the_feed_has_forgotten_is_counted_by_the_migration_as_the_co
     assert len(by_the_counter["searches"]) > 60
 
     async with database.begin() as tx:
-        await tx.execute("DROP TABLE tallies, tally_marks, searches")
+        await tx.execute("DROP TABLE rollup_counts, rollup_positions, search_index")
         await tx.execute(resources.files("malipo.db").joinpath("migrations/0006_tallies.sql").read_text())
 
     assert await _counted(database) == by_the_counter
@@ -67,11 +70,15 @@ async def test_what_the_feed_has_forgotten_is_counted_by_the_migration_as_the_co
 
 async def _counted(database: Database) -> dict[str, list[tuple[Any, ...]]]:
     async with database.read() as connection:
-        tallies = await connection.fetch("SELECT * FROM tallies WHERE book = 'payments' ORDER BY level, bucket")
-        searches = await connection.fetch("SELECT * FROM searches ORDER BY id")
-        marks = await connection.fetch("SELECT merchant_id, book, upto FROM tally_marks WHERE book = 'payments'")
+        rollup_counts = await connection.fetch(
+            "SELECT * FROM rollup_counts WHERE rollup = 'payments' ORDER BY level, bucket"
+        )
+        searches = await connection.fetch("SELECT * FROM search_index ORDER BY id")
+        marks = await connection.fetch(
+            "SELECT merchant_id, rollup, position FROM rollup_positions WHERE rollup = 'payments'"
+        )
     return {
-        "tallies": [tuple(row) for row in tallies],
-        "searches": [(row["id"], row["searchable"], sorted(row["windows"])) for row in searches],
+        "rollup_counts": [tuple(row) for row in rollup_counts],
+        "searches": [(row["id"], row["search_text"], sorted(row["ngrams"])) for row in searches],
         "marks": [tuple(row) for row in marks],
     }

@@ -76,7 +76,7 @@ async def test_the_same_operator_from_another_machine_is_still_the_same(steps: P
     payout = await steps.processing(PAYOUT)
     await propose(steps, payout.id, Truth.FAILED)
     with pytest.raises(Forbidden):
-        await approve(steps, payout.id, actor=Actor(ASHA.who, "another till"))
+        await approve(steps, payout.id, actor=Actor(ASHA.name, "another till"))
 
 
 @pytest.mark.parametrize("by", [ASHA, JUMA], ids=["taken back", "by another"])
@@ -93,7 +93,7 @@ async def test_a_proposal_that_was_rejected_is_gone_and_another_may_be_made(step
     await propose(steps, payout.id, Truth.COMPLETED, actor=JUMA)
     await approve(steps, payout.id, actor=ASHA)
     assert await steps.status(payout) is Status.COMPLETED
-    whose = by.who.removeprefix("operator ")
+    whose = by.name.removeprefix("operator ")
     assert await deeds(steps) == [
         ("resolution_proposed", "asha"),
         ("resolution_rejected", whose),
@@ -126,12 +126,12 @@ async def test_the_evidence_is_kept_with_who_said_it_and_who_agreed(steps: Payme
 
     async with steps.database.read() as connection:
         [kept] = await connection.fetch("SELECT * FROM resolutions")
-        [row] = await connection.fetch("SELECT merchant_id, details FROM audit WHERE what = 'payment.resolved'")
+        [row] = await connection.fetch("SELECT merchant_id, details FROM audit_log WHERE action = 'payment.resolved'")
 
     assert (kept["outcome"], kept["evidence"], kept["is_approved"]) == ("completed", EVIDENCE, True)
-    assert (kept["proposed_by"], kept["ended_by"]) == (ASHA.who, JUMA.who)
+    assert (kept["requested_by"], kept["decided_by"]) == (ASHA.name, JUMA.name)
     assert row["merchant_id"] == steps.merchant_id
-    for word in (payout.id, "completed", EVIDENCE, ASHA.who, "1000"):
+    for word in (payout.id, "completed", EVIDENCE, ASHA.name, "1000"):
         assert word in row["details"]
 
 

@@ -28,7 +28,7 @@ async def test_a_fence_begins_an_epoch_once_however_many_notice(steps: PaymentSt
     await asyncio.gather(*(fence(steps) for _ in range(5)))
     async with steps.database.read() as connection:
         standing = await installation.get(connection)
-        noted = await connection.fetchval("SELECT count(*) FROM audit WHERE what = 'installation.fenced'")
+        noted = await connection.fetchval("SELECT count(*) FROM audit_log WHERE action = 'installation.fenced'")
     assert (standing.epoch > 1, standing.is_fenced, noted) == (True, True, 1)
 
 

@@ -104,7 +104,7 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
     truth, is_waived = finding_of(case, value)
     after = before
     if truth.is_paid != before.is_paid and not _is_networks_word(transaction, before):
-        after = correction.hear(transaction, before, is_paid=truth.is_paid, act=None).correction
+        after = correction.hear(transaction, before, is_paid=truth.is_paid, source=None).correction
     decided = correction.decide(
         transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
     ).correction
@@ -113,7 +113,7 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
 
 def _is_networks_word(transaction: Transaction, before: Correction) -> bool:
     """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
-    return before.is_paid != (transaction.status is Status.COMPLETED) and before.act is not None
+    return before.is_paid != (transaction.status is Status.COMPLETED) and before.source is not None
 
 
 def _title(transaction: Transaction, before: Correction, value: str) -> str:

@@ -52,14 +52,14 @@ FOUND_EVENTS = """
 """
 
 # Ends that have no place in the feed yet, and those that the counter has not come to.
-_UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND {IS_END}"
+_UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}"
 _UNCOUNTED = f"""
     {_UNNUMBERED}
     UNION ALL
     SELECT e.merchant_id, e.transaction_id
-    FROM feeds f LEFT JOIN tally_marks m ON m.merchant_id = f.merchant_id AND m.book = '{Rollup.PAYMENTS}'
-    CROSS JOIN LATERAL generate_series(coalesce(m.upto, 0) + 1, f.last) AS place
-    JOIN events e ON e.merchant_id = f.merchant_id AND e.number = place
+    FROM feeds f LEFT JOIN rollup_positions m ON m.merchant_id = f.merchant_id AND m.rollup = '{Rollup.PAYMENTS}'
+    CROSS JOIN LATERAL generate_series(coalesce(m.position, 0) + 1, f.last_number) AS place
+    JOIN events e ON e.merchant_id = f.merchant_id AND e.feed_number = place
     WHERE e.{IS_END}
 """
 UNNUMBERED = f"""
@@ -71,10 +71,10 @@ UNCOUNTED = f"""
 # Those that must be counted, each with a 1; and with a -1 those that are not yet. So nobody has to look for the few
 # uncounted ones among all.
 COUNTED = f"""
-    SELECT merchant_id, id, type, channel, status, created_at, searchable, 1 AS count
+    SELECT merchant_id, id, type, channel, status, created_at, search_text, 1 AS count
     FROM transactions WHERE ended_at IS NOT NULL
     UNION ALL
-    SELECT merchant_id, id, type, channel, status, created_at, searchable, -1 FROM ({UNCOUNTED}) AS uncounted
+    SELECT merchant_id, id, type, channel, status, created_at, search_text, -1 FROM ({UNCOUNTED}) AS uncounted
 """
 CELL = """
     6 * CASE channel WHEN 'MPESA' THEN 0 WHEN 'TIGO_PESA' THEN 1 WHEN 'AIRTEL_MONEY' THEN 2 WHEN 'HALOPESA' THEN 3 END
@@ -85,4 +85,4 @@ CELL = """
 LEAF = f"round(date_part('epoch', created_at) * 1000)::bigint >> {TREE.bits(0)}"
 # The day of an end in Dar es Salaam, where the clocks are never changed.
 DAY = "(ended_at AT TIME ZONE INTERVAL '3 hours')::date"
-FOUND_SEARCHES = "SELECT merchant_id, id, searchable FROM searches WHERE cardinality(windows) > 0"
+FOUND_SEARCHES = "SELECT merchant_id, id, search_text FROM search_index WHERE cardinality(ngrams) > 0"

@@ -89,13 +89,13 @@ async def _wrong_feeds(connection: Conn) -> list[Finding]:
     """Every place of a feed that was given and is kept has its event: no gap, and nothing beyond the end."""
     rows = await connection.fetch(
         """
-        SELECT merchant_id, coalesce(f.last - f.pruned, 0) AS computed, coalesce(e.size, 0) AS stored
+        SELECT merchant_id, coalesce(f.last_number - f.pruned_to, 0) AS computed, coalesce(e.size, 0) AS stored
         FROM feeds f FULL JOIN (
-            SELECT merchant_id, count(*) AS size, min(number) AS first, max(number) AS last
-            FROM events WHERE number IS NOT NULL GROUP BY merchant_id
+            SELECT merchant_id, count(*) AS size, min(feed_number) AS first, max(feed_number) AS last
+            FROM events WHERE feed_number IS NOT NULL GROUP BY merchant_id
         ) e USING (merchant_id)
-        WHERE coalesce(e.size, 0) <> coalesce(f.last - f.pruned, 0)
-           OR e.first <> f.pruned + 1 OR e.last <> f.last
+        WHERE coalesce(e.size, 0) <> coalesce(f.last_number - f.pruned_to, 0)
+           OR e.first <> f.pruned_to + 1 OR e.last <> f.last_number
         ORDER BY 1 LIMIT 100
         """
     )

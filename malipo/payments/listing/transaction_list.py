@@ -27,7 +27,7 @@ async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict
     """A word for each merchant that changes whenever a payment of theirs is made, is taken up, or ends."""
     rows = await connection.fetch(
         """
-        SELECT merchant_id, concat_ws('-', latest.id, f.last, open.count, open.taken) AS version
+        SELECT merchant_id, concat_ws('-', latest.id, f.last_number, open.count, open.taken) AS version
         FROM unnest($1::text[]) AS merchant_id
         LEFT JOIN feeds f USING (merchant_id)
         LEFT JOIN LATERAL (SELECT id FROM transactions t WHERE t.merchant_id = merchant_id.merchant_id

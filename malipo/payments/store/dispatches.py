@@ -154,7 +154,7 @@ async def take(
                 sends = d.sends + 1, sent_at = now()
             FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
             WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id)
-        SELECT epoch, total, own, server FROM counted
+        SELECT epoch, total, own, server_id FROM counted
         """,
         *_columns(keys),
         route,

@@ -47,7 +47,7 @@ async def test_a_signed_failure_after_success_is_asked_about_and_changes_nothing
 
     after = await callback_stack.row(id_)
     assert (after["status"], after["moves"], after["events"]) == ("COMPLETED", before["moves"], before["events"])
-    assert after["hearings"][-1] == ("ask", "confirmed")
+    assert after["network_answers"][-1] == ("ask", "confirmed")
 
 
 @pytest.mark.parametrize("type_", ["COLLECTION", "DISBURSEMENT"])
@@ -132,4 +132,4 @@ async def test_a_hint_that_comes_while_a_payout_is_claimed_again_does_not_undo_t
 
 
 async def _has_asked(callback_stack: CallbackStack, id_: str) -> bool:
-    return ("ask", "not_indexed") in (await callback_stack.row(id_))["hearings"]
+    return ("ask", "not_indexed") in (await callback_stack.row(id_))["network_answers"]

@@ -110,9 +110,9 @@ async def test_a_callback_for_a_payment_that_was_never_sent_does_not_end_it(
     assert (await callback_stack.row(ids["COLLECTION"]))["failure_code"] == ("not_received" if is_sent else None)
     for id_ in ids.values():
         row = await callback_stack.row(id_)
-        assert row["hearings"][0][0] == "callback"
+        assert row["network_answers"][0][0] == "callback"
         not_found = "not_indexed" if channel == "MPESA" else "missing"
-        assert row["hearings"][1] == ("ask", not_found), "asked before anything was sent"
+        assert row["network_answers"][1] == ("ask", not_found), "asked before anything was sent"
         if not is_sent:
             assert (row["status"], row["dispatch"]["sends"]) == ("PROCESSING", 1)
 

@@ -87,7 +87,7 @@ async def test_of_a_fleet_one_knocks_at_a_network_that_is_down(full_stack: FullS
 
 async def _probes(full_stack: FullStack) -> int:
     async with full_stack.database.read() as connection:
-        return int(await connection.fetchval("SELECT probes FROM circuits WHERE route = 'mpesa'") or 0)
+        return int(await connection.fetchval("SELECT probe_count FROM open_circuits WHERE connector = 'mpesa'") or 0)
 
 
 async def test_a_collection_that_waited_too_long_fails_and_is_never_sent_and_payouts_wait(

@@ -39,7 +39,7 @@ async def _wired(
 
 # What only a claim runs, and what only an answer runs.
 CLAIMS = "claim = $4, next_act = 'sending'"
-HEARS = "INSERT INTO hearings"
+HEARS = "INSERT INTO network_answers"
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.HANG_AFTER])
