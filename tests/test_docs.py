@@ -21,7 +21,7 @@ from malipo.merchants.people import RIGHTS, Role
 from malipo.networks.connector import FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.transaction import Reason, Status, Told, Type
 from malipo.payments.views import in_event
 from malipo.settings import Settings, read, variable

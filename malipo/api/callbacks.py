@@ -15,7 +15,7 @@ from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
 from malipo.networks.connector import Callback, News, cannot_ask
 from malipo.networks.routing import Gate
-from malipo.payments.network_answer import Act, ReceivedAnswer
+from malipo.payments.dispatch import Act, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.service import Service
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.ledger.moves import Account, Move, Step
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.transaction import Reason, Status, Told, Transaction, Type
 
 

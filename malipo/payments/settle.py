@@ -18,7 +18,8 @@ from malipo.db import Tx
 from malipo.networks.connector import Channel, FailureCode, Verdict
 from malipo.payments import correction, record
 from malipo.payments.correction import Correction
-from malipo.payments.network_answer import Act, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules, decide
+from malipo.payments.dispatch import Act, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
+from malipo.payments.network_answer.decide import decide
 from malipo.payments.record import Change, Corrected
 from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import Subject

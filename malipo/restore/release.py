@@ -16,7 +16,7 @@ from malipo.installation import store
 from malipo.installation.state import Installation
 from malipo.installation.store import Release
 from malipo.operators import store as operators
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_restore
 from malipo.restore import store as proposals
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
@@ -52,11 +52,11 @@ async def release(
     await store.approve_release(tx, proposed.id, approved_by=actor.name, is_single_operator=is_single_operator, now=now)
     await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_single_operator)
     if channel is None or type_ is None:
-        await dispatches.ask_first_what_came_late(tx)
+        await dispatch_restore.ask_first_what_came_late(tx)
         await store.end_fence(tx)
         return Released(True, standing.epoch)
     await store.release_channel(tx, standing.epoch, channel, type_)
-    return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
+    return Released(True, standing.epoch, await dispatch_restore.release_asked_first(tx, channel, type_))
 
 
 async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:

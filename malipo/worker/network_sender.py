@@ -13,9 +13,9 @@ from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_ask
-from malipo.payments.network_answer import Act, ReceivedAnswer
+from malipo.payments.dispatch import Act, ReceivedAnswer
 from malipo.payments.settle import Report
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_claims, dispatch_restore
 from malipo.payments.submit import Claim
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
@@ -119,16 +119,16 @@ class NetworkSender:
             return False
         name, lease_seconds = self._connector.name, self._lease_seconds
         async with self._service.database.begin() as tx:
-            due = await dispatches.claim_asks(tx, name, lease_seconds=lease_seconds, most=free)
+            due = await dispatch_claims.claim_asks(tx, name, lease_seconds=lease_seconds, most=free)
             for channel, type_ in self._pairs:
                 if (left := free - len(due)) > 0:
-                    due += await dispatches.claim_asked_first(
+                    due += await dispatch_restore.claim_asked_first(
                         tx, channel, type_, lease_seconds=lease_seconds, most=left
                     )
             # Payments that have ended are asked about with what is left, and never with all of it.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:
-                due += await dispatches.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
+                due += await dispatch_claims.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
         for each in due:
             self._spawn(self._asking, self._to_ask, self._ask(each.transaction))
         return bool(due)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.cli.cases import WHY
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import Act, Attention
 from malipo.payments.transaction import Status
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, cases_of_each_kind
 from tests.cli.payments_commands import desk as desk

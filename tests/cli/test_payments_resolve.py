@@ -6,7 +6,7 @@ import re
 import pytest
 
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.transaction import Status, Type
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
 from tests.cli.payments_commands import desk as desk

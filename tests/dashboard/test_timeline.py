@@ -15,8 +15,8 @@ from malipo.ledger.moves import Account, Move, Step
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Change as CorrectionChange
+from malipo.payments.dispatch import Act
 from malipo.payments.effects import posting_of
-from malipo.payments.network_answer import Act
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told
 from malipo.payments.transaction import Status, Transaction, Type

@@ -9,8 +9,8 @@ from malipo.db import Database
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store import begin_epoch
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act, Next
-from malipo.payments.store import dispatches
+from malipo.payments.dispatch import Act, Next
+from malipo.payments.store import dispatch_claims
 from malipo.payments.transaction import Type
 from malipo.service import Service
 from tests.conftest import Merchant
@@ -238,7 +238,7 @@ async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(
     before = lost.detector.counted
     async with steps.database.begin() as first, steps.database.begin() as second:
         counts = [
-            await dispatches.take(tx, [], route="mpesa", claim="clm", lease_seconds=30, worker_id=worker_id)
+            await dispatch_claims.take(tx, [], route="mpesa", claim="clm", lease_seconds=30, worker_id=worker_id)
             for tx, worker_id in ((first, kept.detector.worker_id), (second, lost.detector.worker_id))
         ]
     assert [each.counted.total for each in counts if each is not None] == [1, 1]

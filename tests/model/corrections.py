@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo.ledger.moves import Account
 from malipo.payments.correction import Change, Correction
-from malipo.payments.network_answer import Act, LatestAnswer
+from malipo.payments.dispatch import Act, LatestAnswer
 from malipo.payments.transaction import Status, Transaction
 from tests.model.network import AMOUNT
 from tests.model.scenario import Kind

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from malipo.payments.network_answer import Decision, Dispatch, Next
+from malipo.payments.dispatch import Decision, Dispatch, Next
 
 LEASE_SECONDS = 65.0
 

@@ -12,9 +12,10 @@ from typing import Any, Protocol
 from malipo.ledger.moves import Account, Move
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction as corrections
-from malipo.payments import network_answer
+from malipo.payments.dispatch import Act, Decision, Dispatch, Next, ReceivedAnswer, Rules
 from malipo.payments.effects import posting_of
-from malipo.payments.network_answer import Act, Decision, Dispatch, Next, ReceivedAnswer, Rules
+from malipo.payments.network_answer.after_end import follow_up
+from malipo.payments.network_answer.decide import decide as decide_by_rules
 from malipo.payments.record import Change, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
@@ -47,9 +48,7 @@ class Decide(Protocol):
 class Life:
     """`decide` and `correct` are the functions on trial."""
 
-    def __init__(
-        self, scenario: Scenario, *, decide: Decide = network_answer.decide, correct: Any = corrections
-    ) -> None:
+    def __init__(self, scenario: Scenario, *, decide: Decide = decide_by_rules, correct: Any = corrections) -> None:
         self._decide = decide
         self._faults = scenario.faults
         self._nature = scenario.nature
@@ -284,7 +283,7 @@ class Life:
         is_sending = self._row.dispatch is not None and self._row.dispatch.next_act is Next.SENDING
         if self._transaction.status is Status.PROCESSING and not is_sending and not self._network.moved(self._now):
             self._reach(Cause.REFUSED, FailureCode.REJECTED, by="operators")
-            self._row.follow_up(network_answer.follow_up(None, "model"), self._now, RULES.follow_up_seconds[0])
+            self._row.follow_up(follow_up(None, "model"), self._now, RULES.follow_up_seconds[0])
 
     # the end
 
@@ -327,5 +326,5 @@ def _a_transaction(scenario: Scenario) -> Transaction:
     )
 
 
-def live(scenario: Scenario, *, decide: Decide = network_answer.decide, correct: Any = corrections) -> Trace:
+def live(scenario: Scenario, *, decide: Decide = decide_by_rules, correct: Any = corrections) -> Trace:
     return Life(scenario, decide=decide, correct=correct).run()

@@ -14,7 +14,7 @@ from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.correction import Correction
-from malipo.payments.network_answer import Act, Dispatch, ReceivedAnswer
+from malipo.payments.dispatch import Act, Dispatch, ReceivedAnswer
 from malipo.payments.settle import Report, Settled
 from malipo.payments.store import corrections, dispatches
 from malipo.payments.submit import Claim, Taken

@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments import resolve
-from malipo.payments.network_answer import Attention
+from malipo.payments.dispatch import Attention
 from malipo.payments.resolve import Finding, Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type

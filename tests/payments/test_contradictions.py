@@ -10,7 +10,7 @@ from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import Act, Attention
 from malipo.payments.resolve import Truth
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from malipo.ledger.moves import Account, Move, Step
 from malipo.payments import correction
 from malipo.payments.correction import Change, Correction
+from malipo.payments.dispatch import Act
 from malipo.payments.effects import posting_of
-from malipo.payments.network_answer import Act
 from malipo.payments.transaction import Reason, Status, Transaction, Type
 from tests.payments.test_transaction import a_transaction
 

@@ -8,7 +8,7 @@ import pytest
 from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.resolve import Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction

@@ -6,8 +6,8 @@ from malipo.db import Database
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger.bookings import WalletTooLow
 from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import Act
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.network_answer import Act
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service

@@ -9,8 +9,8 @@ from malipo import clock
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.network_answer import Act, Next
-from malipo.payments.store import dispatches
+from malipo.payments.dispatch import Act, Next
+from malipo.payments.store import dispatch_claims
 from malipo.payments.submit import Taken
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
@@ -28,7 +28,7 @@ TAKES_UP = "SET route = $3, claim = $4"
 async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 100) -> list[str]:
     """What is due to be asked about."""
     async with database.begin() as tx:
-        due = await dispatches.claim_asks(tx, ROUTE, lease_seconds=lease_seconds, most=most)
+        due = await dispatch_claims.claim_asks(tx, ROUTE, lease_seconds=lease_seconds, most=most)
     return of([each.transaction for each in due])
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Channel, FailureCode, Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.submit import lapse
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts

@@ -4,7 +4,7 @@ import pytest
 
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import Act, Attention
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service

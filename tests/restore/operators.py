@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_restore
 from malipo.payments.transaction import Transaction
 from malipo.restore import release
 from malipo.service import Service
@@ -41,7 +41,7 @@ async def ask_first(steps: PaymentSteps) -> list[Transaction]:
     """What a worker asks about before anything is sent."""
     async with steps.database.begin() as tx:
         found = [
-            await dispatches.claim_asked_first(tx, channel, type_, lease_seconds=60, most=100)
+            await dispatch_restore.claim_asked_first(tx, channel, type_, lease_seconds=60, most=100)
             for channel, type_ in PAIRS
         ]
     return [each.transaction for some in found for each in some]

@@ -12,9 +12,9 @@ from malipo.installation.state import OnHold, Restored
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
+from malipo.payments.dispatch import Act, Attention
 from malipo.payments.initiate import Initiate
-from malipo.payments.network_answer import Act, Attention
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_restore
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
 from tests.journeys import database_facts
@@ -293,11 +293,11 @@ async def test_what_was_asked_and_may_go_is_not_shown_as_not_asked(steps: Paymen
     payout = await steps.open(Type.DISBURSEMENT)
     await fence(steps)
     async with steps.database.read() as connection:
-        assert [each.not_asked for each in await dispatches.find_open(connection)] == [1]
+        assert [each.not_asked for each in await dispatch_restore.find_open(connection)] == [1]
     await ask_first(steps)
     await steps.wait(payout, seconds=2000)
     await steps.hear(payout, Verdict.NOT_INDEXED)
     async with steps.database.read() as connection:
-        assert [(each.is_asked_first, each.not_asked) for each in await dispatches.find_open(connection)] == [
+        assert [(each.is_asked_first, each.not_asked) for each in await dispatch_restore.find_open(connection)] == [
             (False, 0)
         ]

@@ -41,9 +41,8 @@ from malipo.networks.connector import Channel
 from malipo.networks.routing import Route
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
-from malipo.payments.listing import keyset
+from malipo.payments.listing import keyset, slow_payouts
 from malipo.payments.listing.filter import Filter
-from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_history, endpoints
@@ -115,7 +114,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
         given_up=await delivery_history.count_exhausted(
             connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED
         ),
-        slow=await dispatches.find_slow_payouts(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
+        slow=await slow_payouts.find(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
         keys=await api_keys.find_all(connection, merchant_id),
         down=await networks.find_down(connection),
     )

@@ -19,7 +19,7 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Correction
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.settle import reason_of
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from malipo import ids
 from malipo.db import Conn, Row, Tx
 from malipo.payments.correction import Change, Correction
-from malipo.payments.network_answer import Dispatch
+from malipo.payments.dispatch import Dispatch
 from malipo.payments.store import corrections
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of

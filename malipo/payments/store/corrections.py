@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
 from malipo.payments.correction import Correction, is_open
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.transaction import Told, Transaction
 
 _encode = msgspec.json.Encoder().encode

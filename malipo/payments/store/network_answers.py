@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.db import Conn, Tx
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 
 _MOST_CHARACTERS = 200
 

@@ -11,7 +11,7 @@ from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, Effect, effect_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import Act, Attention
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service

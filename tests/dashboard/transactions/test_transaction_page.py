@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import Act
 from malipo.payments.store import network_answers
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status

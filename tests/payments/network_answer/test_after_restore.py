@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.network_answer import Act, Attention, Decision, Dispatch, Next, Rules, decide
+from malipo.payments.dispatch import Act, Attention, Decision, Dispatch, Next, Rules
+from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Type
-from tests.payments.test_network_answer import heard
+from tests.payments.network_answer.answers import heard
 from tests.payments.test_transaction import a_transaction
 
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)
