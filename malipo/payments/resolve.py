@@ -281,8 +281,8 @@ async def _end(
     outcome = (await record.advance(tx, changes, now=now))[-1]
     assert outcome is not None
     assert outcome.has_moved
-    if failure is not None and case.dispatch is not None and case.dispatch.route is not None:
-        asked = follow_up(None, case.dispatch.route)
+    if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
+        asked = follow_up(None, case.dispatch.connector)
         await dispatches.follow_up(tx, [(outcome.transaction, asked, follow_up_seconds)])
     return outcome.transaction
 

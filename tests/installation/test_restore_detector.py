@@ -9,7 +9,7 @@ from malipo.db import Database
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store import begin_epoch
 from malipo.networks.connector import Verdict
-from malipo.payments.dispatch import Act, Next
+from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import dispatch_claims
 from malipo.payments.transaction import Type
 from malipo.service import Service
@@ -175,7 +175,7 @@ async def test_what_is_claimed_is_counted_once_for_a_batch_and_not_for_its_payme
     assert (len(taken.to_send), taken.batch.counted) == (20, (1, 1, 1))
     again = await steps.claim(worker_id=host.detector.worker_id)
     assert again.to_send == []
-    await steps.hear(taken.to_send[0], Verdict.UNSENT, Act.SEND)
+    await steps.hear(taken.to_send[0], Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(taken.to_send[0])
     second = (await steps.claim(worker_id=host.detector.worker_id)).batch
     assert second is not None
@@ -238,7 +238,7 @@ async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(
     before = lost.detector.counted
     async with steps.database.begin() as first, steps.database.begin() as second:
         counts = [
-            await dispatch_claims.take(tx, [], route="mpesa", claim="clm", lease_seconds=30, worker_id=worker_id)
+            await dispatch_claims.take(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
             for tx, worker_id in ((first, kept.detector.worker_id), (second, lost.detector.worker_id))
         ]
     assert [each.counted.total for each in counts if each is not None] == [1, 1]
@@ -290,7 +290,7 @@ async def test_what_was_fenced_meanwhile_is_not_taken_back_but_asked_about(steps
     await steps.service.take_back(claim)
     dispatch = await steps.dispatch(opened)
     assert dispatch is not None
-    assert (dispatch.next_act, dispatch.sends) == (Next.ASK, 1)
+    assert (dispatch.next_action, dispatch.send_count) == (NextAction.ASK, 1)
 
 
 async def test_payments_that_wait_for_the_very_first_worker_are_no_restore(steps: PaymentSteps, tmp_path: Path) -> None:

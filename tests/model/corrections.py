@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo.ledger.moves import Account
 from malipo.payments.correction import Change, Correction
-from malipo.payments.dispatch import Act, LatestAnswer
+from malipo.payments.dispatch import AnswerSource, LatestAnswer
 from malipo.payments.transaction import Status, Transaction
 from tests.model.network import AMOUNT
 from tests.model.scenario import Kind
@@ -27,7 +27,9 @@ class Case:
     def is_open(self, transaction: Transaction) -> bool:
         return self._correction is not None and self._correct.is_open(transaction, self._correction)
 
-    def contradict(self, transaction: Transaction, now: datetime, at: float, *, is_paid: bool, act: Act) -> None:
+    def contradict(
+        self, transaction: Transaction, now: datetime, at: float, *, is_paid: bool, act: AnswerSource
+    ) -> None:
         before = self._correction or self._correct.begin(transaction)
         after = self._apply(
             before, self._correct.hear(transaction, before, is_paid=is_paid, source=act), now, at, by=act

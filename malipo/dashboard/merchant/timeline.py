@@ -19,7 +19,7 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Correction
-from malipo.payments.dispatch import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.settle import reason_of
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told
@@ -67,28 +67,34 @@ STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
     (Type.DISBURSEMENT, Status.CANCELLED): (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
 }
 
-HEARD: dict[tuple[Act, Verdict], tuple[Tone, str]] = {
-    (Act.SEND, Verdict.CONFIRMED): (Tone.GOOD, "{network} answered: the money has moved."),
-    (Act.SEND, Verdict.REFUSED): (Tone.BAD, "{network} answered: it refuses this payment."),
-    (Act.SEND, Verdict.WAITING): (Tone.WAIT, "{network} has taken it, and has not decided yet."),
-    (Act.SEND, Verdict.UNKNOWN): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
-    (Act.SEND, Verdict.MISSING): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
-    (Act.SEND, Verdict.NOT_INDEXED): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
-    (Act.SEND, Verdict.UNSENT): (Tone.WAIT, "{network} could not be reached. Nothing was sent; we try again."),
-    (Act.ASK, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
-    (Act.ASK, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
-    (Act.ASK, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
-    (Act.ASK, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
-    (Act.ASK, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
-    (Act.ASK, Verdict.NOT_INDEXED): (Tone.WAIT, "We asked {network}: it does not find this payment, or not yet."),
-    (Act.ASK, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
-    (Act.CALLBACK, Verdict.CONFIRMED): (Tone.GOOD, "{network} reported: the money has moved."),
-    (Act.CALLBACK, Verdict.REFUSED): (Tone.BAD, "{network} reported: no money has moved."),
-    (Act.CALLBACK, Verdict.WAITING): (Tone.WAIT, "{network} reported: it has not decided yet."),
-    (Act.CALLBACK, Verdict.UNKNOWN): (Tone.WAIT, "{network} reported something unclear."),
-    (Act.CALLBACK, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
-    (Act.CALLBACK, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
-    (Act.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
+HEARD: dict[tuple[AnswerSource, Verdict], tuple[Tone, str]] = {
+    (AnswerSource.SEND, Verdict.CONFIRMED): (Tone.GOOD, "{network} answered: the money has moved."),
+    (AnswerSource.SEND, Verdict.REFUSED): (Tone.BAD, "{network} answered: it refuses this payment."),
+    (AnswerSource.SEND, Verdict.WAITING): (Tone.WAIT, "{network} has taken it, and has not decided yet."),
+    (AnswerSource.SEND, Verdict.UNKNOWN): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (AnswerSource.SEND, Verdict.MISSING): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (AnswerSource.SEND, Verdict.NOT_INDEXED): (
+        Tone.WAIT,
+        "No clear answer from {network}. We assume nothing, and ask.",
+    ),
+    (AnswerSource.SEND, Verdict.UNSENT): (Tone.WAIT, "{network} could not be reached. Nothing was sent; we try again."),
+    (AnswerSource.ASK, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
+    (AnswerSource.ASK, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
+    (AnswerSource.ASK, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
+    (AnswerSource.ASK, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (AnswerSource.ASK, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
+    (AnswerSource.ASK, Verdict.NOT_INDEXED): (
+        Tone.WAIT,
+        "We asked {network}: it does not find this payment, or not yet.",
+    ),
+    (AnswerSource.ASK, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (AnswerSource.CALLBACK, Verdict.CONFIRMED): (Tone.GOOD, "{network} reported: the money has moved."),
+    (AnswerSource.CALLBACK, Verdict.REFUSED): (Tone.BAD, "{network} reported: no money has moved."),
+    (AnswerSource.CALLBACK, Verdict.WAITING): (Tone.WAIT, "{network} reported: it has not decided yet."),
+    (AnswerSource.CALLBACK, Verdict.UNKNOWN): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.CALLBACK, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.CALLBACK, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
 }
 
 # What somebody is told when the network, or its statement, says something else than before: by the type, by whether it

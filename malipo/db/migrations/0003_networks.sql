@@ -4,36 +4,36 @@
 -- asked about. It is made with the payment and goes with its end, so the table stays small. The row of a payment that has
 -- ended is back only while the network is asked whether it takes back its word.
 CREATE TABLE dispatches (
-    merchant_id      text COLLATE "C" NOT NULL,
-    transaction_id   text COLLATE "C" NOT NULL,
-    channel          text NOT NULL,
-    type             text NOT NULL,
-    route            text, -- which connector has it; none until it is first taken up
-    next_act         text NOT NULL DEFAULT 'send' CHECK (next_act IN ('send', 'sending', 'ask')),
-    due_at           timestamptz NOT NULL, -- when it is next taken up; while a worker has it, when others may think it dead
-    claim            text, -- under which a worker took it to send it
-    sends            smallint NOT NULL DEFAULT 0, -- how often it was sent, as far as anything can have arrived
-    asks             integer NOT NULL DEFAULT 0,
-    not_founds       integer NOT NULL DEFAULT 0, -- in a row, since it was last sent
-    is_acknowledged  boolean NOT NULL DEFAULT false, -- the network has said that it has it
-    sent_at          timestamptz,
-    is_hinted        boolean NOT NULL DEFAULT false, -- an unsigned callback has come since the last answer
-    hint             text, -- why it failed, as an unsigned callback has it
-    attention        text, -- why an operator must look at it
-    queued_at        timestamptz NOT NULL DEFAULT now(), -- by the database's clock: what lapses counts from here
-    is_follow_up     boolean NOT NULL DEFAULT false, -- the payment has ended, and its network is asked again
-    success_heard_at timestamptz, -- when somebody last said that it was paid: nothing forgets that
-    not_indexed      integer NOT NULL DEFAULT 0, -- answers in a row that may mean "not found yet"
+    merchant_id       text COLLATE "C" NOT NULL,
+    transaction_id    text COLLATE "C" NOT NULL,
+    channel           text NOT NULL,
+    type              text NOT NULL,
+    connector         text, -- which connector has it; none until it is first taken up
+    next_action       text NOT NULL DEFAULT 'send' CHECK (next_action IN ('send', 'sending', 'ask')),
+    due_at            timestamptz NOT NULL, -- when it is next taken up; while a worker has it, when others may think it dead
+    claim_id          text, -- under which a worker took it to send it
+    send_count        smallint NOT NULL DEFAULT 0, -- how often it was sent, as far as anything can have arrived
+    query_count       integer NOT NULL DEFAULT 0, -- how often its network was asked about it
+    not_found_count   integer NOT NULL DEFAULT 0, -- in a row, since it was last sent
+    is_acknowledged   boolean NOT NULL DEFAULT false, -- the network has said that it has it
+    sent_at           timestamptz,
+    is_hinted         boolean NOT NULL DEFAULT false, -- an unsigned callback has come since the last answer
+    hinted_failure    text, -- why it failed, as an unsigned callback has it
+    attention         text, -- why an operator must look at it
+    queued_at         timestamptz NOT NULL DEFAULT now(), -- by the database's clock: what lapses counts from here
+    is_follow_up      boolean NOT NULL DEFAULT false, -- the payment has ended, and its network is asked again
+    success_heard_at  timestamptz, -- when somebody last said that it was paid: nothing forgets that
+    not_indexed_count integer NOT NULL DEFAULT 0, -- answers in a row that may mean "not found yet"
     -- It may have been sent before a restore: its network is asked before it is sent, lapses or is cancelled.
-    is_asked_first   boolean NOT NULL DEFAULT false,
+    is_asked_first    boolean NOT NULL DEFAULT false,
     PRIMARY KEY (merchant_id, transaction_id),
-    CONSTRAINT dispatches_sent_by_a_route CHECK (route IS NOT NULL OR next_act = 'send')
+    CONSTRAINT dispatches_sent_by_a_connector CHECK (connector IS NOT NULL OR next_action = 'send')
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE dispatches IS 'The work queue of payments: what a worker must do next about each at its network.';
-CREATE INDEX dispatches_to_send ON dispatches (channel, type, due_at) WHERE route IS NULL;
-CREATE INDEX dispatches_of_route ON dispatches (route, due_at) WHERE route IS NOT NULL AND NOT is_follow_up;
-CREATE INDEX dispatches_follow_ups ON dispatches (route, due_at) WHERE is_follow_up;
-CREATE INDEX dispatches_asked_first ON dispatches (channel, type, due_at) WHERE is_asked_first AND route IS NULL;
+CREATE INDEX dispatches_to_send ON dispatches (channel, type, due_at) WHERE connector IS NULL;
+CREATE INDEX dispatches_of_connector ON dispatches (connector, due_at) WHERE connector IS NOT NULL AND NOT is_follow_up;
+CREATE INDEX dispatches_follow_ups ON dispatches (connector, due_at) WHERE is_follow_up;
+CREATE INDEX dispatches_asked_first ON dispatches (channel, type, due_at) WHERE is_asked_first AND connector IS NULL;
 
 -- Everything that a network answered about a payment, by whichever way. Never updated.
 CREATE TABLE network_answers (

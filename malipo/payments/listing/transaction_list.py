@@ -32,7 +32,7 @@ async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict
         LEFT JOIN feeds f USING (merchant_id)
         LEFT JOIN LATERAL (SELECT id FROM transactions t WHERE t.merchant_id = merchant_id.merchant_id
                            ORDER BY id DESC LIMIT 1) latest ON true
-        LEFT JOIN LATERAL (SELECT count(*) AS count, count(route) AS taken FROM dispatches d
+        LEFT JOIN LATERAL (SELECT count(*) AS count, count(connector) AS taken FROM dispatches d
                            WHERE d.merchant_id = merchant_id.merchant_id) open ON true
         """,
         list(merchant_ids),

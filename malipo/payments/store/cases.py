@@ -39,7 +39,7 @@ class Proposal(NamedTuple):
 
 _CASE = f"""
     {COLUMNS}, {DISPATCH}, {corrections.COLUMNS}, coalesce(c.is_open, false) AS is_contradicted,
-    coalesce(d.next_act = 'sending' AND d.due_at > now(), false) AS is_sending,
+    coalesce(d.next_action = 'sending' AND d.due_at > now(), false) AS is_sending,
     (SELECT m.is_active FROM merchants m WHERE m.id = t.merchant_id) AS is_merchant_active,
     r.outcome AS proposed
 """

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
 from malipo.payments.correction import Correction, is_open
-from malipo.payments.dispatch import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Told, Transaction
 
 _encode = msgspec.json.Encoder().encode
@@ -24,7 +24,7 @@ def correction_of(row: Row) -> Correction | None:
         return None
     return Correction(
         is_paid=row["is_paid"],
-        source=None if row["source"] is None else Act(row["source"]),
+        source=None if row["source"] is None else AnswerSource(row["source"]),
         is_fee_paid=row["is_fee_paid"],
         credited=row["credited"],
         borne=row["borne"],

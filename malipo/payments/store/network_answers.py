@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.db import Conn, Tx
-from malipo.payments.dispatch import Act
+from malipo.payments.dispatch import AnswerSource
 
 _MOST_CHARACTERS = 200
 
@@ -20,7 +20,7 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: str
     received_at: datetime
     connector: str
-    source: Act
+    source: AnswerSource
     verdict: str
     code: str
     detail: str

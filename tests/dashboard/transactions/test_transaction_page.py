@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Verdict
-from malipo.payments.dispatch import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import network_answers
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status
@@ -59,7 +59,7 @@ async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_end
         transaction_id=made.id,
         received_at=clock.now(),
         connector="clickpesa",
-        source=Act.ASK,
+        source=AnswerSource.ASK,
         verdict=Verdict.WAITING,
         code="TIP",
         detail="In process",

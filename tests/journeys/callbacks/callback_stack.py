@@ -130,7 +130,7 @@ class CallbackStack:
 
         async def is_sent() -> bool:
             row = await self.row(id_)
-            return row["dispatch"] is not None and bool(row["dispatch"]["next_act"] == "ask")
+            return row["dispatch"] is not None and bool(row["dispatch"]["next_action"] == "ask")
 
         async with a_worker(self.full_stack):
             await until(is_sent, pause=0.05, what="the network's taking it")
@@ -166,7 +166,7 @@ class CallbackStack:
         async def are_sent() -> bool:
             async with self.database.read() as connection:
                 return not await connection.fetchval(
-                    "SELECT count(*) FROM dispatches WHERE transaction_id = ANY($1) AND next_act <> 'ask'",
+                    "SELECT count(*) FROM dispatches WHERE transaction_id = ANY($1) AND next_action <> 'ask'",
                     [id_ for ids in made.values() for id_ in ids],
                 )
 
@@ -269,7 +269,9 @@ async def everything_in(callback_stack: CallbackStack) -> dict[str, int]:
             table: int(await connection.fetchval(f"SELECT count(*) FROM {table}"))
             for table in ("transactions", "dispatches", "network_answers", "moves", "events", "audit_log")
         }
-        changed = await connection.fetchval("SELECT count(*) FROM dispatches WHERE is_hinted OR hint IS NOT NULL")
+        changed = await connection.fetchval(
+            "SELECT count(*) FROM dispatches WHERE is_hinted OR hinted_failure IS NOT NULL"
+        )
         open_ = await connection.fetchval("SELECT count(*) FROM transactions WHERE status = 'PROCESSING'")
     return counts | {"hinted": int(changed), "open": int(open_)}
 

@@ -29,7 +29,7 @@ async def test_an_unsigned_callback_ends_nothing_and_makes_a_question_due(
     }
     after = await callback_stack.row(id_)
     assert (after["status"], after["moves"], after["events"]) == ("PROCESSING", before["moves"], before["events"])
-    assert (after["dispatch"]["next_act"], after["dispatch"]["is_due"]) == ("ask", True)
+    assert (after["dispatch"]["next_action"], after["dispatch"]["is_due"]) == ("ask", True)
 
 
 async def test_an_unsigned_callback_ends_nothing_while_the_network_cannot_be_asked(

@@ -16,15 +16,15 @@ from tests.status_changes import change_status
 
 A_MOVE = """
     INSERT INTO moves (merchant_id, cause_id, step, ordinal, move_number, source, target, channel, amount, statement_line,
-                       balance_after, at)
-    VALUES ('{merchant}', '{cause}', '{step}', {ordinal}, {line}, '{source}', '{target}', {channel}, {amount}, {statement_line},
+                       balance_after, created_at)
+    VALUES ('{merchant}', '{cause}', '{step}', {ordinal}, {move_number}, '{source}', '{target}', {channel}, {amount}, {statement_line},
             {balance_after}, now())
 """
 A_GOOD_MOVE: dict[str, object] = {
     "cause": "bok_1",
     "step": "booking",
     "ordinal": 1,
-    "line": 1,
+    "move_number": 1,
     "source": "bank",
     "target": "fees",
     "channel": "NULL",
@@ -72,7 +72,7 @@ MOVES: dict[str, tuple[dict[str, object], str]] = {
     "a statement line twice": ({"target": "wallet", "statement_line": 1, "balance_after": 1}, "moves_statement"),
     "a statement below zero": (
         {"target": "wallet", "statement_line": 99, "balance_after": -1},
-        "moves_wallet_after_check",
+        "moves_balance_after_check",
     ),
 }
 TRANSACTIONS = {
@@ -153,7 +153,7 @@ TRANSACTIONS = {
         INSERT INTO bookings (id, merchant_id, kind, bank_reference, amount, created_at)
         SELECT 'bok_again', merchant_id, kind, bank_reference, amount, now() FROM bookings
         """,
-        "bookings_reference_is_unique",
+        "bookings_bank_reference_is_unique",
     ),
 }
 ATTACKS = (
@@ -223,6 +223,6 @@ async def test_every_constraint_on_money_is_attacked(database_url: str) -> None:
         await connection.close()
     attacked = {constraint for _, constraint in ATTACKS.values()}
     # A value out of a fixed set of words is a matter of spelling; one each is attacked above.
-    spelling = re.compile(r"transactions_(type|channel)_check|moves_(line|statement_line)_check")
+    spelling = re.compile(r"transactions_(type|channel)_check|moves_(move_number|statement_line)_check")
 
     assert {row["conname"] for row in rows if not spelling.fullmatch(row["conname"])} <= attacked

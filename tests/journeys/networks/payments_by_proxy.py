@@ -56,7 +56,7 @@ async def rows_of(full_stack: FullStack, ids: list[str]) -> dict[str, dict[str, 
         rows = await connection.fetch(
             """
             SELECT t.id, t.status, t.failure_code, t.network_key, t.processing_at, t.phone,
-                   d.next_act, d.sends, d.route,
+                   d.next_action, d.send_count, d.connector,
                    (SELECT count(*) FROM network_answers h WHERE h.transaction_id = t.id) AS heard
             FROM transactions t LEFT JOIN dispatches d ON d.transaction_id = t.id WHERE t.id = ANY($1)
             """,

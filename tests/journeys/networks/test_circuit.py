@@ -53,7 +53,9 @@ async def test_a_network_in_trouble_is_left_alone_after_five_faults_and_used_aga
         await until_rows(full_stack, others, seconds=8, status="COMPLETED")
         assert {row["status"] for row in (await rows_of(full_stack, waiting)).values()} == {"PENDING"}
         assert {row["status"] for row in (await rows_of(full_stack, first)).values()} == {"PROCESSING"}
-        assert {row["sends"] for row in (await rows_of(full_stack, first)).values()} == {0}, "provably nothing has left"
+        assert {row["send_count"] for row in (await rows_of(full_stack, first)).values()} == {0}, (
+            "provably nothing has left"
+        )
         # Until it is back.
         await road.open()
         await until_up(full_stack, True)

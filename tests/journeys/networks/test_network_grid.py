@@ -110,7 +110,7 @@ def test_a_payment_is_sent_once_unless_the_network_says_again_and_again_that_it_
     assert [act for act, _ in end.network_answers].count("send") >= len(end.requests) - is_held
     if cell.is_resent:
         assert end.dispatch is not None
-        assert (end.dispatch["sends"], end.dispatch["next_act"]) == (3, "ask")
+        assert (end.dispatch["send_count"], end.dispatch["next_action"]) == (3, "ask")
         assert _not_founds(end) >= 9, "three times after each sending"
 
 

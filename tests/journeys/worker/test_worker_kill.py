@@ -214,7 +214,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
 
     claim = Claim(
         id="clm_next",
-        route="mpesa",
+        connector="mpesa",
         pairs=home.service.networks.carried_by("mpesa"),
         most=10,
         lease_seconds=60,
