@@ -100,7 +100,7 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
         booking_id=booking_id,
         merchant_id=booking.merchant_id,
         kind=booking.kind,
-        reference=booking.bank_reference,
+        bank_reference=booking.bank_reference,
         amount=booking.amount,
         now=now,
     )

@@ -63,7 +63,7 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
                        AS available,
                    sum(CASE 'in_flight' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint
                        AS in_flight,
-                   count(statement_line) AS lines
+                   count(statement_line) AS statement_lines
             FROM moves GROUP BY merchant_id
         )
         SELECT coalesce(w.merchant_id, s.merchant_id) AS merchant_id, checked.*
@@ -71,7 +71,7 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
         CROSS JOIN LATERAL (VALUES
             ('wallet', w.available, coalesce(s.available, 0)),
             ('in flight', w.in_flight, coalesce(s.in_flight, 0)),
-            ('statement lines', w.statement_lines, coalesce(s.lines, 0))
+            ('statement lines', w.statement_lines, coalesce(s.statement_lines, 0))
         ) AS checked (what, stored, computed)
         WHERE checked.stored IS DISTINCT FROM checked.computed
         ORDER BY 1, 2
@@ -92,8 +92,8 @@ async def _is_a_chain(connection: Conn) -> bool:
                - coalesce(sum(hash_record_extended(ROW(merchant_id, statement_line - 1, balance_after - change), 0))
                           FILTER (WHERE statement_line > 1), 0) AS last,
                count(*) FILTER (WHERE statement_line = 1 AND balance_after <> change) AS wrong_firsts,
-               (SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, lines, available), 0)), 0)
-                FROM wallets WHERE lines > 0) AS wallets
+               (SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, statement_lines, available), 0)), 0)
+                FROM wallets WHERE statement_lines > 0) AS wallets
         FROM (SELECT merchant_id, statement_line, balance_after,
                      CASE WHEN target = 'wallet' THEN amount ELSE -amount END AS change
               FROM moves WHERE statement_line IS NOT NULL) AS lines
@@ -137,7 +137,7 @@ async def _wrong_line_counts(connection: Conn) -> list[Finding]:
     things = f"""
         SELECT m.merchant_id, m.statement_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count
         FROM rollup_positions k JOIN moves m ON m.merchant_id = k.merchant_id AND m.statement_line <= k.position
-        WHERE k.book = '{Rollup.STATEMENT}'
+        WHERE k.rollup = '{Rollup.STATEMENT}'
     """
     wrong = await rollup_check.check(connection, Rollup.STATEMENT, things)
     return [Finding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]

@@ -212,7 +212,7 @@ SAFEGUARDS = (
         "questions after the end count from the end, so that others use up none",
         network_answer,
         "[moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]",
-        "[*rules.follow_up_seconds[asks : asks + 1]]",
+        "[*rules.follow_up_seconds[query_count : query_count + 1]]",
     ),
     Safeguard(
         "another amount that was shown stays shown after FAILED",

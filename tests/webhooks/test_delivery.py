@@ -69,7 +69,7 @@ def test_a_receiver_that_is_gone_is_not_tried_again() -> None:
     )
 
 
-@pytest.mark.parametrize("claim", [OURS, THEIRS, None], ids=["ours", "somebody else's", "nobody's"])
+@pytest.mark.parametrize("claim_id", [OURS, THEIRS, None], ids=["ours", "somebody else's", "nobody's"])
 @pytest.mark.parametrize("state", [State.PENDING, State.EXHAUSTED])
 def test_a_success_counts_whoever_has_it_now(state: State, claim_id: str | None) -> None:
     before = _delivery(state, 2, claim_id)

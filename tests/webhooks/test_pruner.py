@@ -64,7 +64,10 @@ async def _try_each(place: WebhookStack) -> None:
 
 
 async def _counts(place: WebhookStack) -> dict[str, int]:
-    return {table: await database_facts.count(place.database, table) for table in ("events", "deliveries", "attempts")}
+    return {
+        table: await database_facts.count(place.database, table)
+        for table in ("events", "webhook_deliveries", "webhook_attempts")
+    }
 
 
 async def test_what_is_older_than_is_kept_goes_and_the_rest_stays(place: WebhookStack, hand: Hand) -> None:
@@ -83,16 +86,18 @@ async def test_what_is_older_than_is_kept_goes_and_the_rest_stays(place: Webhook
     await _try_each(place)
     async with place.database.begin() as tx:
         await manage_endpoints.delete(tx, merchant.id, deleted.id, actor=NOBODY, now=hand())
-    assert await _counts(place) == {"events": 12, "deliveries": 25, "attempts": 25}
+    assert await _counts(place) == {"events": 12, "webhook_deliveries": 25, "webhook_attempts": 25}
 
     hand.move_to(began + timedelta(days=KEPT_DAYS))
     await prune(place.service)
-    assert await _counts(place) == {"events": 10, "deliveries": 21, "attempts": 21}, "not a millisecond earlier"
+    assert await _counts(place) == {"events": 10, "webhook_deliveries": 21, "webhook_attempts": 21}, (
+        "not a millisecond earlier"
+    )
     hand.move(A_MOMENT)
     await prune(place.service)
-    assert await _counts(place) == {"events": 6, "deliveries": 12, "attempts": 12}
+    assert await _counts(place) == {"events": 6, "webhook_deliveries": 12, "webhook_attempts": 12}
     await prune(place.service)
-    assert await _counts(place) == {"events": 6, "deliveries": 12, "attempts": 12}
+    assert await _counts(place) == {"events": 6, "webhook_deliveries": 12, "webhook_attempts": 12}
     hand.move(timedelta(days=KEPT_DAYS))
     await prune(place.service)
     assert set((await _counts(place)).values()) == {0}
@@ -112,7 +117,7 @@ async def test_more_than_is_forgotten_at_once_is_forgotten_by_two_at_once(place:
 
     await asyncio.gather(prune(place.service), prune(place.service))
 
-    assert await _counts(place) == {"events": 2, "deliveries": 2, "attempts": 0}
+    assert await _counts(place) == {"events": 2, "webhook_deliveries": 2, "webhook_attempts": 0}
     feeds = await place.rows("SELECT merchant_id, last_number, pruned_to FROM feeds")
     assert {row["merchant_id"]: (row["last_number"], row["pruned_to"]) for row in feeds} == {
         merchant.id: (1100, 1100),

@@ -121,28 +121,28 @@ async def get(connection: Conn, merchant_id: str) -> tuple[Wallet, datetime]:
 
 
 async def insert_booking(
-    tx: Tx, *, booking_id: str, merchant_id: str, kind: str, reference: str, amount: int, now: datetime
+    tx: Tx, *, booking_id: str, merchant_id: str, kind: str, bank_reference: str, amount: int, now: datetime
 ) -> bool:
     """Whether this reference was new."""
     done = await tx.execute(
         """
         INSERT INTO bookings (id, merchant_id, kind, bank_reference, amount, created_at) VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (kind, reference) DO NOTHING
+        ON CONFLICT (kind, bank_reference) DO NOTHING
         """,
         booking_id,
         merchant_id,
         kind,
-        reference,
+        bank_reference,
         amount,
         now,
     )
     return done == "INSERT 0 1"
 
 
-async def get_booking(connection: Conn, kind: str, reference: str) -> tuple[str, int]:
+async def get_booking(connection: Conn, kind: str, bank_reference: str) -> tuple[str, int]:
     """Whose wallet a reference was booked to, and how much."""
     row = await connection.fetchrow(
-        "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND bank_reference = $2", kind, reference
+        "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND bank_reference = $2", kind, bank_reference
     )
     assert row is not None
     return row["merchant_id"], row["amount"]

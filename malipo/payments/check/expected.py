@@ -8,7 +8,7 @@ from malipo.counts.store import Rollup
 from malipo.outbox.event import IS_END
 from malipo.payments.counts.categories import TREE
 
-# Step, line, source, target, amount, and when it is due.
+# Step, move_number, source, target, amount, and when it is due.
 _DUE_MOVES = (
     ("open", 1, "wallet", "in_flight", "t.amount + t.fee", "t.type = 'DISBURSEMENT'"),
     (
@@ -24,17 +24,17 @@ _DUE_MOVES = (
     ("end", 1, "float", "wallet", "t.amount - t.fee", "t.type = 'COLLECTION' AND t.status = 'COMPLETED'"),
     ("end", 2, "float", "fees", "t.fee", "t.type = 'COLLECTION' AND t.status = 'COMPLETED' AND t.fee > 0"),
 )
-# Each due move as a row of merchant_id, id, step, line, source, target, amount and channel, with when it is due.
+# Each due move as a row of merchant_id, id, step, move_number, source, target, amount and channel, with when it is due.
 DUE_MOVES = [
     (
-        f"t.merchant_id, t.id, '{step}'::text, {line}::smallint, '{source}'::text, '{target}'::text, {amount}, "
+        f"t.merchant_id, t.id, '{step}'::text, {move_number}::smallint, '{source}'::text, '{target}'::text, {amount}, "
         + ("t.channel" if "float" in (source, target) else "NULL::text"),
         condition,
     )
-    for step, line, source, target, amount, condition in _DUE_MOVES
+    for step, move_number, source, target, amount, condition in _DUE_MOVES
 ]
 FOUND_MOVES = """
-    SELECT merchant_id, cause_id AS id, step, line, source, target, amount, channel
+    SELECT merchant_id, cause_id AS id, step, move_number, source, target, amount, channel
     FROM moves WHERE step IN ('open', 'end')
 """
 
@@ -85,4 +85,4 @@ CELL = """
 LEAF = f"round(date_part('epoch', created_at) * 1000)::bigint >> {TREE.bits(0)}"
 # The day of an end in Dar es Salaam, where the clocks are never changed.
 DAY = "(ended_at AT TIME ZONE INTERVAL '3 hours')::date"
-FOUND_SEARCHES = "SELECT merchant_id, id, search_text FROM search_index WHERE cardinality(ngrams) > 0"
+FOUND_IN_SEARCH = "SELECT merchant_id, id, search_text FROM search_index WHERE cardinality(ngrams) > 0"

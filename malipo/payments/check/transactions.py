@@ -36,17 +36,18 @@ async def check(connection: Conn) -> list[Finding]:
 async def _wrong_moves(connection: Conn) -> list[Finding]:
     rows = await connection.fetch(
         f"""
-        WITH expected (merchant_id, id, step, line, source, target, amount) AS ({_EXPECTED_MOVES}),
+        WITH expected (merchant_id, id, step, move_number, source, target, amount) AS ({_EXPECTED_MOVES}),
              found AS ({FOUND_MOVES})
-        SELECT coalesce(e.id, f.id) AS id, coalesce(e.step, f.step) AS step, coalesce(e.line, f.line) AS line,
-               e.amount AS computed, f.amount AS stored
-        FROM expected e FULL JOIN found f USING (merchant_id, id, step, line)
+        SELECT coalesce(e.id, f.id) AS id, coalesce(e.step, f.step) AS step,
+               coalesce(e.move_number, f.move_number) AS move_number, e.amount AS computed, f.amount AS stored
+        FROM expected e FULL JOIN found f USING (merchant_id, id, step, move_number)
         WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
         ORDER BY 1, 2, 3 LIMIT 100
         """
     )
     return [
-        Finding("move", f"{row['id']} {row['step']} line {row['line']}", row["stored"], row["computed"]) for row in rows
+        Finding("move", f"{row['id']} {row['step']} line {row['move_number']}", row["stored"], row["computed"])
+        for row in rows
     ]
 
 

@@ -68,18 +68,18 @@ async def find_behind(connection: Conn, *, least: int, most: int) -> list[Behind
     return [Behind(row["merchant_id"], row["last_number"]) for row in rows]
 
 
-async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], upto: Sequence[int]) -> list[Ended]:
+async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], last: Sequence[int]) -> list[Ended]:
     """What ended by the events between these places of the merchants' feeds."""
     rows = await tx.fetch(
         f"""
         SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.search_text
-        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, upto)
-        JOIN events e ON e.merchant_id = span.merchant_id AND e.feed_number > span.after AND e.feed_number <= span.upto
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, last)
+        JOIN events e ON e.merchant_id = span.merchant_id AND e.feed_number > span.after AND e.feed_number <= span.last
         JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
         WHERE e.{IS_END}
         """,
         merchant_ids,
         after,
-        upto,
+        last,
     )
     return [Ended(*row.values()) for row in rows]

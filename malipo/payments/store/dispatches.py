@@ -123,8 +123,8 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
                  connector text, next_action text, send_count smallint, query_count int, not_found_count int,
-                 not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, is_asked_first boolean,
-                 success_seconds float8, hinted_failure text, attention text)
+                 not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_heard boolean,
+                 is_asked_first boolean, success_seconds float8, hinted_failure text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
         _encode([_Decided(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
