@@ -235,13 +235,13 @@ class Service:
             self._note(each)
         return taken
 
-    async def lapse(self, channels: Sequence[Channel], *, route: str | None) -> None:
-        """End the collections that nobody could send in time, while their route is down or there is none."""
+    async def lapse(self, channels: Sequence[Channel], *, connector: str | None) -> None:
+        """End the collections that nobody could send in time, while their connector is down or there is none."""
         async with self.database.begin() as tx:
             lapsed = await lapse(
                 tx,
                 channels,
-                route=route,
+                connector=connector,
                 lapse_seconds=self.settings.lapse_seconds,
                 most=_MOST_LAPSED,
                 now=self.clock(),
@@ -259,8 +259,8 @@ class Service:
                 "payment.settled",
                 transaction=settled.transaction.id,
                 status=settled.transaction.status,
-                by=report.heard.act,
-                network=report.heard.route,
+                by=report.heard.source,
+                network=report.heard.connector,
             )
         return settled
 
@@ -296,7 +296,7 @@ class Service:
 
     async def record_attempt(self, attempt: Attempt) -> Delivery | None:
         delivery = await self._record_attempt(attempt)
-        self.metrics.count_attempt(attempt.status, attempt.took_ms / 1000)
+        self.metrics.count_attempt(attempt.http_status, attempt.duration_ms / 1000)
         return delivery
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:

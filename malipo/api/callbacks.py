@@ -15,7 +15,7 @@ from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
 from malipo.networks.connector import Callback, News, cannot_ask
 from malipo.networks.routing import Gate
-from malipo.payments.dispatch import Act, ReceivedAnswer
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.service import Service
 
@@ -52,8 +52,8 @@ async def _take_in(service: Service, route: str, news: News) -> None:
         channels=service.networks.reach[route],
         key=news.key,
         heard=ReceivedAnswer(
-            route=route,
-            act=Act.CALLBACK,
+            connector=route,
+            source=AnswerSource.CALLBACK,
             answer=news.answer,
             is_trusted=news.is_signed,
             is_listed=bool(service.networks.gates[route].allowed),

@@ -57,7 +57,7 @@ def correction_of(case: Case) -> dict[str, Any] | None:
         return None
     return {
         "network says": "paid" if corrected.is_paid else "not paid",
-        "said by": "operators" if corrected.act is None else f"the network ({corrected.act})",
+        "said by": "operators" if corrected.source is None else f"the network ({corrected.source})",
         "credited": corrected.credited,
         "borne": corrected.borne,
         "owed": corrected.owed,
@@ -70,8 +70,8 @@ def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
         return None
     return {
         "proposed": proposal.outcome,
-        "proposed by": proposal.proposed_by,
-        "proposed at": proposal.proposed_at,
+        "proposed by": proposal.requested_by,
+        "proposed at": proposal.requested_at,
         "despite waiting": proposal.is_despite_waiting,
         "waived": proposal.is_waived,
         "evidence": proposal.evidence,
@@ -81,9 +81,9 @@ def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
 
 def heard_of(heard: StoredAnswer) -> dict[str, Any]:
     return {
-        "at": heard.at,
-        "network": heard.route,
-        "by": heard.act,
+        "at": heard.received_at,
+        "network": heard.connector,
+        "by": heard.source,
         "verdict": heard.verdict,
         "code": heard.code,
         "words": heard.detail,
@@ -109,7 +109,7 @@ def _correction_lines(case: Case) -> list[tuple[str, str]]:
     corrected = case.correction
     assert corrected is not None
     says = "that it was paid" if corrected.is_paid else "that it was not paid"
-    lines = [("last said", f"{says}, by {'operators' if corrected.act is None else 'the network'}")]
+    lines = [("last said", f"{says}, by {'operators' if corrected.source is None else 'the network'}")]
     if corrected.credited:
         lines.append(("corrected", _moved(corrected.credited)))
     if corrected.borne:
@@ -180,9 +180,9 @@ def shown(resolved: Resolved) -> dict[str, Any]:
 
 def unknown(callback: UnknownCallback) -> dict[str, Any]:
     return {
-        "at": callback.at,
-        "network": callback.route,
-        "key": callback.key,
+        "at": callback.received_at,
+        "network": callback.connector,
+        "key": callback.network_key,
         "amount": callback.amount,
         "phone": callback.phone,
         "receipt": callback.provider_reference,

@@ -119,7 +119,7 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
             scope,
             actor=named_operator(actor),
             now=now,
-            is_alone=arguments.alone,
+            is_single_operator=arguments.alone,
         )
 
     released = write(settings, act)

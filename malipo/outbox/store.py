@@ -59,8 +59,8 @@ async def number(tx: Tx, *, most: int) -> list[Fact]:
     places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
     await tx.execute(
         """
-        UPDATE events e SET number = n.number
-        FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (merchant_id, id, number)
+        UPDATE events e SET feed_number = n.feed_number
+        FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (merchant_id, id, feed_number)
         WHERE e.merchant_id = n.merchant_id AND e.id = n.id
         """,
         [fact.merchant_id for fact in facts],
@@ -75,7 +75,7 @@ async def _find_unnumbered(tx: Tx, *, most: int) -> list[Fact]:
     rows = await tx.fetch(
         """
         SELECT id, merchant_id, transaction_id, event, body, created_at FROM events
-        WHERE number IS NULL
+        WHERE feed_number IS NULL
         ORDER BY created_at, event <> 'payment.pending', event LIKE '%.corrected', ordinal, id LIMIT $1
         """,
         most,
@@ -91,11 +91,11 @@ async def _count(tx: Tx, counts: Mapping[str, int]) -> dict[str, int]:
     merchant_ids = sorted(counts)
     rows = await tx.fetch(
         """
-        INSERT INTO feeds AS f (merchant_id, last) SELECT * FROM unnest($1::text[], $2::bigint[])
-        ON CONFLICT (merchant_id) DO UPDATE SET last = f.last + excluded.last
-        RETURNING merchant_id, last
+        INSERT INTO feeds AS f (merchant_id, last_number) SELECT * FROM unnest($1::text[], $2::bigint[])
+        ON CONFLICT (merchant_id) DO UPDATE SET last_number = f.last_number + excluded.last_number
+        RETURNING merchant_id, last_number
         """,
         merchant_ids,
         [counts[merchant_id] for merchant_id in merchant_ids],
     )
-    return {row["merchant_id"]: row["last"] for row in rows}
+    return {row["merchant_id"]: row["last_number"] for row in rows}

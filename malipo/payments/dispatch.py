@@ -10,7 +10,7 @@ from malipo.payments.transaction import Cause
 from malipo.settings import Settings
 
 
-class Act(StrEnum):
+class AnswerSource(StrEnum):
     """How we come to hear."""
 
     SEND = "send"  # the reply to the request itself
@@ -18,9 +18,9 @@ class Act(StrEnum):
     CALLBACK = "callback"  # the network's own word
 
 
-class Next(StrEnum):
+class NextAction(StrEnum):
     SEND = "send"
-    SENDING = "sending"  # a worker is at it; if it dies, the next act is to ask
+    SENDING = "sending"  # a worker is at it; if it dies, the next action is to ask
     ASK = "ask"
 
 
@@ -40,18 +40,18 @@ class Attention(StrEnum):
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     """Where we stand with the network."""
 
-    route: str | None = None
-    next_act: Next = Next.SEND
-    sends: int = 0
-    asks: int = 0
-    not_founds: int = 0
-    not_indexed: int = 0  # in a row
+    connector: str | None = None
+    next_action: NextAction = NextAction.SEND
+    send_count: int = 0
+    query_count: int = 0
+    not_found_count: int = 0
+    not_indexed_count: int = 0  # in a row
     is_acknowledged: bool = False
     is_hinted: bool = False
     is_success_heard: bool = False
     is_follow_up: bool = False  # the payment has ended, and its network is asked whether it stays so
     is_asked_first: bool = False  # it was not sent, as far as we know; its network is asked before it is
-    hint: FailureCode | None = None
+    hinted_failure: FailureCode | None = None
     attention: Attention | None = None
     # How long ago it was last sent, put into the queue (of a follow-up: ended), and said to be paid, by the database's
     # clock. Only the last is written: 0 is now.
@@ -64,7 +64,7 @@ class LatestAnswer(msgspec.Struct, frozen=True):
     """What was last said of a payment that has ended, where it is not what its merchant was told, and how."""
 
     is_paid: bool
-    act: Act | None = None  # None: operators have read it on the network's statement
+    source: AnswerSource | None = None  # None: operators have read it on the network's statement
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,8 +82,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer, and what it is worth."""
 
-    route: str
-    act: Act
+    connector: str
+    source: AnswerSource
     answer: Answer
     is_trusted: bool = True  # not so for an unsigned callback, which is only a hint
     is_listed: bool = False  # an unsigned callback from an address that the operator has listed

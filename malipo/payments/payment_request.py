@@ -89,6 +89,6 @@ def order_of(
         draft=draft if fields.problem is None else None,
         problem=fields.problem,
         key=key,
-        fingerprint=idempotency.fingerprint(known) if key is not None else b"",
+        request_hash=idempotency.request_hash(known) if key is not None else b"",
         actor=actor,
     )

@@ -42,12 +42,12 @@ async def deliver(
     )
     began = time.perf_counter()
     said = await webhook_client(message.endpoint.url, headers=headers, body=body)
-    took_ms = round((time.perf_counter() - began) * 1000)
+    duration_ms = round((time.perf_counter() - began) * 1000)
     if isinstance(said, Answered):
         return Attempt(
-            message.key, message.claim, attempt_id, at, took_ms, said.status, said.headers, said.body, error=None
+            message.key, message.claim_id, attempt_id, at, duration_ms, said.status, said.headers, said.body, error=None
         )
-    return Attempt(message.key, message.claim, attempt_id, at, took_ms, None, (), b"", error=said.reason)
+    return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, None, (), b"", error=said.reason)
 
 
 class Record:

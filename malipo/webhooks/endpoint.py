@@ -25,8 +25,8 @@ class Endpoint:
     next_secret: bytes | None = None  # encrypted; while the secret is being changed
     rotation_ends_at: datetime | None = None
     failing_since: datetime | None = None
-    switched_off_at: datetime | None = None
-    switched_off_why: str | None = None
+    disabled_at: datetime | None = None
+    disabled_reason: str | None = None
 
     def wants(self, event: str) -> bool:
         return EVERY in self.events or event in self.events

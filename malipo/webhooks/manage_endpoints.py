@@ -84,9 +84,9 @@ async def change(
         is_active=before.is_active if is_active is None else is_active,
     )
     if after.is_active and not before.is_active:
-        after = replace(after, failing_since=None, switched_off_at=None, switched_off_why=None)
+        after = replace(after, failing_since=None, disabled_at=None, disabled_reason=None)
     elif before.is_active and not after.is_active:
-        after = replace(after, switched_off_at=now, switched_off_why=None)
+        after = replace(after, disabled_at=now, disabled_reason=None)
     await endpoints.update(tx, after)
     await _note(tx, actor, "webhook.changed", after, now, url=after.url, events=after.events, is_active=after.is_active)
     return after

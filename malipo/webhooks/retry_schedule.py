@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 GIVE_UP_AFTER = timedelta(days=5)
 
 
-def next_try(retry_seconds: Sequence[int], tries: int, ended_at: datetime) -> datetime | None:
+def next_try(retry_seconds: Sequence[int], attempt_count: int, ended_at: datetime) -> datetime | None:
     """When to try again after so many tries, of which the last ended just now; None if that was the last."""
-    if tries > len(retry_seconds):
+    if attempt_count > len(retry_seconds):
         return None
-    return ended_at + timedelta(seconds=retry_seconds[tries - 1])
+    return ended_at + timedelta(seconds=retry_seconds[attempt_count - 1])
 
 
 def is_given_up(failing_since: datetime | None, now: datetime) -> bool:

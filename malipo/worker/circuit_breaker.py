@@ -41,7 +41,7 @@ class CircuitBreaker:
         down = (await self._service.read(circuit_store.find_down)).get(self._connector.name)
         self.is_open = down is not None or self._reason is not None
         if down is not None and down.is_due and await self._is_ours_to_probe():
-            await self._probe(down.probes)
+            await self._probe(down.probe_count)
         return False
 
     async def _open(self, reason: str) -> None:
@@ -60,14 +60,14 @@ class CircuitBreaker:
             lambda tx: circuit_store.claim_probe(tx, self._connector.name, lease_seconds=lease)
         )
 
-    async def _probe(self, probes: int) -> None:
+    async def _probe(self, probe_count: int) -> None:
         answer = await self._connector.probe()
         if not _is_trouble(answer):
             self.is_open = False
             if await self._service.write(lambda tx: circuit_store.close_circuit(tx, self._connector.name)):
                 log.info("network.up", route=self._connector.name)
             return
-        pause = _PROBE_SECONDS[min(probes + 1, len(_PROBE_SECONDS) - 1)]
+        pause = _PROBE_SECONDS[min(probe_count + 1, len(_PROBE_SECONDS) - 1)]
         await self._service.write(
             lambda tx: circuit_store.put_off(tx, self._connector.name, _reason_of(answer), probe_seconds=pause)
         )

@@ -13,7 +13,7 @@ from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_ask
-from malipo.payments.dispatch import Act, ReceivedAnswer
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.payments.store import dispatch_claims, dispatch_restore
 from malipo.payments.submit import Claim
@@ -86,7 +86,7 @@ class NetworkSender:
         """Send what waits, as far as there are places. Whether more may be waiting."""
         if self._circuit.is_open:
             if self._detector.may_send:
-                await self._service.lapse(self._channels, route=self._connector.name)
+                await self._service.lapse(self._channels, connector=self._connector.name)
             return False
         free = self._connector.concurrency - len(self._sending)
         if free <= 0 or not self._detector.may_send:
@@ -95,7 +95,7 @@ class NetworkSender:
         age = _Age(self._service.clock)
         claim = Claim(
             id=ids.mint("clm_", self._service.clock()),
-            route=self._connector.name,
+            connector=self._connector.name,
             pairs=self._pairs,
             most=free,
             lease_seconds=self._lease_seconds,
@@ -119,7 +119,7 @@ class NetworkSender:
             return False
         name, lease_seconds = self._connector.name, self._lease_seconds
         async with self._service.database.begin() as tx:
-            due = await dispatch_claims.claim_asks(tx, name, lease_seconds=lease_seconds, most=free)
+            due = await dispatch_claims.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
             for channel, type_ in self._pairs:
                 if (left := free - len(due)) > 0:
                     due += await dispatch_restore.claim_asked_first(
@@ -152,20 +152,22 @@ class NetworkSender:
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
         self._mark("sending")
-        answer = await self._call(Act.SEND, self._connector.send, transaction)
+        answer = await self._call(AnswerSource.SEND, self._connector.send, transaction)
         self._mark("answered")
-        await self._report(transaction, Act.SEND, answer)
+        await self._report(transaction, AnswerSource.SEND, answer)
         self._mark("recorded")
 
     async def _ask(self, transaction: Transaction) -> None:
         asked_at = asyncio.get_running_loop().time()
         self._mark("asking")
-        answer = await self._call(Act.ASK, self._connector.ask, transaction)
+        answer = await self._call(AnswerSource.ASK, self._connector.ask, transaction)
         self._mark("told")
-        await self._report(transaction, Act.ASK, answer, asked_at=asked_at)
+        await self._report(transaction, AnswerSource.ASK, answer, asked_at=asked_at)
         self._mark("noted")
 
-    async def _call(self, act: Act, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction) -> Answer:
+    async def _call(
+        self, act: AnswerSource, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction
+    ) -> Answer:
         began = time.perf_counter()
         try:
             async with asyncio.timeout(self._call_seconds):
@@ -182,7 +184,7 @@ class NetworkSender:
         return answer
 
     async def _report(
-        self, transaction: Transaction, act: Act, answer: Answer, *, asked_at: float | None = None
+        self, transaction: Transaction, act: AnswerSource, answer: Answer, *, asked_at: float | None = None
     ) -> None:
         """Write down what was heard, however long the database is away: an answer is not heard twice."""
         if answer.alert is not None:
@@ -192,8 +194,8 @@ class NetworkSender:
             channels=[transaction.channel],
             key=transaction.network_key,
             heard=ReceivedAnswer(
-                route=self._connector.name,
-                act=act,
+                connector=self._connector.name,
+                source=act,
                 answer=answer,
                 cannot_ask=cannot_ask(self._connector),
                 resubmit=self._connector.resubmit(transaction.type),

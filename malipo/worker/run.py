@@ -124,7 +124,7 @@ async def _lapse_unconnected(service: Service, channels: Sequence[Channel], dete
     while True:
         try:
             if detector.may_send:
-                await service.lapse(channels, route=None)
+                await service.lapse(channels, connector=None)
         except Exception as error:
             log.warning("worker.lapse_failed", reason=str(error))
         await asyncio.sleep(_LAPSE_SECONDS)

@@ -213,4 +213,6 @@ class WebhookSender:
             else:
                 break
         if delivery is not None and delivery.state is State.EXHAUSTED:
-            log.warning("webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.tries)
+            log.warning(
+                "webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.attempt_count
+            )

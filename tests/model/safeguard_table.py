@@ -30,8 +30,8 @@ SAFEGUARDS = (
     Safeguard(
         "a success that was heard blocks sending again what did not leave",
         network_answer,
-        "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
-        "case Verdict.UNSENT if heard.act is Act.SEND:",
+        "case Verdict.UNSENT if heard.source is AnswerSource.SEND and not dispatch.is_success_heard:",
+        "case Verdict.UNSENT if heard.source is AnswerSource.SEND:",
     ),
     Safeguard(
         "an unsigned callback does not end a payment",
@@ -58,7 +58,10 @@ SAFEGUARDS = (
         "is_good_enough",
     ),
     Safeguard(
-        "“not found” counts only after three answers", network_answer, "counted.not_founds < _NOT_FOUNDS or", "False or"
+        "“not found” counts only after three answers",
+        network_answer,
+        "counted.not_found_count < _NOT_FOUNDS or",
+        "False or",
     ),
     Safeguard(
         "“not found” counts only after five minutes",
@@ -69,7 +72,7 @@ SAFEGUARDS = (
     Safeguard(
         "“not indexed” counts only after six answers",
         network_answer,
-        "is_enough = counted.not_indexed >= rules.not_indexed_answers",
+        "is_enough = counted.not_indexed_count >= rules.not_indexed_answers",
         "is_enough = True",
     ),
     Safeguard(
@@ -81,73 +84,73 @@ SAFEGUARDS = (
     Safeguard(
         "“not found” counts only in a row",
         network_answer,
-        "not_founds=dispatch.not_founds + 1 if verdict is Verdict.MISSING else 0,",
-        "not_founds=dispatch.not_founds + (verdict is Verdict.MISSING),",
+        "not_found_count=dispatch.not_found_count + 1 if verdict is Verdict.MISSING else 0,",
+        "not_found_count=dispatch.not_found_count + (verdict is Verdict.MISSING),",
     ),
     Safeguard(
         "“not indexed” counts only in a row",
         network_answer,
-        "not_indexed=dispatch.not_indexed + 1 if verdict is Verdict.NOT_INDEXED else 0,",
-        "not_indexed=dispatch.not_indexed + (verdict is Verdict.NOT_INDEXED),",
+        "not_indexed_count=dispatch.not_indexed_count + 1 if verdict is Verdict.NOT_INDEXED else 0,",
+        "not_indexed_count=dispatch.not_indexed_count + (verdict is Verdict.NOT_INDEXED),",
     ),
     Safeguard(
         "only a listed code is “not found”",
         network_answer,
-        "case Verdict.MISSING if heard.act is Act.ASK:",
-        "case Verdict.MISSING | Verdict.UNKNOWN if heard.act is Act.ASK:",
+        "case Verdict.MISSING if heard.source is AnswerSource.ASK:",
+        "case Verdict.MISSING | Verdict.UNKNOWN if heard.source is AnswerSource.ASK:",
     ),
     Safeguard(
         "the refusal of a second sending is not believed",
         network_answer,
-        "case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:",
+        "case Verdict.REFUSED if heard.source is not AnswerSource.ASK and dispatch.send_count > 1:",
         "case Verdict.REFUSED if False:",
     ),
     Safeguard(
         "a refusal in a late reply undoes nothing before the network was asked",
         network_answer,
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is not Act.ASK and heard.may_ask",
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is Act.CALLBACK and heard.may_ask",
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is not AnswerSource.ASK and heard.may_ask",
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is AnswerSource.CALLBACK and heard.may_ask",
     ),
     Safeguard(
         "a signed refusal after the end undoes nothing before the network was asked",
         network_answer,
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is not Act.ASK and heard.may_ask",
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is Act.SEND and heard.may_ask",
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is not AnswerSource.ASK and heard.may_ask",
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is AnswerSource.SEND and heard.may_ask",
     ),
     Safeguard(
         "a success that was signed stands after FAILED, whoever denies it",
         network_answer,
-        "if last.is_paid and last.act is Act.CALLBACK:",
+        "if last.is_paid and last.source is AnswerSource.CALLBACK:",
         "if False:",
     ),
     Safeguard(
         "a signed success stands after FAILED, though the query denies it",
         network_answer,
-        "if last.is_paid and last.act is Act.CALLBACK:",
-        "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.ASK:",
+        "if last.is_paid and last.source is AnswerSource.CALLBACK:",
+        "if last.is_paid and last.source is AnswerSource.CALLBACK and heard.source is not AnswerSource.ASK:",
     ),
     Safeguard(
         "a signed success stands after FAILED, though another callback denies it",
         network_answer,
-        "if last.is_paid and last.act is Act.CALLBACK:",
-        "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.CALLBACK:",
+        "if last.is_paid and last.source is AnswerSource.CALLBACK:",
+        "if last.is_paid and last.source is AnswerSource.CALLBACK and heard.source is not AnswerSource.CALLBACK:",
     ),
     Safeguard(
         "a refusal in the reply is asked about if a success was heard",
         network_answer,
-        "case Verdict.REFUSED if heard.act is Act.SEND and dispatch.is_success_heard:",
+        "case Verdict.REFUSED if heard.source is AnswerSource.SEND and dispatch.is_success_heard:",
         "case Verdict.REFUSED if False:",
     ),
     Safeguard(
         "an answer whose question left before a success was heard does not end it",
         network_answer,
-        "case Verdict.REFUSED if heard.act is Act.ASK and is_overtaken(dispatch, heard):",
+        "case Verdict.REFUSED if heard.source is AnswerSource.ASK and is_overtaken(dispatch, heard):",
         "case Verdict.REFUSED if False:",
     ),
     Safeguard(
         "what waits to be sent is not sent after a success, where nobody can be asked",
         network_answer,
-        "if hinted.is_success_heard and hinted.next_act is Next.SEND:",
+        "if hinted.is_success_heard and hinted.next_action is NextAction.SEND:",
         "if False:",
     ),
     Safeguard(
@@ -166,8 +169,8 @@ SAFEGUARDS = (
     Safeguard(
         "what did not leave is sent again only after UNSENT",
         network_answer,
-        "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
-        "case Verdict.UNSENT | Verdict.UNKNOWN if heard.act is Act.SEND and not dispatch.is_success_heard:",
+        "case Verdict.UNSENT if heard.source is AnswerSource.SEND and not dispatch.is_success_heard:",
+        "case Verdict.UNSENT | Verdict.UNKNOWN if heard.source is AnswerSource.SEND and not dispatch.is_success_heard:",
     ),
     Safeguard(
         "a payout never fails on “not found”",
@@ -178,8 +181,8 @@ SAFEGUARDS = (
     Safeguard(
         "a payout is sent again only where duplicates are refused",
         network_answer,
-        "if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.sends < _SENDS:",
-        "if dispatch.sends < _SENDS:",
+        "if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.send_count < _SENDS:",
+        "if dispatch.send_count < _SENDS:",
     ),
     Safeguard(
         "what its network had, and no longer knows, is for operators",
@@ -209,7 +212,7 @@ SAFEGUARDS = (
         "questions after the end count from the end, so that others use up none",
         network_answer,
         "[moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]",
-        "[*rules.follow_up_seconds[asks : asks + 1]]",
+        "[*rules.follow_up_seconds[query_count : query_count + 1]]",
     ),
     Safeguard(
         "another amount that was shown stays shown after FAILED",
@@ -227,7 +230,7 @@ SAFEGUARDS = (
         "a signed success after the end is a contradiction at once",
         network_answer,
         "if is_believed(transaction, heard) and not _is_asked_first(heard):",
-        "if heard.act is not Act.CALLBACK and not _is_asked_first(heard):",
+        "if heard.source is not AnswerSource.CALLBACK and not _is_asked_first(heard):",
     ),
     Safeguard(
         "what is not believed after the end is asked about",

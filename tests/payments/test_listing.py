@@ -193,7 +193,7 @@ async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) 
     await agree(database, shop, Filter())
     await agree(database, shop, Filter(status=Status.COMPLETED))
     async with database.read() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM searches") == sum(
+        assert await connection.fetchval("SELECT count(*) FROM search_index") == sum(
             each.status.is_final for each in shop.payments.values()
         )
 

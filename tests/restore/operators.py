@@ -24,11 +24,15 @@ async def fence(steps: PaymentSteps) -> None:
     await steps.service.fence("A test says that it was restored.", epoch=1)
 
 
-async def let_go(steps: PaymentSteps, *actors: Actor, scope: release.Scope = None, is_alone: bool = False) -> bool:
+async def let_go(
+    steps: PaymentSteps, *actors: Actor, scope: release.Scope = None, is_single_operator: bool = False
+) -> bool:
     released = None
     for actor in actors:
         async with steps.database.begin() as tx:
-            released = await release.release(tx, EVIDENCE, scope, actor=actor, now=clock.now(), is_alone=is_alone)
+            released = await release.release(
+                tx, EVIDENCE, scope, actor=actor, now=clock.now(), is_single_operator=is_single_operator
+            )
     assert released is not None
     return released.is_done
 

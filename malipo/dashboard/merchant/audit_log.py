@@ -71,13 +71,13 @@ async def show(request: MerchantRequest) -> Response:
 
 
 def _told(words: Words, deed: Entry) -> dict[str, Any]:
-    is_one_of_theirs = "@" in deed.who
+    is_one_of_theirs = "@" in deed.actor
     return {
-        "at": deed.at,
+        "at": deed.created_at,
         "sentence": sentence_of(words, deed),
-        "who": deed.who if is_one_of_theirs else words(WHO.get(deed.who, WHO["operator"])),
+        "actor": deed.actor if is_one_of_theirs else words(WHO.get(deed.actor, WHO["operator"])),
         # Where an operator sits is nobody else's business.
-        "origin": deed.origin if is_one_of_theirs else None,
+        "address": deed.address if is_one_of_theirs else None,
         "href": _link(deed),
     }
 
@@ -85,7 +85,7 @@ def _told(words: Words, deed: Entry) -> dict[str, Any]:
 def sentence_of(words: Words, deed: Entry) -> str:
     """A deed that was noted with fewer details than its sentence has is told all the same."""
     values = _Values({name: _shown(words, name, value) for name, value in deed.details.items()})
-    return words(SENTENCES[deed.what]).format_map(values)
+    return words(SENTENCES[deed.action]).format_map(values)
 
 
 class _Values(dict[str, str]):
@@ -102,5 +102,5 @@ def _shown(words: Words, name: str, value: Any) -> str:
 
 
 def _link(deed: Entry) -> str | None:
-    details: Mapping[str, Any] = {} if deed.what in _WITHOUT_LINK else deed.details
+    details: Mapping[str, Any] = {} if deed.action in _WITHOUT_LINK else deed.details
     return next((path.format(details[name]) for name, path in _LINKS.items() if name in details), None)

@@ -128,7 +128,7 @@ async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tup
     used = (await idempotency_keys.find(connection, [key])).get(key)
     bands = await tariffs.find_for(connection, [place])
     wallet, _ = await wallets.get(connection, draft.merchant_id)
-    made = None if used is None else (used[1], used[0].fingerprint == order.fingerprint)
+    made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
     return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
 
 

@@ -142,7 +142,7 @@ def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attenti
     ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
     return Attention(
         down=_channels_down(seen.down, routes),
-        switched_off=[(hosts[each.id], each.switched_off_at) for each in seen.endpoints if each.switched_off_at],
+        switched_off=[(hosts[each.id], each.disabled_at) for each in seen.endpoints if each.disabled_at],
         failing=[
             (hosts[each.id], each.failing_since) for each in seen.endpoints if each.is_active and each.failing_since
         ],

@@ -97,7 +97,7 @@ def _newer(asked: Asked, wallet: Wallet, before: int | None) -> str | None:
     if before is None:
         return None
     above = before + PER_PAGE
-    return asked.link(before=above) if above <= wallet.lines else asked.link()
+    return asked.link(before=above) if above <= wallet.statement_lines else asked.link()
 
 
 async def download(request: MerchantRequest) -> Response:

@@ -94,7 +94,7 @@ async def resume(request: MerchantRequest) -> Response:
     await request.form()
     before = await get(request)
     await _change(request, before.id, is_active=True)
-    missed_since = min((at for at in (before.failing_since, before.switched_off_at) if at is not None), default=None)
+    missed_since = min((at for at in (before.failing_since, before.disabled_at) if at is not None), default=None)
     if before.is_active or missed_since is None:
         return request.go(f"{PATH}/{before.id}", "webhook-resumed")
     since = f"{missed_since.astimezone(ZONE):%Y-%m-%dT%H:%M}"

@@ -70,7 +70,7 @@ async def _page(
         return found, {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
 
     found, names = await request.service.read_snapshot(find)
-    rows = [Row(each, names[each.merchant_id], each.proposed_by == request.actor.who) for each in found]
+    rows = [Row(each, names[each.merchant_id], each.requested_by == request.actor.name) for each in found]
     return render.page(
         request,
         "operator/bookings.html",

@@ -117,7 +117,7 @@ async def page(
         "may_be_sent": may_be_sent,
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,
-        "is_mine": proposal is not None and proposal.proposed_by == request.actor.who,
+        "is_mine": proposal is not None and proposal.requested_by == request.actor.name,
         "heard": heard[::-1],
     }
     return render.page(

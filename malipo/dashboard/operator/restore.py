@@ -71,9 +71,9 @@ async def let_go(request: OperatorRequest) -> Response:
 
     async def act(tx: Tx) -> Released:
         await _require_as_seen(tx, form, scope)
-        is_alone = form.text("alone") == "yes"
+        is_single_operator = form.text("alone") == "yes"
         return await release.release(
-            tx, evidence, scope, actor=request.actor, now=request.service.clock(), is_alone=is_alone
+            tx, evidence, scope, actor=request.actor, now=request.service.clock(), is_single_operator=is_single_operator
         )
 
     return await _done(request, form, act, lambda released: "released" if released.is_done else "release-proposed")
@@ -192,6 +192,6 @@ async def _page(
         problem=problem,
         values=values or {},
         found=found,
-        me=request.actor.who,
+        me=request.actor.name,
         pairs=[(channel, type_) for channel in Channel for type_ in (Type.DISBURSEMENT, Type.COLLECTION)],
     )

@@ -44,6 +44,6 @@ def with_success(dispatch: Dispatch) -> Dispatch:
 def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
     """A query often says no more than that it failed. Why, an unsigned callback is good enough to say."""
     failure = answer.failure_code or FailureCode.REJECTED
-    if failure is FailureCode.REJECTED and dispatch.hint:
-        failure = dispatch.hint
+    if failure is FailureCode.REJECTED and dispatch.hinted_failure:
+        failure = dispatch.hinted_failure
     return _OF_A_PAYOUT.get(failure, failure) if type_ is Type.DISBURSEMENT else failure

@@ -8,7 +8,16 @@ another question, or into a case for an operator.
 from msgspec.structs import replace
 
 from malipo.networks.connector import Type, Verdict
-from malipo.payments.dispatch import Act, Attention, Decision, Dispatch, LatestAnswer, Next, ReceivedAnswer, Rules
+from malipo.payments.dispatch import (
+    AnswerSource,
+    Attention,
+    Decision,
+    Dispatch,
+    LatestAnswer,
+    NextAction,
+    ReceivedAnswer,
+    Rules,
+)
 from malipo.payments.network_answer.after_end import after_the_end, failed
 from malipo.payments.network_answer.after_restore import asked_first
 from malipo.payments.network_answer.credibility import differs, failure_of, is_believed, is_overtaken, with_success
@@ -34,7 +43,7 @@ def decide(
     assert dispatch is not None, "an open payment has a dispatch"
     if heard.answer.verdict is Verdict.CONFIRMED:
         dispatch = with_success(dispatch)
-    if transaction.status is Status.PENDING and dispatch.is_asked_first and heard.act is Act.ASK:
+    if transaction.status is Status.PENDING and dispatch.is_asked_first and heard.source is AnswerSource.ASK:
         return asked_first(transaction, dispatch, heard, rules)
     if transaction.status is Status.PENDING:
         return _spoken_of(dispatch, heard)
@@ -46,30 +55,32 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, heard: ReceivedAns
         return ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)
     if not is_believed(transaction, heard):
         return _hint(dispatch, heard)
-    if heard.act is Act.ASK:
+    if heard.source is AnswerSource.ASK:
         dispatch = _in_a_row(dispatch, heard.answer.verdict)
     match heard.answer.verdict:
         case Verdict.CONFIRMED:
             return Decision(cause=Cause.CONFIRMED)
-        case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:
+        case Verdict.REFUSED if heard.source is not AnswerSource.ASK and dispatch.send_count > 1:
             # A refusal of the second sending says nothing about the first.
-            return ask_later(dispatch, heard, rules) if heard.act is Act.SEND else ask_now(dispatch)
-        case Verdict.REFUSED if heard.act is Act.SEND and dispatch.is_success_heard:
+            return ask_later(dispatch, heard, rules) if heard.source is AnswerSource.SEND else ask_now(dispatch)
+        case Verdict.REFUSED if heard.source is AnswerSource.SEND and dispatch.is_success_heard:
             # The reply and a callback contradict each other, so the network is asked.
             return ask_later(dispatch, heard, rules)
-        case Verdict.REFUSED if heard.act is Act.ASK and is_overtaken(dispatch, heard):
+        case Verdict.REFUSED if heard.source is AnswerSource.ASK and is_overtaken(dispatch, heard):
             return ask_later(dispatch, heard, rules)
         case Verdict.REFUSED:
             return failed(transaction, dispatch, heard, rules, failure_of(transaction.type, heard.answer, dispatch))
-        case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:
-            unsent = replace(dispatch, next_act=Next.SEND, sends=dispatch.sends - 1)
+        case Verdict.UNSENT if heard.source is AnswerSource.SEND and not dispatch.is_success_heard:
+            unsent = replace(dispatch, next_action=NextAction.SEND, send_count=dispatch.send_count - 1)
             return Decision(dispatch=unsent, wait_seconds=_UNSENT_PAUSE_SECONDS)
-        case Verdict.MISSING if heard.act is Act.ASK:
+        case Verdict.MISSING if heard.source is AnswerSource.ASK:
             return missing(transaction, dispatch, heard, rules)
-        case Verdict.NOT_INDEXED if heard.act is Act.ASK:
+        case Verdict.NOT_INDEXED if heard.source is AnswerSource.ASK:
             return not_indexed_answer(transaction, dispatch, heard, rules)
         case Verdict.WAITING:
-            return ask_later(replace(dispatch, is_acknowledged=True, not_founds=0, not_indexed=0), heard, rules)
+            return ask_later(
+                replace(dispatch, is_acknowledged=True, not_found_count=0, not_indexed_count=0), heard, rules
+            )
     if not heard.may_ask and _must_be_shown(transaction, heard):
         return ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)
     return ask_later(dispatch, heard, rules)
@@ -81,26 +92,26 @@ def _must_be_shown(transaction: Transaction, heard: ReceivedAnswer) -> bool:
     A collection whose answer was only lost is left to its callback; one that its network answered with something that
     is neither yes nor no ("duplicate", say) may never get one.
     """
-    is_odd_answer = heard.act is Act.SEND and not heard.answer.is_fault
-    return transaction.type is Type.DISBURSEMENT or heard.act is Act.ASK or is_odd_answer
+    is_odd_answer = heard.source is AnswerSource.SEND and not heard.answer.is_fault
+    return transaction.type is Type.DISBURSEMENT or heard.source is AnswerSource.ASK or is_odd_answer
 
 
 def _in_a_row(dispatch: Dispatch, verdict: Verdict) -> Dispatch:
     """Answers of one kind count in a row: any other begins it anew."""
     return replace(
         dispatch,
-        not_founds=dispatch.not_founds + 1 if verdict is Verdict.MISSING else 0,
-        not_indexed=dispatch.not_indexed + 1 if verdict is Verdict.NOT_INDEXED else 0,
+        not_found_count=dispatch.not_found_count + 1 if verdict is Verdict.MISSING else 0,
+        not_indexed_count=dispatch.not_indexed_count + 1 if verdict is Verdict.NOT_INDEXED else 0,
     )
 
 
 def _hint(dispatch: Dispatch, heard: ReceivedAnswer) -> Decision:
     """What is not believed has the network asked, or an operator, if nobody else can say."""
-    hinted = replace(dispatch, hint=heard.answer.failure_code or dispatch.hint)
+    hinted = replace(dispatch, hinted_failure=heard.answer.failure_code or dispatch.hinted_failure)
     if heard.may_ask:
         return ask_now(hinted)
-    if hinted.is_success_heard and hinted.next_act is Next.SEND:
-        hinted = replace(hinted, next_act=Next.ASK)  # Nothing is sent that is said to be paid.
+    if hinted.is_success_heard and hinted.next_action is NextAction.SEND:
+        hinted = replace(hinted, next_action=NextAction.ASK)  # Nothing is sent that is said to be paid.
     return Decision(dispatch=replace(hinted, attention=attention_of(hinted, is_exhausted=True)))
 
 
@@ -110,6 +121,11 @@ def _spoken_of(dispatch: Dispatch, heard: ReceivedAnswer) -> Decision:
     It counts as sent, so the network is asked before anything is.
     """
     sent = replace(
-        dispatch, route=heard.route, next_act=Next.ASK, sends=1, attention=Attention.UNSENT, is_asked_first=False
+        dispatch,
+        connector=heard.connector,
+        next_action=NextAction.ASK,
+        send_count=1,
+        attention=Attention.UNSENT,
+        is_asked_first=False,
     )
     return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)

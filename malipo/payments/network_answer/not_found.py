@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from malipo.networks.connector import FailureCode, Resubmit, Type
-from malipo.payments.dispatch import Attention, Decision, Dispatch, Next, ReceivedAnswer, Rules
+from malipo.payments.dispatch import Attention, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
 from malipo.payments.network_answer.after_end import failed
 from malipo.payments.network_answer.query_schedule import ask_later
 from malipo.payments.transaction import Transaction
@@ -16,14 +16,14 @@ _SENDS = 3
 
 def not_indexed_answer(transaction: Transaction, counted: Dispatch, heard: ReceivedAnswer, rules: Rules) -> Decision:
     """ "Unknown" may mean that it is not found yet. It counts only when it was said long enough and often enough."""
-    is_enough = counted.not_indexed >= rules.not_indexed_answers
+    is_enough = counted.not_indexed_count >= rules.not_indexed_answers
     if not is_enough or not had_time(counted, rules.not_indexed_seconds):
         return ask_later(counted, heard, rules)
     return not_found(transaction, counted, heard, rules)
 
 
 def missing(transaction: Transaction, counted: Dispatch, heard: ReceivedAnswer, rules: Rules) -> Decision:
-    if counted.not_founds < _NOT_FOUNDS or not had_time(counted, rules.not_found_seconds):
+    if counted.not_found_count < _NOT_FOUNDS or not had_time(counted, rules.not_found_seconds):
         return ask_later(counted, heard, rules)
     return not_found(transaction, counted, heard, rules)
 
@@ -37,8 +37,8 @@ def not_found(transaction: Transaction, dispatch: Dispatch, heard: ReceivedAnswe
         return ask_later(replace(dispatch, attention=Attention.FORGOTTEN), heard, rules)
     if transaction.type is Type.COLLECTION:
         return failed(transaction, dispatch, heard, rules, FailureCode.NOT_RECEIVED)
-    if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.sends < _SENDS:
-        again = replace(dispatch, next_act=Next.SEND, not_founds=0, not_indexed=0)
+    if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.send_count < _SENDS:
+        again = replace(dispatch, next_action=NextAction.SEND, not_found_count=0, not_indexed_count=0)
         return Decision(dispatch=again, wait_seconds=0)
     return ask_later(replace(dispatch, attention=Attention.NOT_FOUND), heard, rules)
 

@@ -17,7 +17,7 @@ async def claim_asked_first(tx: Tx, channel: Channel, type_: Type, *, lease_seco
         f"""
         WITH due AS (
             SELECT merchant_id, transaction_id FROM dispatches
-            WHERE is_asked_first AND route IS NULL AND channel = $1 AND type = $2 AND due_at <= now()
+            WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2 AND due_at <= now()
             ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED)
         UPDATE dispatches d SET due_at = now() + $3 * interval '1 second'
         FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
@@ -39,10 +39,10 @@ async def ask_all_first(tx: Tx) -> int:
     """
     rows = await tx.fetch(
         """
-        UPDATE dispatches SET is_asked_first = (route IS NULL), due_at = now(), sent_at = now(), claim = NULL,
-               next_act = CASE WHEN route IS NULL THEN 'send' ELSE 'ask' END,
-               sends = CASE WHEN route IS NULL THEN sends ELSE greatest(sends, 1) END,
-               asks = 0, not_founds = 0, not_indexed = 0
+        UPDATE dispatches SET is_asked_first = (connector IS NULL), due_at = now(), sent_at = now(), claim_id = NULL,
+               next_action = CASE WHEN connector IS NULL THEN 'send' ELSE 'ask' END,
+               send_count = CASE WHEN connector IS NULL THEN send_count ELSE greatest(send_count, 1) END,
+               query_count = 0, not_found_count = 0, not_indexed_count = 0
         WHERE NOT is_follow_up RETURNING 1
         """
     )
@@ -54,7 +54,7 @@ async def ask_first_what_came_late(tx: Tx) -> None:
     await tx.execute(
         f"""
         UPDATE dispatches SET is_asked_first = true, due_at = now(), sent_at = {installation.EPOCH_BEGAN_AT}
-        WHERE route IS NULL AND sent_at IS NULL AND NOT is_asked_first
+        WHERE connector IS NULL AND sent_at IS NULL AND NOT is_asked_first
         """
     )
 
@@ -64,7 +64,7 @@ async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
     rows = await tx.fetch(
         """
         UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now()
-        WHERE is_asked_first AND route IS NULL AND channel = $1 AND type = $2 RETURNING 1
+        WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2 RETURNING 1
         """,
         channel,
         type_,
@@ -101,7 +101,7 @@ async def find_open(connection: Conn) -> list[OpenPayments]:
     rows = await connection.fetch(
         """
         SELECT d.channel, d.type, t.status, d.is_asked_first, d.attention, count(*), sum(t.amount)::bigint,
-               count(*) FILTER (WHERE d.asks = 0 AND (d.is_asked_first OR d.route IS NOT NULL))
+               count(*) FILTER (WHERE d.query_count = 0 AND (d.is_asked_first OR d.connector IS NOT NULL))
         FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         WHERE NOT d.is_follow_up GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
         """

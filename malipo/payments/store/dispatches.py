@@ -12,7 +12,7 @@ from malipo.db import Conn, Row, Tx
 from malipo.installation import store as installation
 from malipo.networks.connector import Channel, FailureCode
 from malipo.payments.correction import Correction
-from malipo.payments.dispatch import Attention, Dispatch, Next
+from malipo.payments.dispatch import Attention, Dispatch, NextAction
 from malipo.payments.store import corrections
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
@@ -22,8 +22,9 @@ NetworkKey = tuple[Channel, str]
 _encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
-    d.route, d.next_act, d.sends, d.asks, d.not_founds, d.not_indexed, d.is_acknowledged, d.is_hinted,
-    d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.is_asked_first, d.hint, d.attention,
+    d.connector, d.next_action, d.send_count, d.query_count, d.not_found_count, d.not_indexed_count, d.is_acknowledged,
+    d.is_hinted, d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.is_asked_first, d.hinted_failure,
+    d.attention,
     date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
     date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
 """
@@ -44,21 +45,21 @@ class Subject(NamedTuple):
 
 
 def dispatch_of(row: Row) -> Dispatch | None:
-    if row["next_act"] is None:
+    if row["next_action"] is None:
         return None
     return Dispatch(
-        route=row["route"],
-        next_act=Next(row["next_act"]),
-        sends=row["sends"],
-        asks=row["asks"],
-        not_founds=row["not_founds"],
-        not_indexed=row["not_indexed"],
+        connector=row["connector"],
+        next_action=NextAction(row["next_action"]),
+        send_count=row["send_count"],
+        query_count=row["query_count"],
+        not_found_count=row["not_found_count"],
+        not_indexed_count=row["not_indexed_count"],
         is_acknowledged=row["is_acknowledged"],
         is_hinted=row["is_hinted"],
         is_success_heard=row["is_success_heard"],
         is_follow_up=row["is_follow_up"],
         is_asked_first=row["is_asked_first"],
-        hint=None if row["hint"] is None else FailureCode(row["hint"]),
+        hinted_failure=None if row["hinted_failure"] is None else FailureCode(row["hinted_failure"]),
         attention=None if row["attention"] is None else Attention(row["attention"]),
         sent_seconds=row["sent_seconds"],
         queued_seconds=row["queued_seconds"],
@@ -110,20 +111,20 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
     await tx.execute(
         """
         UPDATE dispatches d
-        SET route = said.route, next_act = said.next_act, sends = said.sends, asks = said.asks,
-            not_founds = said.not_founds, not_indexed = said.not_indexed, is_acknowledged = said.is_acknowledged,
-            is_hinted = said.is_hinted, hint = said.hint, is_asked_first = said.is_asked_first,
+        SET connector = said.connector, next_action = said.next_action, send_count = said.send_count,
+            query_count = said.query_count, not_found_count = said.not_found_count,
+            not_indexed_count = said.not_indexed_count, is_acknowledged = said.is_acknowledged,
+            is_hinted = said.is_hinted, hinted_failure = said.hinted_failure, is_asked_first = said.is_asked_first,
             success_heard_at = CASE WHEN NOT said.is_success_heard THEN NULL
                                     WHEN said.success_seconds = 0 THEN clock_timestamp()
                                     ELSE d.success_heard_at END,
-            attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.sends > 0 THEN now() END),
+            attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.send_count > 0 THEN now() END),
             due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
-                 route text, next_act text, sends smallint, asks int, not_founds int, not_indexed int,
-                 is_acknowledged boolean, is_hinted boolean, is_success_heard boolean, is_asked_first boolean,
-                 success_seconds float8,
-                 hint text, attention text)
+                 connector text, next_action text, send_count smallint, query_count int, not_found_count int,
+                 not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_heard boolean,
+                 is_asked_first boolean, success_seconds float8, hinted_failure text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
         _encode([_Decided(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
@@ -136,15 +137,15 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
         return
     await tx.execute(
         """
-        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, route, next_act, asks, is_hinted,
-                                success_heard_at, is_follow_up, attention)
-        SELECT merchant_id, transaction_id, channel, type, now() + seconds * interval '1 second', said.route, 'ask',
-               said.asks, said.is_hinted, clock_timestamp() - said.success_seconds * interval '1 second', true,
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, connector, next_action, query_count,
+                                is_hinted, success_heard_at, is_follow_up, attention)
+        SELECT merchant_id, transaction_id, channel, type, now() + seconds * interval '1 second', said.connector, 'ask',
+               said.query_count, said.is_hinted, clock_timestamp() - said.success_seconds * interval '1 second', true,
                said.attention
         FROM json_to_recordset($1) AS new (
                  merchant_id text, transaction_id text, channel text, type text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
-                 route text, asks int, is_hinted boolean, success_seconds float8, attention text)
+                 connector text, query_count int, is_hinted boolean, success_seconds float8, attention text)
         ON CONFLICT DO NOTHING
         """,
         _encode(

@@ -7,7 +7,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from malipo.networks.connector import Answer, Resubmit, Verdict
-from malipo.payments.dispatch import Act, Attention, Decision, Dispatch, LatestAnswer, Next, ReceivedAnswer, Rules
+from malipo.payments.dispatch import (
+    AnswerSource,
+    Attention,
+    Decision,
+    Dispatch,
+    LatestAnswer,
+    NextAction,
+    ReceivedAnswer,
+    Rules,
+)
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 from tests.payments.test_transaction import a_transaction
@@ -16,10 +25,10 @@ NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, follow_up_seconds=(600, 3600, 21_600))
 
 HEARD = {
-    "send": (Act.SEND, True),
-    "ask": (Act.ASK, True),
-    "callback-signed": (Act.CALLBACK, True),
-    "callback-unsigned": (Act.CALLBACK, False),
+    "send": (AnswerSource.SEND, True),
+    "ask": (AnswerSource.ASK, True),
+    "callback-signed": (AnswerSource.CALLBACK, True),
+    "callback-unsigned": (AnswerSource.CALLBACK, False),
 }
 
 OTHERS: list[dict[str, Any]] = [
@@ -29,15 +38,21 @@ OTHERS: list[dict[str, Any]] = [
 ]
 
 
-def sent(next_act: Next = Next.ASK, **changes: Any) -> Dispatch:
+def sent(next_action: NextAction = NextAction.ASK, **changes: Any) -> Dispatch:
     """Sent once, a moment ago."""
-    return replace(Dispatch(route="mpesa", next_act=next_act, sends=1, sent_seconds=5), **changes)
+    return replace(Dispatch(connector="mpesa", next_action=next_action, send_count=1, sent_seconds=5), **changes)
 
 
-def heard(verdict: Verdict, act: Act = Act.ASK, *, is_trusted: bool = True, **answer: Any) -> ReceivedAnswer:
+def heard(
+    verdict: Verdict, act: AnswerSource = AnswerSource.ASK, *, is_trusted: bool = True, **answer: Any
+) -> ReceivedAnswer:
     resubmit = answer.pop("resubmit", Resubmit.UNSAFE)
     return ReceivedAnswer(
-        route="mpesa", act=act, answer=Answer(verdict=verdict, **answer), is_trusted=is_trusted, resubmit=resubmit
+        connector="mpesa",
+        source=act,
+        answer=Answer(verdict=verdict, **answer),
+        is_trusted=is_trusted,
+        resubmit=resubmit,
     )
 
 
@@ -45,7 +60,7 @@ def processing(type_: Type = Type.DISBURSEMENT) -> Transaction:
     return a_transaction(type_, Status.PROCESSING)
 
 
-SUSPECT = Dispatch(route="mpesa", next_act=Next.ASK, sends=1, attention=Attention.UNSENT)
+SUSPECT = Dispatch(connector="mpesa", next_action=NextAction.ASK, send_count=1, attention=Attention.UNSENT)
 
 
 def in_words(given: Dispatch | None, decision: Decision) -> str:
@@ -59,7 +74,7 @@ def in_words(given: Dispatch | None, decision: Decision) -> str:
         assert not decision.is_contradiction
         if decision.dispatch is not None:
             assert (decision.cause, decision.dispatch.is_follow_up) == (Cause.REFUSED, True)
-            assert (decision.dispatch.next_act, decision.wait_seconds) == (Next.ASK, 600)
+            assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.ASK, 600)
             return "failed+"
         return {Cause.CONFIRMED: "completed", Cause.REFUSED: "failed"}[decision.cause]
     assert decision.failure_code is None, "only what failed has a reason"
@@ -72,17 +87,19 @@ def in_words(given: Dispatch | None, decision: Decision) -> str:
     if decision.wait_seconds is None:
         assert dispatch == given, "what is not taken up again stays as it is"
         return "-"
-    if dispatch.next_act is Next.SEND:
+    if dispatch.next_action is NextAction.SEND:
         return "again"
     return "now" if decision.wait_seconds == 0 else "later"
 
 
-def the_dispatch_of(status: Status, act: Act) -> Dispatch | None:
+def the_dispatch_of(status: Status, act: AnswerSource) -> Dispatch | None:
     if status is Status.PENDING:
         return Dispatch()
     if status is Status.PROCESSING:
-        return sent(Next.SENDING if act is Act.SEND else Next.ASK)
-    return Dispatch(route="mpesa", next_act=Next.ASK, is_follow_up=True) if act is Act.ASK else None
+        return sent(NextAction.SENDING if act is AnswerSource.SEND else NextAction.ASK)
+    return (
+        Dispatch(connector="mpesa", next_action=NextAction.ASK, is_follow_up=True) if act is AnswerSource.ASK else None
+    )
 
 
 def unanswerable(verdict: Verdict, how: str, **answer: Any) -> ReceivedAnswer:
@@ -107,16 +124,16 @@ class Life:
 
     def __post_init__(self) -> None:
         if self.dispatch is None:
-            self.dispatch = Dispatch(route="mpesa")
+            self.dispatch = Dispatch(connector="mpesa")
             self.send()
 
     def send(self) -> None:
         """What a claim does."""
         assert self.dispatch is not None
-        assert self.dispatch.next_act is Next.SEND
+        assert self.dispatch.next_action is NextAction.SEND
         self.sendings += 1
         self.sent_at = self.now
-        self.dispatch = replace(self.dispatch, next_act=Next.SENDING, sends=self.dispatch.sends + 1)
+        self.dispatch = replace(self.dispatch, next_action=NextAction.SENDING, send_count=self.dispatch.send_count + 1)
 
     def hear(self, news: ReceivedAnswer) -> Decision:
         if self.dispatch is not None:
@@ -128,7 +145,7 @@ class Life:
             )
         decision = decide(self.transaction, self.dispatch, news, RULES, last=self.last)
         if decision.is_contradiction:
-            self.last = LatestAnswer(news.answer.verdict is Verdict.CONFIRMED, news.act)
+            self.last = LatestAnswer(news.answer.verdict is Verdict.CONFIRMED, news.source)
         if decision.cause is not None:
             status = next_status(self.transaction.type, self.transaction.status, decision.cause)
             assert status is not None, "a decision leads somewhere"

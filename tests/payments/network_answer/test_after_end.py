@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import FailureCode, Verdict
-from malipo.payments.dispatch import Act, Attention, Decision, Dispatch, LatestAnswer
+from malipo.payments.dispatch import AnswerSource, Attention, Decision, Dispatch, LatestAnswer
 from malipo.payments.network_answer.after_end import follow_up
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Type
@@ -16,7 +16,7 @@ from tests.payments.test_transaction import a_transaction
 
 def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_time() -> None:
     life = Life(replace(processing(), status=Status.FAILED), dispatch=follow_up(None, "mpesa"))
-    life.hear(heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False))
+    life.hear(heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     life.now += timedelta(seconds=5)
     life.hear(replace(heard(Verdict.REFUSED), age_seconds=10))
     assert life.dispatch is not None
@@ -58,8 +58,8 @@ def test_a_question_that_is_asked_besides_uses_up_none_of_the_schedule(verdict: 
     life = Life(processing())
     life.hear(heard(Verdict.REFUSED))
     life.now = life.ended_at + timedelta(seconds=100)
-    act = Act.SEND if verdict is Verdict.WAITING else Act.CALLBACK
-    life.hear(heard(verdict, act, is_trusted=act is Act.SEND))
+    act = AnswerSource.SEND if verdict is Verdict.WAITING else AnswerSource.CALLBACK
+    life.hear(heard(verdict, act, is_trusted=act is AnswerSource.SEND))
     for seconds in range(101, 121):
         life.now = life.ended_at + timedelta(seconds=seconds)
         life.hear(heard(Verdict.REFUSED))
@@ -79,7 +79,7 @@ def test_another_amount_that_was_shown_stays_shown_after_a_failure() -> None:
 @pytest.mark.parametrize("type_", Type)
 def test_a_signed_failure_after_success_is_asked_about_and_shown_until_the_network_says_which(type_: Type) -> None:
     completed = replace(processing(type_), status=Status.COMPLETED)
-    doubted = decide(completed, None, heard(Verdict.REFUSED, Act.CALLBACK), RULES).dispatch
+    doubted = decide(completed, None, heard(Verdict.REFUSED, AnswerSource.CALLBACK), RULES).dispatch
     assert doubted is not None
     assert doubted.attention is Attention.DISPUTED
     silent: Dispatch | None = doubted
@@ -94,27 +94,27 @@ def test_a_signed_failure_after_success_is_asked_about_and_shown_until_the_netwo
 
 def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_dispute() -> None:
     failed = replace(processing(), status=Status.FAILED)
-    said = LatestAnswer(is_paid=True, act=Act.CALLBACK)
+    said = LatestAnswer(is_paid=True, source=AnswerSource.CALLBACK)
     decision = decide(failed, follow_up(None, "mpesa"), heard(Verdict.REFUSED), RULES, last=said)
     assert not decision.is_contradiction
     assert decision.dispatch is not None
     assert decision.dispatch.attention is Attention.DISPUTED
 
-    signed = decide(failed, decision.dispatch, heard(Verdict.REFUSED, Act.CALLBACK), RULES, last=said)
+    signed = decide(failed, decision.dispatch, heard(Verdict.REFUSED, AnswerSource.CALLBACK), RULES, last=said)
     assert not signed.is_contradiction, "it may be the first failure, told once more"
     unasked = unanswerable(Verdict.REFUSED, "callback-signed")
     shown = decide(failed, None, unasked, RULES, last=said)
     assert shown.dispatch is not None
     assert shown.dispatch.attention is Attention.DISPUTED, "where nobody can be asked, too"
-    for act in (Act.ASK, None):
-        asked = decide(failed, None, heard(Verdict.REFUSED), RULES, last=LatestAnswer(is_paid=True, act=act))
+    for act in (AnswerSource.ASK, None):
+        asked = decide(failed, None, heard(Verdict.REFUSED), RULES, last=LatestAnswer(is_paid=True, source=act))
         assert asked.is_contradiction, "and a query undoes what a query or an operator said"
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.UNKNOWN, Verdict.MISSING, Verdict.UNSENT])
 def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contradict(verdict: Verdict) -> None:
     transaction = a_transaction(Type.DISBURSEMENT, Status.FAILED)
-    doubt = decide(transaction, None, heard(Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False), RULES)
+    doubt = decide(transaction, None, heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False), RULES)
     dispatch, waits = doubt.dispatch, []
     for seconds in (0, 60, 360, 600, 3600, 21_600):
         assert dispatch is not None

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import Act, Attention, Decision, Dispatch, Next, Rules
+from malipo.payments.dispatch import AnswerSource, Attention, Decision, Dispatch, NextAction, Rules
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Type
 from tests.payments.network_answer.answers import heard
@@ -61,10 +61,10 @@ GRID = """
 _, *ROWS = [line.split() for line in GRID.strip().splitlines()]
 
 
-def asked_first(seconds: float, *, taken_in: str = "before", asks: int = 0) -> Dispatch:
+def asked_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
     """So many seconds after the restore was noticed."""
     queued = seconds + 60 if taken_in == "before" else seconds / 2
-    return Dispatch(is_asked_first=True, sent_seconds=seconds, queued_seconds=queued, asks=asks)
+    return Dispatch(is_asked_first=True, sent_seconds=seconds, queued_seconds=queued, query_count=query_count)
 
 
 @pytest.mark.parametrize(("type_", "taken_in", "verdict", "seconds", "refused", "unsafe", "cannot"), ROWS)
@@ -85,17 +85,17 @@ def _follows(decision: Decision) -> str:
     dispatch = decision.dispatch
     assert dispatch is not None
     if decision.cause is not None:
-        assert (decision.cause, dispatch.next_act, dispatch.sends) == (Cause.SUBMITTED, Next.ASK, 1)
+        assert (decision.cause, dispatch.next_action, dispatch.send_count) == (Cause.SUBMITTED, NextAction.ASK, 1)
         return "sent"
     if not dispatch.is_asked_first:
-        assert (dispatch.next_act, decision.wait_seconds) == (Next.SEND, 0)
+        assert (dispatch.next_action, decision.wait_seconds) == (NextAction.SEND, 0)
         return "goes"
     return "held" if dispatch.attention is Attention.RESTORED else "later"
 
 
 # When its network is asked again, by the schedule 10, 60, 300: but "not known" no later than it counts, and a second.
 @pytest.mark.parametrize(
-    ("verdict", "seconds", "asks", "wait_seconds"),
+    ("verdict", "seconds", "query_count", "wait_seconds"),
     [
         (Verdict.MISSING, 0, 0, 60),
         (Verdict.MISSING, 240, 0, 60),
@@ -112,9 +112,9 @@ def _follows(decision: Decision) -> str:
 )
 @pytest.mark.parametrize("type_", Type)
 def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
-    type_: Type, verdict: Verdict, seconds: float, asks: int, wait_seconds: float
+    type_: Type, verdict: Verdict, seconds: float, query_count: int, wait_seconds: float
 ) -> None:
-    decision = decide(a_transaction(type_), asked_first(seconds, asks=asks), heard(verdict), RULES)
+    decision = decide(a_transaction(type_), asked_first(seconds, query_count=query_count), heard(verdict), RULES)
     assert decision.wait_seconds == pytest.approx(wait_seconds)
     assert decision.dispatch is not None
     assert decision.dispatch.is_asked_first
@@ -122,7 +122,7 @@ def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
 
 # After how many answers an operator is shown a payment that is asked about first.
 @pytest.mark.parametrize(
-    ("verdict", "is_fault", "asks", "is_shown"),
+    ("verdict", "is_fault", "query_count", "is_shown"),
     [
         (Verdict.UNKNOWN, False, 1, False),
         (Verdict.UNKNOWN, False, 2, True),
@@ -133,10 +133,10 @@ def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
     ],
 )
 def test_a_network_whose_answers_say_nothing_is_shown_soon(
-    verdict: Verdict, is_fault: bool, asks: int, is_shown: bool
+    verdict: Verdict, is_fault: bool, query_count: int, is_shown: bool
 ) -> None:
     rules = Rules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
-    given = asked_first(100, asks=asks)
+    given = asked_first(100, query_count=query_count)
     decision = decide(a_transaction(Type.DISBURSEMENT), given, heard(verdict, is_fault=is_fault), rules)
     assert decision.dispatch is not None
     assert (decision.dispatch.attention is Attention.RESTORED) is is_shown
@@ -144,8 +144,8 @@ def test_a_network_whose_answers_say_nothing_is_shown_soon(
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_asked(verdict: Verdict) -> None:
-    callback = heard(verdict, Act.CALLBACK, is_trusted=False)
+    callback = heard(verdict, AnswerSource.CALLBACK, is_trusted=False)
     decision = decide(a_transaction(Type.DISBURSEMENT), asked_first(9999), callback, RULES)
     assert decision.cause is Cause.SUBMITTED
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_act, decision.dispatch.is_asked_first) == (Next.ASK, False)
+    assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.ASK, False)

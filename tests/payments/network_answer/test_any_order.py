@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malipo.networks.connector import FailureCode, Resubmit, Verdict
-from malipo.payments.dispatch import Act, Decision, Dispatch, Next, ReceivedAnswer
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Type
 from tests.payments.network_answer.answers import HEARD, OTHERS, RULES, Life, heard, processing
@@ -51,10 +51,10 @@ def test_whatever_is_heard_in_whatever_order_a_payment_ends_only_as_its_network_
             _assert_certain(type_, dispatch, news, decision)
         if not life.transaction.status.is_final:
             assert life.dispatch is not None, "an open payment always has a next act"
-            if life.dispatch.next_act is Next.SEND:
-                assert news.act in (Act.SEND, Act.ASK)
+            if life.dispatch.next_action is NextAction.SEND:
+                assert news.source in (AnswerSource.SEND, AnswerSource.ASK)
                 life.send()
-            assert life.dispatch.sends <= 3
+            assert life.dispatch.send_count <= 3
 
 
 def _assert_certain(type_: Type, dispatch: Dispatch, news: ReceivedAnswer, decision: Decision) -> None:
@@ -65,11 +65,11 @@ def _assert_certain(type_: Type, dispatch: Dispatch, news: ReceivedAnswer, decis
     elif news.answer.verdict in (Verdict.MISSING, Verdict.NOT_INDEXED):
         assert not dispatch.is_success_heard
         assert type_ is Type.COLLECTION, "a payout never fails because it is not found"
-        assert news.act is Act.ASK
+        assert news.source is AnswerSource.ASK
         assert not dispatch.is_acknowledged
     else:
         assert news.answer.verdict is Verdict.REFUSED
-        assert news.act is Act.ASK or dispatch.sends <= 1, (
+        assert news.source is AnswerSource.ASK or dispatch.send_count <= 1, (
             "what is refused twice over may have been paid the first time"
         )
 
@@ -84,5 +84,7 @@ def test_nothing_that_is_heard_after_the_end_ever_changes_the_status(
         assert decision.cause is None
         assert decision.failure_code is None
         assert not decision.is_contradiction or (news.is_trusted and news.answer.verdict.is_definite)
-        assert decision.dispatch is None or decision.dispatch.next_act is Next.ASK, "what has ended is never sent"
+        assert decision.dispatch is None or decision.dispatch.next_action is NextAction.ASK, (
+            "what has ended is never sent"
+        )
         dispatch = decision.dispatch

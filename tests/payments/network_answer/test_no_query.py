@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import Act, Attention, Dispatch, Next
+from malipo.payments.dispatch import AnswerSource, Attention, Dispatch, NextAction
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Status, Type
 from tests.payments.network_answer.answers import (
@@ -110,20 +110,20 @@ def test_a_list_of_addresses_counts_only_where_nobody_can_be_asked() -> None:
 
 def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_network_does_not_know_it() -> None:
     life = Life(a_transaction(Type.DISBURSEMENT), dispatch=Dispatch())
-    life.hear(heard(Verdict.WAITING, Act.CALLBACK, is_trusted=False))
+    life.hear(heard(Verdict.WAITING, AnswerSource.CALLBACK, is_trusted=False))
     assert life.transaction.status is Status.PROCESSING
     for _ in range(3):
         assert life.dispatch is not None
-        assert life.dispatch.next_act is Next.ASK
+        assert life.dispatch.next_action is NextAction.ASK
         life.now += timedelta(seconds=301)
         life.hear(heard(Verdict.MISSING, resubmit=Resubmit.DUPLICATES_REFUSED))
     assert life.dispatch is not None
-    assert life.dispatch.next_act is Next.SEND
+    assert life.dispatch.next_action is NextAction.SEND
 
 
 def test_nothing_is_sent_that_is_said_to_be_paid_where_nobody_can_be_asked() -> None:
-    given_ = sent(Next.SEND, sends=0)
+    given_ = sent(NextAction.SEND, send_count=0)
     news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
     decision = decide(processing(), given_, news, RULES)
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_act, decision.dispatch.attention) == (Next.ASK, Attention.SAID_PAID)
+    assert (decision.dispatch.next_action, decision.dispatch.attention) == (NextAction.ASK, Attention.SAID_PAID)

@@ -14,6 +14,7 @@ CREATE TABLE installation (
     held_by        text,
     hold_reason    text
 ) WITH (fillfactor = 50);
+COMMENT ON TABLE installation IS 'One row: what this installation is, its epoch, and whether anything may be sent.';
 INSERT INTO installation (id, key_secret)
 VALUES ('ins_' || replace(gen_random_uuid()::text, '-', ''),
         sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
@@ -27,6 +28,7 @@ CREATE TABLE channel_holds (
     reason  text NOT NULL,
     PRIMARY KEY (channel, type)
 );
+COMMENT ON TABLE channel_holds IS 'A channel''s collections or payouts that operators hold: they wait PENDING.';
 
 -- Channels without a query that operators have released after a restore: what waits there may be sent in that epoch.
 CREATE TABLE channel_releases (
@@ -35,39 +37,39 @@ CREATE TABLE channel_releases (
     type    text NOT NULL,
     PRIMARY KEY (epoch, channel, type)
 );
+COMMENT ON TABLE channel_releases IS 'A channel without a query that may send again after a restore, in one epoch.';
 
 -- How many batches of payments each worker has sent. Their sum only grows; a database that knows of fewer than a worker
--- has seen was restored. seen_at and server say which workers live, and which server each has last looked at.
-CREATE TABLE send_marks (
-    worker_id text COLLATE "C" PRIMARY KEY,
-    host      text NOT NULL,
-    batches   bigint NOT NULL DEFAULT 0,
-    seen_at   timestamptz NOT NULL DEFAULT now(), -- -infinity: it has ended
-    server    text NOT NULL
+-- has seen was restored. seen_at and server_id say which workers live, and which server each has last looked at.
+CREATE TABLE worker_send_counts (
+    worker_id   text COLLATE "C" PRIMARY KEY,
+    host        text NOT NULL,
+    batch_count bigint NOT NULL DEFAULT 0,
+    seen_at     timestamptz NOT NULL DEFAULT now(), -- -infinity: it has ended
+    server_id   text NOT NULL
 ) WITH (fillfactor = 50);
+COMMENT ON TABLE worker_send_counts IS 'How many batches each worker has sent, and when it was last seen.';
 
 -- Where each feed ended when an epoch began: cursors of the epoch before that lie beyond it point at events that are lost.
-CREATE TABLE feed_epochs (
+CREATE TABLE feed_restore_points (
     merchant_id text COLLATE "C" NOT NULL,
     epoch       bigint NOT NULL, -- that began
-    last        bigint NOT NULL,
+    last_number bigint NOT NULL,
     PRIMARY KEY (merchant_id, epoch)
 );
+COMMENT ON TABLE feed_restore_points IS 'Where a merchant''s feed ended when an epoch began.';
 
 -- What operators say before a restored installation may send again.
 CREATE TABLE restore_releases (
-    id          text COLLATE "C" PRIMARY KEY,
-    epoch       bigint NOT NULL,
-    channel     text, -- none: the installation
-    type        text,
-    evidence    text NOT NULL,
-    proposed_by text NOT NULL,
-    proposed_at timestamptz NOT NULL,
-    approved_by text,
-    approved_at timestamptz,
-    is_alone    boolean NOT NULL DEFAULT false
+    id                 text COLLATE "C" PRIMARY KEY,
+    epoch              bigint NOT NULL,
+    channel            text, -- none: the installation
+    type               text,
+    evidence           text NOT NULL,
+    requested_by       text NOT NULL,
+    requested_at       timestamptz NOT NULL,
+    approved_by        text, -- none: it is open
+    approved_at        timestamptz,
+    is_single_operator boolean NOT NULL DEFAULT false -- there was nobody else who could approve it
 );
-
--- A payment that may have been sent before the restore: its network is asked before it is sent, lapses or is cancelled.
-ALTER TABLE dispatches ADD COLUMN is_asked_first boolean NOT NULL DEFAULT false;
-CREATE INDEX dispatches_asked_first ON dispatches (channel, type, due_at) WHERE is_asked_first AND route IS NULL;
+COMMENT ON TABLE restore_releases IS 'What operators say before a restored installation may send again.';
