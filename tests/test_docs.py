@@ -78,7 +78,7 @@ def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
 
 
 def test_every_event_is_documented_and_no_other() -> None:
-    assert _events("api.md") == [*Event]
+    assert _events("events.md") == [*Event]
     assert _events("webhooks.md") == [*Event, TEST_EVENT]
 
 
