@@ -1,4 +1,4 @@
-"""One event to one endpoint: what a try does to it. Pure."""
+"""A delivery: one event to one endpoint, and what an attempt does to its state. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ Key = tuple[str, str]  # endpoint, event
 
 class State(StrEnum):
     PENDING = "PENDING"  # it will be tried
-    DELIVERED = "DELIVERED"  # the receiver has said yes
+    DELIVERED = "DELIVERED"  # the receiver has answered 2xx
     EXHAUSTED = "EXHAUSTED"  # it will not be tried again, unless somebody asks for it
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookMessage:
-    """A delivery that a worker has in hand."""
+    """A delivery that a worker has claimed."""
 
     endpoint: Endpoint
     event_id: str
@@ -36,7 +36,7 @@ class WebhookMessage:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try, and what was answered."""
+    """One attempt, and the receiver's answer."""
 
     key: Key
     claim: str
@@ -58,7 +58,7 @@ class Attempt:
 
     @property
     def is_gone(self) -> bool:
-        """The receiver says that there will never be anybody here."""
+        """The receiver has answered 410 Gone."""
         return self.error is None and self.status == _GONE
 
 
@@ -75,10 +75,10 @@ class Delivery:
         if self.state is State.DELIVERED:
             return self
         if attempt.is_success:
-            # True whoever has it now: a worker that was thought dead may have delivered it after all.
+            # True whichever worker has claimed it now: one that was thought dead may have delivered it after all.
             return replace(self, state=State.DELIVERED, tries=self.tries + 1, claim=None)
         if attempt.claim != self.claim:
-            return self  # Somebody else has tried it since, or does now, and says what came of it.
+            return self  # Another worker has claimed it since, and records its own attempt.
         tries = self.tries + 1
         due_at = None if attempt.is_gone or self.is_test else next_try(retry_seconds, tries, attempt.ended_at)
         if due_at is None:

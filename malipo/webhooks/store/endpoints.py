@@ -1,4 +1,4 @@
-"""Endpoints."""
+"""SQL of webhook endpoints."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
