@@ -1,4 +1,4 @@
-"""/openapi.json and /docs: the contract, for programs and for people.
+"""/openapi.json and /docs: the OpenAPI contract, and the API reference made from it.
 
 `openapi.yaml` is written by hand and is the same everywhere, but for the largest amount, which the operator sets. It
 is read when somebody first asks for it, off the event loop, so that a command that serves nothing does not wait for it.

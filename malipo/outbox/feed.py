@@ -92,7 +92,7 @@ async def _span(connection: Conn, merchant_id: str) -> tuple[int, int]:
 
 
 async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int:
-    """Delete the oldest events of before a time; how many. What is kept of a feed begins at one number, without gaps."""
+    """Delete the oldest events of before a time; how many. What is kept of a feed has no gaps."""
     feed = await tx.fetchrow("SELECT last, pruned FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
     if feed is None:
         return 0

@@ -16,7 +16,7 @@ _IDLE_SECONDS = 30
 
 
 class ReceiverConnection(ResponseHandler):
-    """One connection. It counts the bytes it receives, as aiohttp limits a header's text but not the spaces before it."""
+    """One connection. It counts received bytes, as aiohttp limits a header's text but not the spaces before it."""
 
     heard = 0  # bytes since the last request
 
@@ -28,7 +28,7 @@ class ReceiverConnection(ResponseHandler):
             super().data_received(data)
 
     def close(self) -> None:
-        """At once: TLS would wait for the receiver's close_notify, and a receiver could delay that and go on sending."""
+        """At once: TLS would wait for the receiver's close_notify, and a receiver could delay that and keep sending."""
         self.abort()
 
 

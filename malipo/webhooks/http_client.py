@@ -1,8 +1,8 @@
 """The HTTP client of webhooks: one POST to a merchant's URL, and its result as a value.
 
 It knows HTTP, TLS and DNS, and nothing of events, signatures or retries. A merchant could name an address of our own
-network, or a name that resolves there, now or later (SSRF, DNS rebinding). So the address is checked where the socket is
-made, just before it connects: a literal, a fresh or cached DNS answer, each of several. Nothing connects unchecked.
+network, or a name that resolves there, now or later (SSRF, DNS rebinding). So the address is checked where the socket
+is made, just before it connects: a literal, a fresh or cached DNS answer, each of several. Nothing connects unchecked.
 
     Answered      a whole answer came, whatever it says
     Unanswered    none came, and why, in words that the receiver's developer can act upon
@@ -98,7 +98,7 @@ class WebhookClient:
         return Answered(response.status, _kept(response.raw_headers), beginning, time.perf_counter() - began)
 
     async def problem_with(self, url: str) -> str | None:
-        """Like `endpoint_url.problem_with`, and the name must not resolve to a private address now. It is only advice."""
+        """Like `endpoint_url.problem_with`, and the name must not resolve to a private address now."""
         problem = problem_with(url, allow_private=self._allow_private, ports=self._ports)
         host = "" if problem or self._allow_private else host_of(URL(url))
         if not host or not isinstance(host, str):

@@ -63,7 +63,7 @@ class WebhookSender:
             group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds))
 
     async def finish(self, *, seconds: float) -> None:
-        """Let requests that are under way end. Those that do not are sent again by other workers, when their lease ends."""
+        """Let requests that are under way end. Others are sent again by other workers, when their lease ends."""
         under_way = set(self._under_way)
         if under_way:
             await asyncio.wait(under_way, timeout=seconds)

@@ -1,4 +1,4 @@
-"""Which service a developer's command speaks to, and with which key: what they typed, else what the demo wrote down.
+"""Address and API key of the service for a developer's command: from the arguments, else from demo.json.
 
 No database is needed for it, and no key is ever printed.
 """

@@ -1,6 +1,6 @@
-"""The service's feed of events, read as a merchant's program reads it.
+"""A client of the event feed, as a merchant's program has one.
 
-It knows HTTP and nothing of where we are in the feed. What passes by itself is a value; what does not is a Refusal.
+It knows HTTP and nothing of our position. A temporary failure is a value; a permanent one is a Refusal.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Carries an event to the developer's own receiver, as a webhook: the same bytes, the same headers, the same patience.
+"""Forwards an event to the developer's receiver as a webhook: the same bytes, headers and timeout.
 
-Signed with a secret of its own, which is made from the API key: a developer sets it once, and nobody has to keep it.
+The secret is derived from the API key: a developer sets it once, and it is stored nowhere.
 """
 
 import base64
