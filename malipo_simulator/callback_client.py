@@ -1,7 +1,7 @@
 """The HTTP client for callbacks: one POST at a time on each connection, kept open in between.
 
-It knows HTTP/1.1 and nothing of results. No redirect is followed, and no proxy is taken from the environment. A client
-for everything costs several times as much, and a benchmark sends a thousand callbacks a second.
+It knows HTTP/1.1 and nothing of results. No redirect is followed, and no proxy is taken from the environment. A general
+client costs several times as much, and a benchmark sends a thousand callbacks a second.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from yarl import URL
 
 _TIMEOUT_SECONDS = 10
 _MOST_ANSWER_BYTES = 64 * 1024
-# Shorter than servers keep theirs, so that a callback is never sent on a line that they are just closing.
+# Shorter than servers' keep-alive, so that a callback is never sent on a connection that is just closing.
 _KEEP_ALIVE_SECONDS = 4
 
 
@@ -50,7 +50,7 @@ class CallbackClient:
                     line.close()
 
     def _kept(self, place: _Place) -> "_Connection | None":
-        """The line that was used last, for the others are likelier to be closed soon."""
+        """The connection that was used last, for the others are likelier to be closed soon."""
         idle, now = self._idle[place], asyncio.get_running_loop().time()
         while idle:
             line = idle.pop()

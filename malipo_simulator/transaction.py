@@ -1,4 +1,4 @@
-"""What a network keeps of a payment, and the events that change it. Pure data: it reads no clock and moves no money."""
+"""A transaction at a network, and the events that change it. Pure data: it reads no clock and moves no money."""
 
 from enum import StrEnum
 
@@ -42,7 +42,7 @@ class Transaction(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     prompt: PromptState | None = None
     outcome: Outcome | None = None
     decided_at: float | None = None
-    tell_at: float = 0  # Before that no callback leaves.
+    tell_at: float = 0  # Before that no callback is sent.
     is_told: bool = False  # of what was decided last; true as well if nobody is to be told
     is_opening_due: bool = False  # what some tell as soon as they have taken a payment is still to be told
     queries: int = 0  # how often it was asked about; soon forgotten
@@ -72,7 +72,7 @@ class Told(msgspec.Struct, tag="told", omit_defaults=True, gc=False):
 
 
 class Registered(msgspec.Struct, tag="registered", gc=False):
-    """Where results are to be told from now on."""
+    """The callback addresses from now on."""
 
     urls: dict[GatewayName, str]
 

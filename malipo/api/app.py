@@ -64,7 +64,7 @@ class App:
             raise
         finally:
             exchange.note(self._service.metrics)
-            del scope[_EXCHANGE]  # They refer to each other, and would only be freed by the garbage collector of cycles.
+            del scope[_EXCHANGE]  # They refer to each other: without this only the garbage collector frees them.
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:

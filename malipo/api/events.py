@@ -33,7 +33,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     epoch, place = await _place(service, caller.merchant_id, after)
     page = await _page(service, caller.merchant_id, place, limit)
     if wait_seconds and not page.entries:
-        # At the end of the feed the cursor stays the same.
+        # The page is empty, so `next` is the end of the feed.
         await service.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
         page = await _page(service, caller.merchant_id, page.next, limit)
     entries = [

@@ -166,7 +166,7 @@ class Protocol(HttpToolsProtocol):
             self._idle_timer = self.loop.call_at(at, self._look_whether_idle)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP. A request that is being answered still gets its response, then the connection closes."""
+        """Refuse what is not HTTP. A request that is being answered gets its response first, then we close."""
         self._is_broken = True
         self._stop_waiting()
         cycle = self.cycle

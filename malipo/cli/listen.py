@@ -60,7 +60,7 @@ def _listen(arguments: argparse.Namespace, settings: Settings) -> int:
         try:
             asyncio.run(work(bookmark, place, screen))
         except BrokenPipeError:
-            # The reader of our output has closed the pipe, as `head` does. Python would report it once more at the exit.
+            # The reader of our output has closed the pipe, as `head` does. Python would report it again at the exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -1,4 +1,4 @@
-"""Circuits: which connectors are down, for the whole fleet to see."""
+"""SQL of the circuit breaker: which connectors are down, for all workers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -35,7 +35,7 @@ async def open_circuit(tx: Tx, route: str, reason: str, *, probe_seconds: float,
 
 
 async def claim_probe(tx: Tx, route: str, *, lease_seconds: float) -> bool:
-    """Whether it is ours to probe now: of a fleet, one probes."""
+    """Whether this worker is to probe now: of several workers, one probes."""
     done = await tx.execute(
         """
         UPDATE circuits SET probe_at = now() + $2 * interval '1 second', probes = probes + 1

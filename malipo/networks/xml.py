@@ -1,4 +1,4 @@
-"""XML as the older networks speak it: flat, small, and never trusted.
+"""XML of the older networks: parsed with limits and without entities (no XXE), and written.
 
 No document type, so no entities and no references to elsewhere; bounded in size, depth and number of elements. Only the
 text of elements without children is kept, by their local names in lower case.

@@ -114,7 +114,7 @@ async def work(
 
 
 def _complain(task: asyncio.Future[None]) -> None:
-    """None of them ends by itself. If one does, that is a bug, and the process must end with an error."""
+    """None of them ends by itself. If one does, that is a bug, and it is logged."""
     if not task.cancelled():
         log.error("worker.part_ended", task.exception())
 

@@ -1,4 +1,4 @@
-"""HaloPesa's own interface: SOAP, a checksum on every request, a push and a callback. Nothing else of it is public."""
+"""The gateway of HaloPesa: SOAP, a checksum on every request, a push and a callback. Nothing else is public."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The pages, route by route. They read what the networks know, and let a person answer a prompt."""
+"""The pages, route by route: they show the networks' state, and let a person answer a prompt."""
 
 from itertools import islice
 from typing import Any

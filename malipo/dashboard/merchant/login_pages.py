@@ -1,4 +1,4 @@
-"""Log-in and log-out, a first password, and the language."""
+"""Log-in, log-out, choosing a password, and the language."""
 
 from http import HTTPStatus
 

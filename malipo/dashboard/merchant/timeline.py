@@ -1,7 +1,7 @@
-"""Everything that happened to a payment, in order and in plain words. Pure.
+"""The timeline of a payment: everything that happened to it, in order, as sentences. Pure.
 
-Rows become entries by tables. An entry holds its sentence in English with its values beside it; whoever draws it says
-it in the reader's language. What a network or a receiver said in its own words is small print, and never translated.
+Tables map rows to entries. An entry holds its sentence in English with its values beside it; the template translates
+it. Text of a network or a receiver is small print, and never translated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,8 +50,8 @@ class Entry:
     detail: str = ""  # a second sentence, in the reader's language too
     detail_values: Mapping[str, str] = field(default_factory=dict)
     small_print: str = ""
-    times: int = 1  # how often the same was heard in a row
-    until: datetime | None = None  # when it was last heard, if more than once
+    times: int = 1  # how often the same answer came in a row
+    until: datetime | None = None  # when it last came, if more than once
 
 
 STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
@@ -159,7 +159,7 @@ _NOT_TAKEN = "Your server {host} could not be told: {event}."
 _NEXT = "Your server {host} will be told: {event}."
 _GIVEN_UP = "Your server {host} did not take {event}. We have given up; it can be sent again."
 
-# Of what happens in the same moment, the cause comes first: we send, the network speaks, the payment ends, money moves,
+# Of what happens in the same moment, the cause comes first: we send, the network answers, it ends, money moves,
 # and the merchant's servers are told.
 _RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
 
@@ -230,7 +230,7 @@ def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) ->
 
 
 def _after(transaction: Transaction, standing: Correction, move: Move) -> Correction:
-    """How far it was put right after one more move. What it did before its end is not a correction."""
+    """The correction after one more move. What happened before the end is not a correction."""
     if Account.SUSPENSE not in (move.source, move.target):
         return standing
     gets = -move.change_of(Account.SUSPENSE)
@@ -287,7 +287,7 @@ def _receiver(told: Told) -> dict[str, str]:
 
 
 def _folded(entries: Sequence[Entry]) -> list[Entry]:
-    """A network that says the same again and again is heard once, with how often and until when."""
+    """The same answer several times in a row is one entry, with how often and until when."""
     folded: list[Entry] = []
     for entry in entries:
         last = folded[-1] if folded else None

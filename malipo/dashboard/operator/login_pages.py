@@ -1,4 +1,4 @@
-"""Operators log in and out."""
+"""Log-in and log-out of operators."""
 
 from http import HTTPStatus
 
