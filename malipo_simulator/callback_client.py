@@ -129,7 +129,7 @@ class _Connection(asyncio.Protocol):
             self._end(ValueError("the answer is not HTTP"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        # Of an answer that says nothing of its length, this is the end.
+        # The end of a response without a length.
         self._end(None if self._status else error or ConnectionResetError("the line was closed before an answer came"))
 
     def on_headers_complete(self) -> None:
@@ -143,7 +143,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._status:
-            # What comes when nobody has asked is no answer to what will be asked.
+            # Bytes without a request are not the answer to the next one.
             self._end(may_be_kept=not self._answer.done() and self._parser.should_keep_alive())
 
     def _end(self, error: Exception | None = None, *, may_be_kept: bool = False) -> None:

@@ -135,7 +135,7 @@ class Network:
         if transaction.is_opening_due:
             self.tell_opening(transaction)
         if plan.outcome is not None and plan.after_seconds == 0:
-            # Its callback leaves when the loop next turns, and by then the reply has left.
+            # Its callback is sent in the next iteration of the event loop, after the reply.
             self._finish(transaction)
         else:
             self._wait(transaction)
@@ -197,7 +197,7 @@ class Network:
             self._timers[transaction.id] = loop.call_later(delay, self._finish, transaction)
 
     def _finish(self, transaction: Transaction) -> None:
-        """It is due, and nobody has answered before."""
+        """It is due, and the prompt was not answered before."""
         plan = plan_of(transaction.kind, transaction.phone)
         follows = plan.follows(transaction.outcome) if transaction.outcome else None
         outcome = follows[0] if follows else plan.outcome

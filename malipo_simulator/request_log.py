@@ -47,7 +47,7 @@ class Entry:
         self.path = path
         self.headers = headers
         self.body = body[:_MOST_BYTES]
-        self.status: int | None = None  # None: nobody has answered (yet)
+        self.status: int | None = None  # None: no answer (yet)
         self.reply = b""
         self.seconds: float | None = None
         self.verdict = ""

@@ -25,7 +25,7 @@ _STDIN = 0
 
 
 class CannotListen(Exception):  # noqa: N818
-    """Somebody else has the address, or it is not ours."""
+    """The address is in use, or not on this machine."""
 
 
 def run(*, host: str, port: int, state: Path | None, speed: float, with_stdin: bool = False) -> None:

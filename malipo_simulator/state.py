@@ -27,7 +27,7 @@ class Movement(msgspec.Struct, gc=False):
 
 
 class Subscriber:
-    """Somebody with a phone, from the first time that anybody mentions the number."""
+    """A subscriber, created when the number is first used."""
 
     __slots__ = ("balance", "movements", "transactions", "waiting")
 

@@ -78,7 +78,7 @@ async def style(service: Service, request: Request) -> Response:
 
 
 def _base_url(service: Service, request: Request) -> str:
-    """Where the reader has found us, for examples that can be pasted. It is told to nobody else, so we believe it."""
+    """The base URL as the reader sees it, for examples that can be pasted. Only they see it, so it is trusted."""
     host = request.headers.get("host", "")
     if not _HOST.fullmatch(host):
         host = f"{service.settings.host}:{service.settings.port}"

@@ -30,7 +30,7 @@ class Column:
     label: str
     came: int
     went: int
-    tip: str  # for whoever points at it
+    tip: str  # shown on hover
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         return browser_request
 
     def _to_log_in(self, request: Request) -> Response:
-        """A form cannot be sent again by a link; whoever sent one too late begins at the first page."""
+        """A form cannot be sent again by a link; after one that was sent too late the user begins at the first page."""
         query = f"?{request.url.query}" if request.url.query else ""
         back = "" if request.method == "POST" else f"?next={quote(request.url.path + query)}"
         return RedirectResponse(f"{self.root}/login{back}", HTTPStatus.SEE_OTHER)

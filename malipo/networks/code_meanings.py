@@ -17,7 +17,7 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
     says: str  # what the network means by it
     source: str  # who says that it means this
     failure_code: FailureCode | None = None
-    refuses_us: bool = False  # whoever the customer is
+    refuses_us: bool = False  # the same for every customer
     is_fault: bool = False
     has_alert: bool = False  # an operator should look
 

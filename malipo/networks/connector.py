@@ -79,7 +79,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     phone: str | None = None
     lacks_amount: bool = False  # it names none although this network always does: that is a wrong amount
     is_fault: bool = False  # the network, or the connection to it, has a fault: it counts towards the circuit breaker
-    refuses_us: bool = False  # it refuses us, whoever the customer is (credentials, configuration): it counts too
+    refuses_us: bool = False  # it would refuse every customer (credentials, configuration): it counts too
     alert: str | None = None  # something only an operator can fix: credentials, our float
 
 

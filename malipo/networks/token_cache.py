@@ -22,7 +22,7 @@ class TokenCache:
         return await asyncio.shield(self._fetching)
 
     def drop(self, value: str) -> None:
-        """Forget it, unless somebody has already fetched another."""
+        """Drop it, unless another one was already fetched."""
         if self._value == value:
             self._value = None
 

@@ -16,7 +16,7 @@ Key = tuple[str, str]  # endpoint, event
 class State(StrEnum):
     PENDING = "PENDING"  # it will be tried
     DELIVERED = "DELIVERED"  # the receiver has answered 2xx
-    EXHAUSTED = "EXHAUSTED"  # it will not be tried again, unless somebody asks for it
+    EXHAUSTED = "EXHAUSTED"  # a dead letter: not tried again, unless it is redelivered
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Delivery:
     tries: int
     due_at: datetime
     claim: str | None
-    is_test: bool = False  # somebody waits for its answer; a second try would answer nobody
+    is_test: bool = False  # the caller waits for its answer, so it is not retried
 
     def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
         if self.state is State.DELIVERED:

@@ -179,7 +179,7 @@ class Halopesa(Gateway):
 
     def notice(self, transaction: Transaction) -> Notice | None:
         if transaction.outcome is Outcome.REVERSED:
-            return None  # Nobody tells, and nobody can ask.
+            return None  # No callback, and there is no query.
         receipt = transaction.receipt if transaction.outcome is Outcome.SUCCESS else ""
         code = _CODE_OF[transaction.outcome]
         return self._worded(self._fields(code, transaction.reference, is_final=True, receipt=receipt), transaction)

@@ -73,7 +73,7 @@ class Feed:
                 f"{self._access.base_url}/v1/events",
                 params=query,
                 headers={"x-api-key": self._access.api_key},
-                allow_redirects=False,  # The key is for nobody else.
+                allow_redirects=False,  # The key must not be sent elsewhere.
                 timeout=aiohttp.ClientTimeout(total=seconds + _PATIENCE_SECONDS),
             ) as answer:
                 return self._understood(answer, await answer.read(), has_place=after is not None)

@@ -14,7 +14,7 @@ from malipo.webhooks.signature import headers_of
 
 
 def secret_of(api_key: str) -> str:
-    """The same for the same key, and from it nobody finds the key."""
+    """The same for the same key; the key cannot be computed from it."""
     made = hmac.digest(api_key.encode(), b"malipo listen", hashlib.sha256)
     return "whsec_" + base64.b64encode(made).decode()
 

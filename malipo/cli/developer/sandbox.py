@@ -90,7 +90,7 @@ class Sandbox:
         )
 
     async def answer(self, phone: str, action: str) -> None:
-        """Do with the prompt what a person at the phone does. Whoever does not find one leaves it to the phone."""
+        """Answer the prompt as a person at the phone does. Without a prompt, the phone's number decides."""
 
         async def look() -> str | None:
             prompts = await self._phones(f"/api/prompts?phone={quote(phone)}")

@@ -115,7 +115,7 @@ async def _decide(
 async def _again(
     request: MerchantRequest, typed: Mapping[str, str], transaction: Transaction, is_same: bool
 ) -> Response:
-    """The form has made its payment. Sent again it leads there; with other values it is a new form, and says so."""
+    """The form has made its payment. Sent again it redirects there; with other values it is shown as a new form."""
     if is_same:
         return request.go(f"{PATH}/{transaction.id}", "payment-once")
     return await _form(request, transaction.type, typed, _mint(), made=transaction, status=409)
@@ -233,7 +233,7 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
     names = {f"{party}Phone": "phone", f"{party}Name": "name"}
     problems = {names.get(name, name): said for name, said in form_errors.in_words(request.words, fields).items()}
     if "channel" in problems:
-        # Nobody fills in a choice.
+        # A choice is not filled in, so its sentence differs.
         problems["channel"] = form_errors.sentence(request.words, "channel_invalid")
     return problems
 

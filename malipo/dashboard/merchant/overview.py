@@ -123,7 +123,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What somebody should look at, by what it is; all empty on a good day."""
+    """What needs attention, by kind; all empty on a good day."""
 
     down: Sequence[tuple[Channel, datetime]]  # and since when
     switched_off: Sequence[tuple[str, datetime]]  # the endpoint's host, and when

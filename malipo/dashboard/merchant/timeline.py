@@ -91,7 +91,7 @@ HEARD: dict[tuple[Act, Verdict], tuple[Tone, str]] = {
     (Act.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
 }
 
-# What somebody is told when the network, or its statement, says something else than before: by the type, by whether it
+# The sentence for a network, or its statement, that reports another outcome than before: by the type, by whether it
 # is said to be paid, and by whether that changes what the wallet should hold.
 LATER: dict[tuple[Type, bool, bool], tuple[Tone, str]] = {
     (Type.COLLECTION, True, True): (
@@ -181,7 +181,7 @@ def timeline(
 
 
 def sentences() -> set[str]:
-    """Every sentence that an entry may hold, so that none goes untranslated."""
+    """Every sentence that an entry may hold, for the test of translations."""
     said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
     return {words for _, words in said} | others | {reason_of(code) for code in FailureCode}

@@ -33,7 +33,7 @@ class Row(NamedTuple):
     merchant: str
     why: str
     minutes: int
-    is_open: bool  # somebody has to do something about it
+    is_open: bool  # an operator must act
 
 
 class Dossier(NamedTuple):
@@ -76,7 +76,7 @@ def _row(request: OperatorRequest, case: Case, merchant: str) -> Row:
 
 
 async def look_up(request: OperatorRequest) -> Response:
-    """From what somebody typed to its page."""
+    """From a typed id or reference to its page."""
     name = request.http.query_params.get("payment", "").strip()
     return request.go(f"/operator/cases/{_possible(name)}" if name else "/operator")
 
