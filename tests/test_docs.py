@@ -78,7 +78,7 @@ def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
 
 
 def test_every_event_is_documented_and_no_other() -> None:
-    assert _events("api.md") == [*Event]
+    assert _events("events.md") == [*Event]
     assert _events("webhooks.md") == [*Event, TEST_EVENT]
 
 
@@ -248,6 +248,21 @@ def _places(page: Path) -> list[str]:
     """What can be pointed at inside a page: its headings, named as GitHub does."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_every_path_of_the_architecture_exists() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`([a-z_0-9/-]+(?:\.[a-z]+|/))`", page))
+    assert len(named) > 100
+    assert sorted(path for path in named if not any((root / path).exists() for root in (ROOT / "malipo", ROOT))) == []
+
+
+def test_every_layer_of_the_architecture_is_that_of_the_linter() -> None:
+    drawn = (ROOT / "ARCHITECTURE.md").read_text().split("```\n")[1].splitlines()
+    layers = re.search(r"^layers = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)
+    assert layers
+    names = [re.findall(r"\w+", line) for line in layers[1].splitlines()]
+    assert [re.split(r" {3,}", line.strip())[: len(row)] for line, row in zip(drawn, names, strict=True)] == names
 
 
 def test_every_dependency_has_a_line_that_says_why() -> None:

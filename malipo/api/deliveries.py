@@ -1,4 +1,4 @@
-"""/merchant/webhooks/{id}/deliveries, and what makes more of them: test, redeliver, recover."""
+"""/merchant/webhooks/{id}/deliveries: the delivery log, and the resends: test, redeliver, recover."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ async def retrieve(service: Service, session: Session, request: Request) -> Resp
 
 
 async def test(service: Service, session: Session, request: Request) -> Response:
-    """The answer comes with what the receiver said, as soon as a worker has asked it."""
+    """The response has the receiver's answer, as soon as a worker has sent the test."""
     endpoint_id = endpoint_in(request)
     event_id = await service.test_endpoint(
         session.person.merchant_id, endpoint_id, actor=actor_of(service, session, request)

@@ -1,4 +1,4 @@
-"""/merchant/webhooks: where a merchant wants to be told."""
+"""/merchant/webhooks: webhook endpoints, and the rotation of their secrets."""
 
 from typing import Any
 

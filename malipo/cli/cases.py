@@ -1,4 +1,4 @@
-"""How a payment that needs an operator is told at the terminal. Pure."""
+"""Cases at the terminal: payments that need an operator, as text. Pure."""
 
 from datetime import datetime
 from typing import Any
@@ -51,7 +51,7 @@ def parties_of(case: Case) -> dict[str, Any]:
 
 
 def correction_of(case: Case) -> dict[str, Any] | None:
-    """How far it was put right after its end; amounts are the wallet's, negative if it gave."""
+    """Its corrections after its end; amounts are the wallet's, negative if it was debited."""
     corrected = case.correction
     if corrected is None:
         return None
@@ -125,7 +125,7 @@ def _moved(credited: int) -> str:
 
 
 def _borne(transaction: Transaction, amount: int) -> str:
-    """The house bears what a wallet should have given, and keeps what one should have got; or it no longer does."""
+    """The house bears what a wallet should have paid, and keeps what one should have received; or it no longer does."""
     is_debt = (transaction.type is Type.COLLECTION) == (transaction.status is Status.COMPLETED)
     verb = "bear" if is_debt else "keep"
     does = f"{verb}s" if is_debt == (amount < 0) else f"no longer {verb}s"

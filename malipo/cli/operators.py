@@ -1,4 +1,4 @@
-"""malipo operators … and malipo audit"""
+"""malipo operators … and malipo audit: operators and the audit log."""
 
 import argparse
 import getpass

@@ -1,4 +1,4 @@
-"""malipo restore …: how a restored installation stands, and what lets it send again."""
+"""malipo restore …: status, fence, release and reject, after a database was restored."""
 
 import argparse
 from datetime import datetime

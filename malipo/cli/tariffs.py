@@ -1,4 +1,4 @@
-"""malipo tariff …"""
+"""malipo tariff …: fees of a merchant."""
 
 import argparse
 import re

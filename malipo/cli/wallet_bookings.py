@@ -1,4 +1,4 @@
-"""malipo wallet top-up, settle, pending, approve and reject: money that operators bring in and take out."""
+"""malipo wallet top-up, settle, pending, approve and reject: bookings between the bank and a wallet."""
 
 import argparse
 import shlex

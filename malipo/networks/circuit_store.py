@@ -1,4 +1,4 @@
-"""Circuits: which connectors are down, for the whole fleet to see."""
+"""SQL of the circuit breaker: which connectors are down, for all workers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -38,7 +38,7 @@ async def open_circuit(tx: Tx, connector: str, reason: str, *, probe_seconds: fl
 
 
 async def claim_probe(tx: Tx, connector: str, *, lease_seconds: float) -> bool:
-    """Whether it is ours to probe now: of a fleet, one probes."""
+    """Whether this worker is to probe now: of several workers, one probes."""
     done = await tx.execute(
         """
         UPDATE open_circuits SET next_probe_at = now() + $2 * interval '1 second', probe_count = probe_count + 1

@@ -1,6 +1,6 @@
 """ClickPesa, an aggregator: one contract that reaches every channel, both ways, with a query for both.
 
-Bodies can carry a checksum, and so can its webhook: then that is believed, else it is a hint. There is no event for a
+Bodies can carry a checksum, and so can its webhook: then it is signed, else it is a hint. There is no event for a
 payout that is done, so payouts are ended by the query. What replies say is in `clickpesa_replies.py`, what their words
 mean in `clickpesa_codes.py`.
 """
@@ -62,7 +62,7 @@ class Clickpesa:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
         reply = await self._call("GET", f"/{kind}/{order.key}")
         if isinstance(reply, Answer):
-            # Whatever became of the question, it says nothing of the payment.
+            # A failed query says nothing about the payment.
             return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
         return replies.of_query(reply, order)
 

@@ -1,4 +1,4 @@
-"""How payments ended, by day: added up as their events get their places in the feed."""
+"""Daily totals: how payments ended, by day, updated when their events are numbered in the feed."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def totals_of(facts: Sequence[Fact]) -> dict[Key, Total]:
         try:
             ended = _decode(fact.body).transaction
         except msgspec.MsgspecError as error:
-            # A total that is short by one is better than a feed that stands still.
+            # A total that is short by one is better than a feed that stops.
             log.error("totals.unreadable", error, delivery=fact.id)
             continue
         total = totals[fact.merchant_id, fact.created_at.astimezone(ZONE).date(), ended.type, ended.channel]

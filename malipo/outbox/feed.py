@@ -51,14 +51,14 @@ _decode = msgspec.json.Decoder(_Body).decode
 
 
 async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: int) -> Page:
-    """The events after a place. Two statements that must agree: read inside a snapshot."""
+    """The events after a number. Two statements that must agree: read inside a snapshot."""
     last, pruned = await _span(connection, merchant_id)
     if after is None:
         after = pruned
     if after < pruned:
         raise CursorExpired
     if after > last:
-        # A feed never shrinks. Whoever is ahead of it would miss events if we said that there are none.
+        # A feed never shrinks. A reader that is ahead of it would miss events if we answered that there are none.
         raise CursorUnknown
     rows = await connection.fetch(
         """
@@ -92,7 +92,7 @@ async def _span(connection: Conn, merchant_id: str) -> tuple[int, int]:
 
 
 async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int:
-    """Forget the oldest events of before a time; how many. What is kept of a feed begins at one place, without gaps."""
+    """Delete the oldest events of before a time; how many. What is kept of a feed has no gaps."""
     feed = await tx.fetchrow("SELECT last_number, pruned_to FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
     if feed is None:
         return 0
@@ -105,7 +105,7 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int
         feed["pruned_to"],
         before,
     )
-    # What ended by an event must be in the counts before the event goes.
+    # A payment that ended by an event must be in the rollups before the event is deleted.
     counted = await rollups.find_position(tx, merchant_id, Rollup.PAYMENTS)
     pruned_to = min((first_kept or feed["last_number"] + 1) - 1, feed["pruned_to"] + most, counted)
     if pruned_to <= feed["pruned_to"]:

@@ -1,4 +1,4 @@
-"""The outbox's SQL: facts are written in the commit that made them true, and numbered after it."""
+"""SQL of the outbox: events are written in the commit that makes them true, and numbered after it."""
 
 import itertools
 from collections import Counter
@@ -12,7 +12,7 @@ from malipo.outbox.event import Event
 
 _encode = msgspec.json.Encoder().encode
 
-# Any number that nothing else locks by. Whoever holds it is the one numberer.
+# The advisory lock of the numbering: any number that nothing else locks by.
 _NUMBERER = 0x6D616C69
 
 
@@ -44,11 +44,11 @@ def telling(facts: str) -> str:
 
 
 async def number(tx: Tx, *, most: int) -> list[Fact]:
-    """Give the oldest facts without a place in their merchant's feed the next places there; the facts, in order.
+    """Give the oldest events without a number the next numbers of their merchant's feed; the events, in order.
 
-    One numberer at a time, until its commit: so places become visible in their order, and a reader who has seen one
-    has seen all before it. The lock is a statement of its own: the next one must see what the last numberer did. (All
-    in one statement would be planned for a row or two: the statistics say that nearly every event has its number.)
+    One transaction at a time, until its commit: so numbers become visible in order, and a reader who has seen one has
+    seen all before it. The lock is a statement of its own: the next statement must see what the last transaction
+    wrote. (All in one statement would be planned for a row or two: nearly every event has its number.)
     """
     await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
     facts = await _find_unnumbered(tx, most=most)
@@ -87,7 +87,7 @@ async def _find_unnumbered(tx: Tx, *, most: int) -> list[Fact]:
 
 
 async def _count(tx: Tx, counts: Mapping[str, int]) -> dict[str, int]:
-    """Let feeds grow by so many; the last place of each."""
+    """Let feeds grow by so many; the last number of each."""
     merchant_ids = sorted(counts)
     rows = await tx.fetch(
         """

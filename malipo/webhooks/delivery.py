@@ -1,4 +1,4 @@
-"""One event to one endpoint: what a try does to it. Pure."""
+"""A delivery: one event to one endpoint, and what an attempt does to its state. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +15,13 @@ Key = tuple[str, str]  # endpoint, event
 
 class State(StrEnum):
     PENDING = "PENDING"  # it will be tried
-    DELIVERED = "DELIVERED"  # the receiver has said yes
-    EXHAUSTED = "EXHAUSTED"  # it will not be tried again, unless somebody asks for it
+    DELIVERED = "DELIVERED"  # the receiver has answered 2xx
+    EXHAUSTED = "EXHAUSTED"  # a dead letter: not tried again, unless it is redelivered
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookMessage:
-    """A delivery that a worker has in hand."""
+    """A delivery that a worker has claimed."""
 
     endpoint: Endpoint
     event_id: str
@@ -36,7 +36,7 @@ class WebhookMessage:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try, and what was answered."""
+    """One attempt, and the receiver's answer."""
 
     key: Key
     claim_id: str
@@ -58,7 +58,7 @@ class Attempt:
 
     @property
     def is_gone(self) -> bool:
-        """The receiver says that there will never be anybody here."""
+        """The receiver has answered 410 Gone."""
         return self.error is None and self.http_status == _GONE
 
 
@@ -75,7 +75,7 @@ class Delivery:
         if self.state is State.DELIVERED:
             return self
         if attempt.is_success:
-            # True whoever has it now: a worker that was thought dead may have delivered it after all.
+            # True whichever worker has claimed it now: one that was thought dead may have delivered it after all.
             return replace(self, state=State.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None)
         if attempt.claim_id != self.claim_id:
             return self  # Somebody else has tried it since, or does now, and says what came of it.

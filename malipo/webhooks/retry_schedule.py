@@ -1,4 +1,4 @@
-"""When a delivery is tried again, and when an endpoint is given up. Pure."""
+"""The retry schedule: when a delivery is tried again (backoff), and when an endpoint is switched off. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,5 +14,5 @@ def next_try(retry_seconds: Sequence[int], attempt_count: int, ended_at: datetim
 
 
 def is_given_up(failing_since: datetime | None, now: datetime) -> bool:
-    """Whether an endpoint has failed for so long that nobody seems to be there."""
+    """Whether an endpoint has failed for so long that it is switched off."""
     return failing_since is not None and now - failing_since >= GIVE_UP_AFTER

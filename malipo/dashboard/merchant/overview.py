@@ -1,4 +1,4 @@
-"""The first page: money in and out, how the channels fare, the wallet, and what needs attention.
+"""The overview: money in and out, success rate by channel, the wallet, and what needs attention.
 
 Sums come from the daily totals, so that they cost the same after a million payments as after ten. A payment is counted
 on the day on which it ended, in Dar es Salaam.
@@ -57,7 +57,7 @@ _EXPIRY = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the page is drawn of, as it stood at one moment."""
+    """The data of the page, from one snapshot."""
 
     totals: Totals
     wallet: Wallet
@@ -122,7 +122,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What somebody should look at, by what it is; all empty on a good day."""
+    """What needs attention, by kind; all empty on a good day."""
 
     down: Sequence[tuple[Channel, datetime]]  # and since when
     switched_off: Sequence[tuple[str, datetime]]  # the endpoint's host, and when
@@ -137,7 +137,7 @@ class Attention:
 
 
 def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attention:
-    """Pure. A key that expired long ago is nobody's worry any more."""
+    """Pure. A key that expired long ago is not shown any more."""
     hosts = {each.id: urlsplit(each.url).netloc for each in seen.endpoints}
     ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
     return Attention(

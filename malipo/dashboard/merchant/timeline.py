@@ -1,7 +1,7 @@
-"""Everything that happened to a payment, in order and in plain words. Pure.
+"""The timeline of a payment: everything that happened to it, in order, as sentences. Pure.
 
-Rows become entries by tables. An entry holds its sentence in English with its values beside it; whoever draws it says
-it in the reader's language. What a network or a receiver said in its own words is small print, and never translated.
+Tables map rows to entries. An entry holds its sentence in English with its values beside it; the template translates
+it. Text of a network or a receiver is small print, and never translated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,8 +50,8 @@ class Entry:
     detail: str = ""  # a second sentence, in the reader's language too
     detail_values: Mapping[str, str] = field(default_factory=dict)
     small_print: str = ""
-    times: int = 1  # how often the same was heard in a row
-    until: datetime | None = None  # when it was last heard, if more than once
+    times: int = 1  # how often the same answer came in a row
+    until: datetime | None = None  # when it last came, if more than once
 
 
 STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
@@ -97,7 +97,7 @@ HEARD: dict[tuple[AnswerSource, Verdict], tuple[Tone, str]] = {
     (AnswerSource.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
 }
 
-# What somebody is told when the network, or its statement, says something else than before: by the type, by whether it
+# The sentence for a network, or its statement, that reports another outcome than before: by the type, by whether it
 # is said to be paid, and by whether that changes what the wallet should hold.
 LATER: dict[tuple[Type, bool, bool], tuple[Tone, str]] = {
     (Type.COLLECTION, True, True): (
@@ -165,7 +165,7 @@ _NOT_TAKEN = "Your server {host} could not be told: {event}."
 _NEXT = "Your server {host} will be told: {event}."
 _GIVEN_UP = "Your server {host} did not take {event}. We have given up; it can be sent again."
 
-# Of what happens in the same moment, the cause comes first: we send, the network speaks, the payment ends, money moves,
+# Of what happens in the same moment, the cause comes first: we send, the network answers, it ends, money moves,
 # and the merchant's servers are told.
 _RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
 
@@ -187,7 +187,7 @@ def timeline(
 
 
 def sentences() -> set[str]:
-    """Every sentence that an entry may hold, so that none goes untranslated."""
+    """Every sentence that an entry may hold, for the test of translations."""
     said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
     return {words for _, words in said} | others | {reason_of(code) for code in FailureCode}
@@ -236,7 +236,7 @@ def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) ->
 
 
 def _after(transaction: Transaction, standing: Correction, move: Move) -> Correction:
-    """How far it was put right after one more move. What it did before its end is not a correction."""
+    """The correction after one more move. What happened before the end is not a correction."""
     if Account.SUSPENSE not in (move.source, move.target):
         return standing
     gets = -move.change_of(Account.SUSPENSE)
@@ -293,7 +293,7 @@ def _receiver(told: Told) -> dict[str, str]:
 
 
 def _folded(entries: Sequence[Entry]) -> list[Entry]:
-    """A network that says the same again and again is heard once, with how often and until when."""
+    """The same answer several times in a row is one entry, with how often and until when."""
     folded: list[Entry] = []
     for entry in entries:
         last = folded[-1] if folded else None

@@ -1,4 +1,4 @@
-"""Top-ups and settlements that wait for a second operator. The rules are those of
+"""Approval of top-ups and settlements by a second operator (maker and checker). The rules are those of
 `malipo/operators/booking_approval.py`.
 
 Each form names the booking by its id, so nobody approves another sum than the one they saw.

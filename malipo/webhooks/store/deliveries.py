@@ -1,4 +1,4 @@
-"""Deliveries at work: made, claimed under a lease, and written back with what came of them."""
+"""SQL of deliveries for the sender: insert, claim under a lease, record the result."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -56,7 +56,7 @@ async def insert_test(tx: Tx, new: New, body: str, *, now: datetime) -> None:
 
 
 async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
-    """The endpoints for which something is due that nobody has in hand."""
+    """The endpoints for which something is due that no worker has claimed."""
     rows = await connection.fetch(
         """
         SELECT e.id FROM webhook_endpoints e
@@ -74,7 +74,7 @@ async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
 async def claim(
     tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds: float, now: datetime
 ) -> list[WebhookMessage]:
-    """Take what is due, of each endpoint as many as there is room for, the longest due first."""
+    """Claim what is due, for each endpoint as many as there is room for, the longest due first."""
     rows = await tx.fetch(
         """
         WITH taken AS (

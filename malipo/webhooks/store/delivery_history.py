@@ -1,4 +1,4 @@
-"""Deliveries as their owner sees them: listed with their attempts, asked for again, and forgotten when they are old."""
+"""SQL of the delivery log: list deliveries with their attempts, make them due again, prune old ones."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -132,7 +132,7 @@ async def find_states(connection: Conn, keys: Collection[tuple[str, str]]) -> di
 
 
 async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bool:
-    """Whether there is such a delivery. If a worker has it in hand, that is the first try already."""
+    """Whether there is such a delivery. If a worker has claimed it, that is the first attempt already."""
     done = await tx.execute(
         """
         UPDATE webhook_deliveries SET state = 'PENDING', attempt_count = 0, due_at = $3
@@ -148,7 +148,7 @@ async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bo
 async def recover(
     tx: Tx, endpoint: Endpoint, *, since: datetime, after: str | None, most: int, now: datetime
 ) -> tuple[int, str | None]:
-    """Make due what was told since a time, as far as the endpoint wants to hear it and has not taken it.
+    """Make due the events since a time that the endpoint subscribes to and has not accepted.
 
     How many, and the last event that was looked at if there may be more: the next part begins after it.
     """
@@ -180,7 +180,7 @@ async def recover(
 
 
 async def prune(tx: Tx, *, before: datetime, most: int) -> int:
-    """Forget deliveries of events of before a time, with their attempts; how many."""
+    """Delete deliveries of events of before a time, with their attempts; how many."""
     bound = ids.first_of("evt_", clock.milliseconds(before))
     rows = await tx.fetch(
         """

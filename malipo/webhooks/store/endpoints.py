@@ -1,4 +1,4 @@
-"""Endpoints."""
+"""SQL of webhook endpoints."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ def from_row(row: Row) -> Endpoint:
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> int:
-    """How many the merchant has. Whoever adds another one waits until we commit."""
+    """How many the merchant has, under a lock: another transaction that adds one waits until we commit."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR UPDATE", merchant_id)
     count = await tx.fetchval(
         "SELECT count(*) FROM webhook_endpoints WHERE merchant_id = $1 AND deleted_at IS NULL", merchant_id
