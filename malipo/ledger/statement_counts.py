@@ -67,4 +67,4 @@ async def _find_behind(connection: Conn, *, least: int) -> dict[str, int]:
         least,
         _MERCHANTS,
     )
-    return {row["merchant_id"]: row["lines"] for row in rows}
+    return {row["merchant_id"]: row["statement_lines"] for row in rows}

@@ -201,7 +201,7 @@ TAMPERED = {
         "NMB-A",
     ),
     "an approval of another paper": (
-        "UPDATE booking_proposals SET reference = 'NMB-X' WHERE bank_reference = 'NMB-A'",
+        "UPDATE booking_proposals SET bank_reference = 'NMB-X' WHERE bank_reference = 'NMB-A'",
         "NMB-A",
     ),
     "a booking that was rejected": (
@@ -213,7 +213,7 @@ TAMPERED = {
         "NMB-A",
     ),
     "a paper that waits and was booked beside it": (
-        "UPDATE booking_proposals SET reference = 'NMB-D' WHERE bank_reference = 'NMB-O'",
+        "UPDATE booking_proposals SET bank_reference = 'NMB-D' WHERE bank_reference = 'NMB-O'",
         "NMB-O",
     ),
 }

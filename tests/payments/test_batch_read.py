@@ -18,7 +18,7 @@ async def test_a_wallet_that_was_waited_for_is_as_the_other_left_it(database: Da
     async with database.begin() as tx:
         async with database.begin() as other:
             await other.execute(
-                "UPDATE wallets SET available = available - 300, in_flight = in_flight + 300, lines = lines + 1"
+                "UPDATE wallets SET available = available - 300, in_flight = in_flight + 300, statement_lines = statement_lines + 1"
                 " WHERE merchant_id = $1",
                 merchant.id,
             )

@@ -98,7 +98,7 @@ async def test_what_a_search_would_not_find_is_found(database: Database, shop: S
         ("payments", "position - 10", {"payments counted", "is not found as it is by a search"}),
         ("payments", "(SELECT max(last_number) FROM feeds)", {"payments counted", "is not found as it is by a search"}),
         ("statement", "position - 10", {"statement lines counted"}),
-        ("statement", "(SELECT max(lines) FROM wallets)", {"statement lines counted"}),
+        ("statement", "(SELECT max(statement_lines) FROM wallets)", {"statement lines counted"}),
     ],
 )
 async def test_a_mark_that_does_not_fit_is_found(

@@ -14,7 +14,8 @@ _MOVED = """
            sum(CASE 'losses' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS losses,
            sum(CASE 'fees' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS fees,
            count(*) FILTER (WHERE 'suspense' NOT IN (source, target)
-                               OR step = 'contradiction' AND line = 1 AND 'float' NOT IN (source, target)) AS strange
+                               OR step = 'contradiction' AND move_number = 1 AND 'float' NOT IN (source, target))
+               AS strange
     FROM moves WHERE step IN ('contradiction', 'resolution') GROUP BY 1, 2
 """
 # What they must have moved, from what the merchant was told, what was last said, and what was decided.

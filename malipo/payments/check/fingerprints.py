@@ -91,7 +91,7 @@ async def _found_totals(connection: Conn) -> int:
     )
     ((sum_,),) = await connection.fetch(
         f"""
-        SELECT coalesce(sum({counts} + (amount + fees::numeric * {_FEE} + round(seconds * 1000)::numeric * {_MS})
+        SELECT coalesce(sum({counts} + (amount + fees::numeric * {_FEE} + round(total_seconds * 1000)::numeric * {_MS})
                                        * hash_record_extended(ROW(merchant_id, day, type, channel), 0)::numeric), 0)
         FROM daily_totals
         """

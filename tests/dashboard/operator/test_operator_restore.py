@@ -170,7 +170,7 @@ async def test_what_is_open_is_shown_and_a_channel_is_released_by_itself(operato
     payout = await _payment(operator_pages)
     asha, juma = await _fenced(operator_pages, "asha", "juma")
     async with operator_pages.service.database.begin() as tx:
-        await tx.execute("UPDATE dispatches SET attention = 'restored', asks = 1")
+        await tx.execute("UPDATE dispatches SET attention = 'restored', query_count = 1")
     seen = await asha.surfer.get(PATH)
     assert "1 payment waits" in seen.words
     listed = await asha.surfer.get("/operator")
@@ -191,7 +191,7 @@ async def test_what_may_have_been_sent_is_settled_by_two_and_cannot_be_cancelled
     payout = await _payment(operator_pages)
     asha, juma = await _fenced(operator_pages, "asha", "juma")
     async with operator_pages.service.database.begin() as tx:
-        await tx.execute("UPDATE dispatches SET attention = 'restored', asks = 1")
+        await tx.execute("UPDATE dispatches SET attention = 'restored', query_count = 1")
         await tx.execute("UPDATE merchants SET is_active = false WHERE id = $1", operator_pages.merchant.id)
     assert "/cancel" not in (await asha.look(payout)).text
     forced = await asha.surfer.post(f"/operator/cases/{payout.reference}/cancel")

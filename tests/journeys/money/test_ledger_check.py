@@ -51,7 +51,7 @@ async def names(service: Service, database: Database, merchant: Merchant) -> dic
 BALANCES = {
     "a wallet that grew": ("UPDATE wallets SET available = available + 1", "merchant"),
     "money in flight that shrank": ("UPDATE wallets SET in_flight = in_flight - 1", "merchant"),
-    "a count of lines": ("UPDATE wallets SET lines = lines + 1", "merchant"),
+    "a count of lines": ("UPDATE wallets SET statement_lines = statement_lines + 1", "merchant"),
     "a wallet that is gone": ("DELETE FROM wallets", "merchant"),
 }
 MOVES = {
@@ -154,7 +154,7 @@ OTHERS = {
         "collection_pending",
     ),
     "a gap in the statement": (
-        "UPDATE moves SET statement_line = statement_line + 7 WHERE statement_line = (SELECT max(lines) FROM wallets)",
+        "UPDATE moves SET statement_line = statement_line + 7 WHERE statement_line = (SELECT max(statement_lines) FROM wallets)",
         "merchant",
     ),
     "a booking without its paper": ("DELETE FROM bookings", "bok_"),

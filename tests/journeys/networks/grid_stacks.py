@@ -202,7 +202,7 @@ async def _end(
         moves = await connection.fetch(
             """
             SELECT step, source, target, amount FROM moves WHERE cause_id = $1
-            ORDER BY step NOT IN ('open', 'end'), ordinal, step DESC, line
+            ORDER BY step NOT IN ('open', 'end'), ordinal, step DESC, move_number
             """,
             id_,
         )

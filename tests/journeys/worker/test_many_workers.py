@@ -126,7 +126,7 @@ async def _assert_each_was_paid_once(
     assert set(status.values()) <= {"COMPLETED", "PROCESSING"}, "a payout never fails because nobody answered"
     assert {id_ for id_ in status if status[id_] == "PROCESSING"} == set(unsettled)
     # The storm was one: every mishap has happened.
-    happened = {(row["act"], row["verdict"]): row["times"] for row in heard}
+    happened = {(row["source"], row["verdict"]): row["times"] for row in heard}
     assert happened["send", "unknown"] > PAYOUTS * 0.1
     assert happened["ask", "missing"] > PAYOUTS * 0.05
     assert happened["ask", "unknown"] > PAYOUTS * 0.01

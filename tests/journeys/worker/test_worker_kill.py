@@ -242,7 +242,7 @@ async def test_what_one_worker_is_sending_no_other_asks_about(slow: Sim, postgre
             acts = await connection.fetch(
                 "SELECT DISTINCT ON (transaction_id) source FROM network_answers ORDER BY transaction_id, id"
             )
-        assert [row["act"] for row in acts] == ["send", "send"]
+        assert [row["source"] for row in acts] == ["send", "send"]
         await home.assert_each_was_sent_once()
 
 
