@@ -17,8 +17,9 @@ from malipo.api import openapi
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
 from malipo.ledger.statement import Kind
+from malipo.merchants.api_keys import Permission
 from malipo.merchants.people import RIGHTS, Role
-from malipo.networks.connector import FailureCode
+from malipo.networks.connector import Channel, FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction
 from malipo.payments.dispatch import AnswerSource
@@ -211,6 +212,23 @@ def _needed_for(route: AnyRoute) -> str:
             return next(role for role in reversed(Role) if route.right in RIGHTS[role])
         case Open(path=path):
             return "everybody" if path.startswith("/merchant") else "none"
+
+
+def test_the_rate_limits_are_those_of_the_settings() -> None:
+    documented = {row[3]: row[2] for row in table("rate-limits.md", 4) if row[3].startswith("MALIPO_")}
+    limits = {each.name: each.default for each in fields(Settings) if each.name.startswith("rate_limit_")}
+    assert documented == {variable(name): str(limit) for name, limit in limits.items()}
+
+
+def test_every_permission_and_role_is_documented_and_no_other() -> None:
+    named = [row[0] for row in table("authentication.md", 2)]
+    assert {name for name in named if re.fullmatch(r"[a-z]+\.[a-z]+", name)} == set(Permission)
+    assert named[named.index("role") + 1 :] == list(reversed(Role))
+
+
+def test_every_filter_of_the_list_is_documented_with_its_values() -> None:
+    filters = {name: re.findall("[A-Z_]{2,}", values) for name, values in table("pagination.md", 2)}
+    assert (filters["status"], filters["type"], filters["channel"]) == (list(Status), list(Type), list(Channel))
 
 
 def test_every_command_is_documented_and_no_other() -> None:
