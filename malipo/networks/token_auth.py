@@ -7,6 +7,8 @@ All steps of a call share one deadline, so that a slow token cannot make it take
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from msgspec.structs import replace
+
 from malipo.networks.connector import Answer, FailureCode, Verdict
 from malipo.networks.http.client import Lost, Reply, Unsent
 from malipo.networks.token_cache import TokenCache
@@ -40,12 +42,26 @@ def misconfigured(network: str, code: str, detail: str) -> Answer:
     )
 
 
+def unasked(answer: Answer) -> Answer:
+    """Of a question that was not answered. Whatever became of it, it says nothing of the payment."""
+    return replace(answer, verdict=Verdict.UNKNOWN, failure_code=None)
+
+
 class TokenAuth:
     """`fetch` returns a token and for how long it is good, or raises NoWayIn."""
 
     def __init__(self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, timeout_seconds: float) -> None:
+        self._fetch = fetch
         self._token = TokenCache(fetch)
         self._timeout_seconds = timeout_seconds
+
+    async def probe(self, *, code: str = "token") -> Answer:
+        """To be given a new token is harmless, and says that the network is there."""
+        try:
+            await self._fetch()
+        except NoWayIn as error:
+            return error.answer
+        return Answer(verdict=Verdict.WAITING, code=code)
 
     async def call(self, request: Request, *, is_over: Callable[[Reply], bool]) -> Reply | Answer:
         """The network's reply, whatever it says, or what to make of there being none.
