@@ -58,17 +58,17 @@ tariffs = table(
     column("type", String),
     column("channel", String),
     column("from_amount", BigInteger),
-    column("fixed", BigInteger),
+    column("fixed_fee", BigInteger),
     column("basis_points", Integer),
-    column("least", BigInteger),
-    column("most", BigInteger),
+    column("min_fee", BigInteger),
+    column("max_fee", BigInteger),
 )
 idempotency_keys = table(
     "idempotency_keys",
     column("merchant_id", String),
     column("route", String),
     column("key", String),
-    column("fingerprint", LargeBinary),
+    column("request_hash", LargeBinary),
     column("transaction_id", String),
 )
 transactions = table(
@@ -86,7 +86,7 @@ transactions = table(
     column("name", String),
     column("description", String),
     column("metadata", JSON),
-    column("searchable", String),
+    column("search_text", String),
     column("created_at", _TIME),
 )
 dispatches = table(
@@ -115,7 +115,7 @@ _FIND_KEY = (
 _TOUCH_KEY = api_keys.update().where(api_keys.c.id == bindparam("key_id")).values(last_used_at=bindparam("now"))
 _CLAIM = insert(idempotency_keys).on_conflict_do_nothing().returning(idempotency_keys.c.transaction_id)
 _FIND_CLAIM = (
-    select(idempotency_keys.c.fingerprint, transactions)
+    select(idempotency_keys.c.request_hash, transactions)
     .join_from(
         idempotency_keys,
         transactions,
@@ -129,7 +129,7 @@ _FIND_CLAIM = (
     )
 )
 _FIND_TARIFF = (
-    select(tariffs.c.fixed, tariffs.c.basis_points, tariffs.c.least, tariffs.c.most)
+    select(tariffs.c.fixed_fee, tariffs.c.basis_points, tariffs.c.min_fee, tariffs.c.max_fee)
     .where(
         tariffs.c.merchant_id == bindparam("merchant"),
         tariffs.c.type == "COLLECTION",
@@ -194,7 +194,7 @@ async def create(
             "merchant_id": merchant_id,
             "route": "COLLECTION",
             "key": idempotency_key,
-            "fingerprint": hashlib.sha256(body.model_dump_json().encode()).digest(),
+            "request_hash": hashlib.sha256(body.model_dump_json().encode()).digest(),
             "transaction_id": row["id"],
         }
         if (await connection.execute(_CLAIM, claim)).first() is None:
@@ -251,7 +251,7 @@ def _row_of(body: NewPayment, merchant_id: str, now: datetime) -> dict[str, Any]
         "name": body.buyerName,
         "description": body.description,
         "metadata": body.metadata,
-        "searchable": f"{reference}\n{body.buyerPhone}\n{body.buyerName}".casefold(),
+        "search_text": f"{reference}\n{body.buyerPhone}\n{body.buyerName}".casefold(),
         "created_at": now,
     }
 
@@ -259,7 +259,7 @@ def _row_of(body: NewPayment, merchant_id: str, now: datetime) -> dict[str, Any]
 async def _replay(connection: AsyncConnection, claim: dict[str, Any]) -> Created:
     wanted = {"merchant": claim["merchant_id"], "key_": claim["key"]}
     found = (await connection.execute(_FIND_CLAIM, wanted)).one()
-    if found.fingerprint != claim["fingerprint"]:
+    if found.request_hash != claim["request_hash"]:
         raise HTTPException(409, "This Idempotency-Key was already used for a request with other parameters.")
     return Created(transaction=Payment(**_shown(dict(found._mapping))))
 
@@ -269,8 +269,8 @@ async def _fee(connection: AsyncConnection, row: dict[str, Any]) -> int:
     band = (await connection.execute(_FIND_TARIFF, wanted)).first()
     if band is None:
         return 0
-    fee = max(band.fixed + (row["amount"] * band.basis_points + 5_000) // 10_000, band.least)
-    return int(fee if band.most is None else min(fee, band.most))
+    fee = max(band.fixed_fee + (row["amount"] * band.basis_points + 5_000) // 10_000, band.min_fee)
+    return int(fee if band.max_fee is None else min(fee, band.max_fee))
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:

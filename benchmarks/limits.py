@@ -134,7 +134,9 @@ async def _fill(url: str) -> int:
         window = Window()
         for past_ms in range(SPAN_MS, 0, -_STEP_MS):
             _, window = window.admit(1, limit=_PER_MINUTE, now_ms=now_ms - past_ms)
-        await connection.execute("UPDATE rate_windows SET admitted = $1 WHERE class = 'create'", window.packed())
+        await connection.execute(
+            "UPDATE rate_limit_windows SET requests = $1 WHERE rate_class = 'create'", window.packed()
+        )
         return now_ms
     finally:
         await connection.close()
@@ -144,8 +146,8 @@ async def _counted(url: str, since_ms: int) -> int:
     """How many requests the windows have counted since then."""
     connection = await asyncpg.connect(url)
     try:
-        rows = await connection.fetch("SELECT admitted FROM rate_windows WHERE class = 'create'")
+        rows = await connection.fetch("SELECT requests FROM rate_limit_windows WHERE rate_class = 'create'")
     finally:
         await connection.close()
-    pairs = chain.from_iterable(Window.unpacked(row["admitted"]).pairs for row in rows)
+    pairs = chain.from_iterable(Window.unpacked(row["requests"]).pairs for row in rows)
     return sum(count for time, count in pairs if time > since_ms)

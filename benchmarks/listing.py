@@ -135,7 +135,7 @@ async def _middle(url: str, merchant_id: str) -> asyncpg.Record:
             """
             SELECT t.id, t.reference, t.phone, t.created_at
             FROM moves m JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
-            WHERE m.merchant_id = $1 AND m.wallet_line = (SELECT lines / 2 FROM wallets WHERE merchant_id = $1)
+            WHERE m.merchant_id = $1 AND m.statement_line = (SELECT lines / 2 FROM wallets WHERE merchant_id = $1)
             """,
             merchant_id,
         )

@@ -145,7 +145,7 @@ async def _person(url: str, merchant_id: str, email: str) -> str:
             await tx.fetchval(
                 """
                 SELECT t.id FROM moves m JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
-                WHERE m.merchant_id = $1 AND m.wallet_line = (SELECT lines / 2 FROM wallets WHERE merchant_id = $1)
+                WHERE m.merchant_id = $1 AND m.statement_line = (SELECT lines / 2 FROM wallets WHERE merchant_id = $1)
                 """,
                 merchant_id,
             )

@@ -19,15 +19,13 @@ from malipo.access.passwords import Passwords
 from malipo.access.tokens import Cookies, Tokens
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.db import Conn, ConnectionLost, Contention, Database, DataError, Tx
+from malipo.db import Conn, Database, DataError, Tx
 from malipo.db.clock_skew import ClockSkew
 from malipo.db.group_commit import Act, GroupCommit
 from malipo.db.long_poll import LongPoll
 from malipo.db.notify import Notifier
 from malipo.encryption import Encryption
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
-from malipo.installation import network_keys
-from malipo.installation import store as installation
 from malipo.installation.monitor import InstallationMonitor
 from malipo.installation.state import Closed
 from malipo.ledger import statement_counts
@@ -41,15 +39,15 @@ from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.counts import counter
+from malipo.payments.derived_keys import DerivedKeys
+from malipo.payments.dispatch import Rules
 from malipo.payments.effects import event_of
-from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.listing import transaction_list
-from malipo.payments.network_answer import Rules
 from malipo.payments.payment_request import Terms
 from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
-from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
@@ -99,7 +97,7 @@ class Service:
     encryption: Encryption
     webhook_client: WebhookClient
     _http_client: HttpClient
-    _key_secret: list[bytes]  # read once: it never changes
+    _derived_keys: DerivedKeys
     _authenticate: GroupCommit[AccessRequest, Caller | Refusal]
     _initiate: GroupCommit[Order, Initiated | Refusal | Closed]
     _cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
@@ -140,18 +138,13 @@ class Service:
         keys = [settings.secret_key or secrets.token_hex(32)]
         if settings.secret_key_previous is not None:
             keys.append(settings.secret_key_previous)
-        rules = Rules(
-            poll_seconds=settings.poll_seconds,
-            not_found_seconds=settings.not_found_seconds,
-            not_indexed_seconds=settings.not_indexed_seconds,
-            not_indexed_answers=settings.not_indexed_answers,
-            follow_up_seconds=settings.follow_up_seconds,
-        )
+        rules = Rules.of(settings)
         limits = {
             RateClass.CREATE: settings.rate_limit_create,
             RateClass.LIST: settings.rate_limit_list,
             RateClass.OTHER: settings.rate_limit_other,
         }
+        terms = Terms.of(settings)
         return cls(
             settings=settings,
             clock=clock,
@@ -166,15 +159,7 @@ class Service:
             login=Login(database, Tokens(*keys), passwords),
             operators=OperatorLogin(database, passwords),
             cookies=Cookies(*keys),
-            terms=Terms(
-                settings.reference_prefix,
-                {
-                    Channel.MPESA: settings.max_amount_mpesa,
-                    Channel.TIGO_PESA: settings.max_amount_tigo_pesa,
-                    Channel.AIRTEL_MONEY: settings.max_amount_airtel_money,
-                    Channel.HALOPESA: settings.max_amount_halopesa,
-                },
-            ),
+            terms=terms,
             networks=connect(settings, http_client),
             notifier=Notifier(database),
             encryption=Encryption(*keys),
@@ -184,7 +169,7 @@ class Service:
                 timeout_seconds=settings.webhook_timeout_seconds,
             ),
             _http_client=http_client,
-            _key_secret=[],
+            _derived_keys=DerivedKeys(database, terms, patience_seconds=_READING_PATIENCE_SECONDS),
             _authenticate=group(
                 "authenticate",
                 Authenticate(limits=limits, clock=clock),
@@ -210,14 +195,14 @@ class Service:
             raise Unavailable from None
 
     async def initiate(self, order: Order) -> Initiated:
-        order = await self._with_derived_key(order)
+        order = await self._derived_keys.give(order)
         try:
             initiated = _granted(await self._initiate(order))
         except DataError as error:
             if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
                 raise
             if order.draft is not None and order.draft.is_key_derived:
-                return await self._found_by_key(order.draft)
+                return await self._derived_keys.replay(order.draft)
             # Two references met. Nothing was written, so another one may be drawn.
             assert order.draft is not None
             suffix = ids.suffix(order.draft.created_at)
@@ -228,24 +213,6 @@ class Service:
             self.notifier.notify(initiated.transaction.channel)
         return initiated
 
-    async def _with_derived_key(self, order: Order) -> Order:
-        """Where there is an Idempotency-Key, the network knows the payment by a key that is the same at every try."""
-        if order.draft is None or order.key is None:
-            return order
-        if not self._key_secret:
-            self._key_secret.append((await self.read(installation.get)).key_secret)
-        key = network_keys.derive(self._key_secret[0], order.merchant_id, order.type, order.key)
-        reference = self.terms.reference_of(key)
-        return replace(order, draft=replace(order.draft, network_key=key, reference=reference, is_key_derived=True))
-
-    async def _found_by_key(self, draft: Transaction) -> Initiated:
-        """The derived key is there, its Idempotency-Key is not: the same payment is a replay, another is refused."""
-        found = await self.read(lambda connection: transactions.get(connection, draft.merchant_id, draft.reference))
-        same = ("type", "channel", "amount", "phone")
-        if found is None or any(getattr(found, name) != getattr(draft, name) for name in same):
-            raise KeyReused
-        return Initiated(found, is_replay=True)
-
     async def fence(self, reason: str, *, epoch: int, beyond: int = 0) -> int:
         """The database is not the one that it was: nothing is sent until operators have looked. The new epoch."""
         actor = Actor("malipo", socket.gethostname())
@@ -254,7 +221,7 @@ class Service:
     async def take_back(self, claim: Claim) -> None:
         """What was claimed has not left us."""
         async with self.database.begin() as tx:
-            await dispatches.take_back(tx, claim.id)
+            await dispatch_claims.take_back(tx, claim.id)
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
         outcome = _granted(await self._cancel(cancellation))
@@ -268,13 +235,13 @@ class Service:
             self._note(each)
         return taken
 
-    async def lapse(self, channels: Sequence[Channel], *, route: str | None) -> None:
-        """End the collections that nobody could send in time, while their route is down or there is none."""
+    async def lapse(self, channels: Sequence[Channel], *, connector: str | None) -> None:
+        """End the collections that nobody could send in time, while their connector is down or there is none."""
         async with self.database.begin() as tx:
             lapsed = await lapse(
                 tx,
                 channels,
-                route=route,
+                connector=connector,
                 lapse_seconds=self.settings.lapse_seconds,
                 most=_MOST_LAPSED,
                 now=self.clock(),
@@ -292,8 +259,8 @@ class Service:
                 "payment.settled",
                 transaction=settled.transaction.id,
                 status=settled.transaction.status,
-                by=report.heard.act,
-                network=report.heard.route,
+                by=report.heard.source,
+                network=report.heard.connector,
             )
         return settled
 
@@ -319,24 +286,17 @@ class Service:
 
     async def recover(self, merchant_id: str, endpoint_id: str, *, since: datetime, actor: Actor) -> int:
         """Send everything since a time that an endpoint has not taken; how many."""
-        some = partial(
-            resend.recover,
-            merchant_id=merchant_id,
-            endpoint_id=endpoint_id,
-            since=since,
-            actor=actor,
-            now=self.clock(),
-        )
-        recovered, last = await self.write(partial(some, after=None))
-        while last is not None:  # A commit for every so many: nobody waits long for a lock.
-            more, last = await self.write(partial(some, after=last))
-            recovered += more
+        recovered, last, is_more = 0, None, True
+        while is_more:  # A commit for every so many: nobody waits long for a lock.
+            act = partial(resend.recover, merchant_id=merchant_id, endpoint_id=endpoint_id, since=since, after=last)
+            more, last = await self.write(partial(act, actor=actor, now=self.clock()))
+            recovered, is_more = recovered + more, last is not None
         self.wake_deliveries()
         return recovered
 
     async def record_attempt(self, attempt: Attempt) -> Delivery | None:
         delivery = await self._record_attempt(attempt)
-        self.metrics.count_attempt(attempt.status, attempt.took_ms / 1000)
+        self.metrics.count_attempt(attempt.http_status, attempt.duration_ms / 1000)
         return delivery
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
@@ -348,17 +308,7 @@ class Service:
 
     async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
         """One rare write that commits alone, such as a new key. Done again if nothing can have happened."""
-        deadline = asyncio.get_running_loop().time() + _READING_PATIENCE_SECONDS
-        while True:
-            try:
-                async with self.database.begin() as tx:
-                    return await act(tx)
-            except (ConnectionLost, Contention) as error:
-                if isinstance(error, ConnectionLost) and error.in_doubt:
-                    raise OutcomeUnknown from error
-                if asyncio.get_running_loop().time() > deadline:
-                    raise Unavailable from error
-                await asyncio.sleep(0.1)
+        return await self.database.write(act, patience_seconds=_READING_PATIENCE_SECONDS)
 
     async def count(self, *, least: int = counter.LEAST) -> bool:
         """Count payments that have ended and lines of statements, for their readers. Whether more may be waiting."""

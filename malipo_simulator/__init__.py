@@ -1,4 +1,4 @@
-"""The mobile-money networks of Tanzania, wire for wire, with phones whose prompts a person answers.
+"""A simulator of Tanzania's mobile-money networks: their interfaces, with phones whose prompts a person answers.
 
-It imports nothing of malipo, and malipo imports nothing of it: what one of them has misread, the other refuses.
+It imports nothing of malipo, and malipo imports nothing of it: a misreading in one fails against the other.
 """

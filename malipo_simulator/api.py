@@ -1,4 +1,4 @@
-"""The simulator for scripts, in JSON: the portal, the phones, the book, what was seen, and the switches."""
+"""The JSON API for scripts: credentials, phones, the book, the request log, and the switches."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

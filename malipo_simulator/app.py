@@ -1,6 +1,6 @@
-"""The application: gives each request to the gateway, the JSON or the page it is for, and plays the mishaps.
+"""The ASGI application: routes requests to gateways, JSON API and pages, and injects the faults.
 
-The gateways' part is plain ASGI, because a benchmark stands on it.
+The gateways' part is plain ASGI, because a benchmark depends on its speed.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ async def _guarded(gateway: Gateway, request: Request) -> Reply:
     try:
         return await gateway.answer(request)
     except Exception:
-        # Ours to mend, and to be seen: a network that fails looks just the same from outside.
+        # A bug of the simulator: it is printed, because from outside it looks like a network that fails.
         traceback.print_exc(file=sys.stderr)
         return HTML_500
 
@@ -119,7 +119,7 @@ async def _send(send: Send, reply: Reply) -> None:
 
 
 async def _cut(scope: Scope, receive: Receive) -> None:
-    """Close the connection under the caller's hands."""
+    """Close the connection without an answer."""
     scope[TRANSPORT].close()
     # The server must have noticed before we return, or it would write an answer of its own.
     while (await receive())["type"] != "http.disconnect":

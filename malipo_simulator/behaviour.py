@@ -1,6 +1,6 @@
-"""What a phone does, by the last three digits of its number. One table, for every network.
+"""Test numbers: what a phone does, by the last three digits of its number. One table for every network.
 
-It says what happens, never how a network words it. The page, the docs and the tests are held against it.
+It says what happens, not how a network reports it. The page, the docs and the tests are compared with it.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Plan:
     # Where the reply itself is final, a network sends no callback, but for these.
     is_told_beside_reply: bool = False
     queries_not_found: int = 0
-    # The money moves after all, so many seconds after failure was told.
+    # The money moves after all, so many seconds after the failure was reported.
     recovers_seconds: float | None = None
     is_recovery_told: bool = True
     # The money goes back, so many seconds after it has moved.

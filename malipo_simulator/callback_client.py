@@ -1,7 +1,7 @@
 """The HTTP client for callbacks: one POST at a time on each connection, kept open in between.
 
-It knows HTTP/1.1 and nothing of results. No redirect is followed, and no proxy is taken from the environment. A client
-for everything costs several times as much, and a benchmark sends a thousand callbacks a second.
+It knows HTTP/1.1 and nothing of results. No redirect is followed, and no proxy is taken from the environment. A general
+client costs several times as much, and a benchmark sends a thousand callbacks a second.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from yarl import URL
 
 _TIMEOUT_SECONDS = 10
 _MOST_ANSWER_BYTES = 64 * 1024
-# Shorter than servers keep theirs, so that a callback is never sent on a line that they are just closing.
+# Shorter than servers' keep-alive, so that a callback is never sent on a connection that is just closing.
 _KEEP_ALIVE_SECONDS = 4
 
 
@@ -50,7 +50,7 @@ class CallbackClient:
                     line.close()
 
     def _kept(self, place: _Place) -> "_Connection | None":
-        """The line that was used last, for the others are likelier to be closed soon."""
+        """The connection that was used last, for the others are likelier to be closed soon."""
         idle, now = self._idle[place], asyncio.get_running_loop().time()
         while idle:
             line = idle.pop()
@@ -129,7 +129,7 @@ class _Connection(asyncio.Protocol):
             self._end(ValueError("the answer is not HTTP"))
 
     def connection_lost(self, error: Exception | None) -> None:
-        # Of an answer that says nothing of its length, this is the end.
+        # The end of a response without a length.
         self._end(None if self._status else error or ConnectionResetError("the line was closed before an answer came"))
 
     def on_headers_complete(self) -> None:
@@ -143,7 +143,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._status:
-            # What comes when nobody has asked is no answer to what will be asked.
+            # Bytes without a request are not the answer to the next one.
             self._end(may_be_kept=not self._answer.done() and self._parser.should_keep_alive())
 
     def _end(self, error: Exception | None = None, *, may_be_kept: bool = False) -> None:

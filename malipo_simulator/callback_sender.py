@@ -1,6 +1,6 @@
-"""Sends callbacks to whoever registered for them, again if they are not taken, and notes how they were received.
+"""Sends callbacks to the registered addresses, with retries, and logs how they were acknowledged.
 
-It does not know what a result says: a gateway words it.
+It does not know what a result says: a gateway formats it.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from malipo_simulator.transaction import GatewayName, Transaction
 # Before each try.
 _WAITS_SECONDS = (0, 2, 4, 8)
 _MOST_AT_ONCE = 200
-# Of three tellings two come together, which is the worse, and one later.
+# Of three callbacks two come together, which is the harder case, and one later.
 _LATE_TELLING_SECONDS = 1
 
 
@@ -41,7 +41,7 @@ class CallbackSender:
         self._begin(self._tell(transaction, url, notice))
 
     def tell_opening(self, transaction: Transaction) -> None:
-        """What some networks tell as soon as they have taken a payment."""
+        """The callback that some networks send as soon as they have accepted a payment."""
         url = self._network.memory.callback_urls.get(transaction.gateway)
         notice = self._gateways[transaction.gateway].opening(transaction) if url and transaction.callbacks else None
         if url is None or notice is None:
@@ -50,7 +50,7 @@ class CallbackSender:
         self._begin(self._tell(transaction, url, notice, is_opening=True))
 
     def tell_aside(self, transaction: Transaction, notice: Notice) -> None:
-        """Something on the way, which nobody minds losing: told once."""
+        """An interim callback, which may be lost: sent once."""
         url = self._network.memory.callback_urls.get(transaction.gateway)
         # Meanwhile it may have been forgotten.
         if url is not None and transaction.id in self._network.memory.by_id:

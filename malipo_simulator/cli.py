@@ -1,4 +1,4 @@
-"""The command line: arguments in, an exit code out. 2 is a wrong argument, 1 what the machine would not do."""
+"""The command line. Exit code 2 is a wrong argument, 1 an error of the machine, for example a port in use."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--speed", type=_speed, default=1.0, help="how many times faster than life (default: 1)")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input does")
     given = parser.parse_args(arguments)
-    # Loaded only now: whoever mistyped an argument need not wait for it.
+    # Imported only now, so that a wrong argument is reported at once.
     from malipo_simulator.journal import Unusable
     from malipo_simulator.server import CannotListen, run
 

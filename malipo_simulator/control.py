@@ -1,6 +1,6 @@
-"""The switches: how fast time goes, and what goes wrong on which gateway.
+"""The switches: the speed of time, and the faults of each gateway.
 
-They are for whoever tests against the simulator. No network has them, so a restart forgets them.
+They are for tests. No network has them, so a restart resets them.
 """
 
 import random

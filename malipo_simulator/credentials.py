@@ -1,4 +1,4 @@
-"""What a network's portal gives a merchant, made up at the first start and kept ever after.
+"""Credentials as a network's portal gives them, generated at the first start and kept from then on.
 
 Each gateway says what it needs; here it is only stored. The file holds private keys, so it is for its owner alone.
 """
@@ -15,7 +15,7 @@ Keys = dict[str, str]
 
 
 def load(folder: Path | None, minters: Mapping[str, Callable[[], Keys]]) -> dict[str, Keys]:
-    """The keys of every gateway. What is missing is minted, and stored if there is a folder."""
+    """The credentials of every gateway. Missing ones are generated, and stored if there is a folder."""
     path = folder / "credentials.json" if folder else None
     kept: dict[str, Keys] = {}
     if path and path.exists():

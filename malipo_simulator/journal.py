@@ -1,7 +1,7 @@
-"""The journal: every event as a line of JSON, handed to the system before anybody is told of it.
+"""The journal: every event as a line of JSON, written before it has any effect outside.
 
-A process that is killed loses nothing that was written; a torn last line is a change that nobody was told of. There is
-no fsync: this is a simulator, and a machine that loses its power may lose the last second.
+A process that is killed loses nothing that was written; an incomplete last line is a change without effect outside.
+There is no fsync: this is a simulator, and a machine that loses its power may lose the last second.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
-"""The networks at work: they take payments, prompt phones, decide, and move money, by the table of behaviour.
+"""The core of the simulated networks: accepts payments, prompts phones, decides, and moves money, by `behaviour.py`.
 
-It knows when something is due and what then becomes of it. How a request came in and how a result is worded is the
-gateways' affair; who sends it is the callback sender's.
+It schedules what is due and decides the outcome. Parsing requests and formatting results is done by the gateways,
+sending callbacks by the callback sender.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from malipo_simulator.transaction import (
     Transaction,
 )
 
-# Who holds a line open for a decision that never comes is let go at last.
+# A request that is held for a decision that never comes is released at last.
 _HOLD_SECONDS = 150
 
 _PROMPT_AFTER = {Outcome.DECLINED: PromptState.DECLINED, Outcome.EXPIRED: PromptState.EXPIRED}
@@ -87,7 +87,7 @@ class Network:
         self.control.reset()
 
     def let_go(self) -> None:
-        """Whoever is held waiting for a decision need not wait any longer, and gets no answer."""
+        """Release requests that are held for a decision, without an answer."""
         for waiters in (self._until_decided, self._until_told):
             for future in waiters.values():
                 future.cancel()
@@ -135,14 +135,14 @@ class Network:
         if transaction.is_opening_due:
             self.tell_opening(transaction)
         if plan.outcome is not None and plan.after_seconds == 0:
-            # Its callback leaves when the loop next turns, and by then the reply has left.
+            # Its callback is sent in the next iteration of the event loop, after the reply.
             self._finish(transaction)
         else:
             self._wait(transaction)
         return transaction
 
     async def may_reply(self, transaction: Transaction, *, is_final: bool) -> bool:
-        """Return when the reply is due; False if nobody will ever hear it."""
+        """Return when the reply is due; False if it is to be lost."""
         answering = plan_of(transaction.kind, transaction.phone).answering
         if answering is Answering.LOST:
             return False
@@ -153,13 +153,13 @@ class Network:
         return True
 
     async def _hold(self, waiters: dict[str, asyncio.Future[None]], transaction: Transaction) -> bool:
-        """Keep the line open, but not for ever. False if we were told to let go."""
+        """Keep the connection open, up to a limit. False if it was released."""
         future = waiters.setdefault(transaction.id, asyncio.get_running_loop().create_future())
         await asyncio.wait((future,), timeout=_HOLD_SECONDS / self.control.speed)
         return not future.cancelled()
 
     def told(self, transaction: Transaction, *, is_opening: bool = False) -> None:
-        """Everybody who is to know has been told, or will not listen."""
+        """All callbacks were delivered, or have used up their retries."""
         if self.memory.by_id.get(transaction.id) is not transaction:
             return
         self._record(Told(transaction.id, is_opening))
@@ -197,7 +197,7 @@ class Network:
             self._timers[transaction.id] = loop.call_later(delay, self._finish, transaction)
 
     def _finish(self, transaction: Transaction) -> None:
-        """It is due, and nobody has answered before."""
+        """It is due, and the prompt was not answered before."""
         plan = plan_of(transaction.kind, transaction.phone)
         follows = plan.follows(transaction.outcome) if transaction.outcome else None
         outcome = follows[0] if follows else plan.outcome

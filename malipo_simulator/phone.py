@@ -1,7 +1,7 @@
-"""Tanzanian mobile numbers: the forms in which they are written, and whose they were when they were assigned.
+"""Tanzanian mobile numbers: their spellings, and the network that a prefix was assigned to.
 
-A number can be taken to another network, so what the prefix says is a hint: it picks the name that a phone shows, and
-never refuses a payment.
+Numbers are portable, so the prefix is only a hint: it selects the name that a phone shows, and never refuses a
+payment.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a phone shows a subscriber: the prompt and the messages, in Kiswahili and in English. Only words."""
+"""Texts on a phone: the prompt and the messages, in Kiswahili and in English."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def _words(transaction: Transaction, movement: Movement | None) -> tuple[str, st
     if transaction.outcome is Outcome.REVERSED:
         return _taken_back(transaction, movement)
     if transaction.kind is Kind.DISBURSEMENT:
-        return None  # Whom no money reached, nobody writes to.
+        return None  # No message to a recipient whom no money reached.
     if transaction.outcome is Outcome.DECLINED:
         return f"Umekataa kulipa {amount} kwa {merchant}.", f"You declined to pay {amount} to {merchant}."
     if transaction.outcome is Outcome.BALANCE_TOO_LOW:

@@ -1,7 +1,7 @@
 """The request log: the latest requests with their replies, and the callbacks that were sent.
 
-It keeps the bytes as they came and masks secrets when somebody looks, because most of it is never looked at. Old
-entries fall out at the end.
+It stores the bytes as they came and masks secrets when they are shown, because most are never shown. Old entries are
+dropped.
 """
 
 import re
@@ -47,7 +47,7 @@ class Entry:
         self.path = path
         self.headers = headers
         self.body = body[:_MOST_BYTES]
-        self.status: int | None = None  # None: nobody has answered (yet)
+        self.status: int | None = None  # None: no answer (yet)
         self.reply = b""
         self.seconds: float | None = None
         self.verdict = ""

@@ -1,4 +1,4 @@
-"""Finds the route of what is not a gateway's: the JSON and the pages. Every refusal has the shape its reader wants."""
+"""Routing of the JSON API and the pages. Errors are JSON for scripts and HTML for people."""
 
 import sys
 import traceback

@@ -19,13 +19,13 @@ from malipo_simulator.app import TRANSPORT, App
 from malipo_simulator.router import WebRouter
 from malipo_simulator.simulator import Simulator
 
-# Longer than clients keep theirs, so that a request is never sent on a line that we are just closing.
+# Longer than clients' keep-alive, so that a request is never sent on a connection that we are just closing.
 _KEEP_ALIVE_SECONDS = 75
 _STDIN = 0
 
 
 class CannotListen(Exception):  # noqa: N818
-    """Somebody else has the address, or it is not ours."""
+    """The address is in use, or not on this machine."""
 
 
 def run(*, host: str, port: int, state: Path | None, speed: float, with_stdin: bool = False) -> None:
@@ -48,7 +48,7 @@ async def serve(
 ) -> None:
     listener = _listen(host, port)
     simulator = Simulator.assemble(state=state, speed=speed, now=time.time)
-    # What goes wrong in a request is printed where it happens; the rest is uvicorn's talk about strangers.
+    # Errors in a request are printed where they happen; uvicorn's other messages are about bad clients.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         App(simulator.network, simulator.gateways, simulator.seen, WebRouter(simulator)),
@@ -76,7 +76,7 @@ async def serve(
 
 
 def _at_the_end_of_input(stop: Callable[[], None]) -> None:
-    """Whoever started us holds the other end. When it has gone, even by kill -9, we go too."""
+    """The parent process holds the other end. When it has ended, even by kill -9, this process ends too."""
     if not os.read(_STDIN, 4096):
         asyncio.get_running_loop().remove_reader(_STDIN)
         stop()

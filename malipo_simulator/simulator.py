@@ -1,4 +1,4 @@
-"""The parts, assembled once."""
+"""The simulator: builds its parts, once."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The networks' state: their transactions, their subscribers and the book of what really moved.
+"""The networks' state: transactions, subscribers with balances, and the book of all movements.
 
-Everything changes by an event, and only here, so that the same events make the same memory again after a restart. It
-knows nothing of time, of files or of the wire.
+The state changes only by events (event sourcing), so that the same events make the same state after a restart. It knows
+nothing of time, files or HTTP.
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ class Movement(msgspec.Struct, gc=False):
 
 
 class Subscriber:
-    """Somebody with a phone, from the first time that anybody mentions the number."""
+    """A subscriber, created when the number is first used."""
 
     __slots__ = ("balance", "movements", "transactions", "waiting")
 

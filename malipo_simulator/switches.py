@@ -1,4 +1,4 @@
-"""Which switches a gateway has, what values they take, and how they stand when nobody has touched them. Pure data."""
+"""Switches of each gateway: their values and defaults. Pure data."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What a network keeps of a payment, and the events that change it. Pure data: it reads no clock and moves no money."""
+"""A transaction at a network, and the events that change it. Pure data: it reads no clock and moves no money."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from malipo_simulator.behaviour import Kind, Outcome
 
 
 class GatewayName(StrEnum):
-    """The gateways that a merchant's programs speak to: the networks' own, and one aggregator's."""
+    """The gateways that a merchant's programs call: the networks' own, and one aggregator's."""
 
     MPESA = "MPESA"
     AIRTEL_MONEY = "AIRTEL_MONEY"
@@ -42,8 +42,8 @@ class Transaction(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     prompt: PromptState | None = None
     outcome: Outcome | None = None
     decided_at: float | None = None
-    tell_at: float = 0  # Before that no callback leaves.
-    is_told: bool = False  # of what was decided last; true as well if nobody is to be told
+    tell_at: float = 0  # Before that no callback is sent.
+    is_told: bool = False  # whether the last outcome was reported; true as well if it is not to be
     is_opening_due: bool = False  # what some tell as soon as they have taken a payment is still to be told
     queries: int = 0  # how often it was asked about; soon forgotten
 
@@ -63,7 +63,7 @@ class Decided(msgspec.Struct, tag="decided", omit_defaults=True, gc=False):
     at: float
     prompt: PromptState | None = None
     tell_at: float = 0
-    is_secret: bool = False  # Nobody is told.
+    is_secret: bool = False  # It is not reported.
 
 
 class Told(msgspec.Struct, tag="told", omit_defaults=True, gc=False):
@@ -72,7 +72,7 @@ class Told(msgspec.Struct, tag="told", omit_defaults=True, gc=False):
 
 
 class Registered(msgspec.Struct, tag="registered", gc=False):
-    """Where results are to be told from now on."""
+    """The callback addresses from now on."""
 
     urls: dict[GatewayName, str]
 

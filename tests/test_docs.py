@@ -21,7 +21,7 @@ from malipo.merchants.people import RIGHTS, Role
 from malipo.networks.connector import FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Reason, Status, Told, Type
 from malipo.payments.views import in_event
 from malipo.settings import Settings, read, variable
@@ -78,7 +78,7 @@ def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
 
 
 def test_every_event_is_documented_and_no_other() -> None:
-    assert _events("api.md") == [*Event]
+    assert _events("events.md") == [*Event]
     assert _events("webhooks.md") == [*Event, TEST_EVENT]
 
 
@@ -104,7 +104,7 @@ def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> 
 def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
     """What each step leaves in the accounts, as the code books it, from the first row of the example on."""
     payout = replace(a_transaction(Type.DISBURSEMENT, Status.FAILED, fee=1000), amount=50_000)
-    heard = correction.hear(payout, correction.begin(payout), is_paid=True, act=Act.ASK)
+    heard = correction.hear(payout, correction.begin(payout), is_paid=True, source=AnswerSource.ASK)
     taken = correction.decide(payout, heard.correction, is_paid=True, available=20_000)
     waived = correction.decide(payout, taken.correction, is_paid=True, available=0, is_waived=True)
     names = ("wallet", "float", "suspense", "fees", "losses", "bank")
@@ -119,7 +119,7 @@ def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
 
 def test_the_worked_example_of_a_collection_that_was_paid_after_all_is_what_is_booked() -> None:
     collection = replace(a_transaction(Type.COLLECTION, Status.FAILED, fee=100), amount=10_000)
-    heard = correction.hear(collection, correction.begin(collection), is_paid=True, act=Act.ASK)
+    heard = correction.hear(collection, correction.begin(collection), is_paid=True, source=AnswerSource.ASK)
     credited = correction.decide(collection, heard.correction, is_paid=True, available=0)
     balances = dict.fromkeys(("wallet", "float", "suspense", "fees"), 0)
     rows = [row for row in table("ledger.md", 6) if re.match("(contradiction|resolution) [0-9]", row[0])]
@@ -248,6 +248,21 @@ def _places(page: Path) -> list[str]:
     """What can be pointed at inside a page: its headings, named as GitHub does."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_every_path_of_the_architecture_exists() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`([a-z_0-9/-]+(?:\.[a-z]+|/))`", page))
+    assert len(named) > 100
+    assert sorted(path for path in named if not any((root / path).exists() for root in (ROOT / "malipo", ROOT))) == []
+
+
+def test_every_layer_of_the_architecture_is_that_of_the_linter() -> None:
+    drawn = (ROOT / "ARCHITECTURE.md").read_text().split("```\n")[1].splitlines()
+    layers = re.search(r"^layers = \[\n(.*?)^\]", (ROOT / "pyproject.toml").read_text(), re.MULTILINE | re.DOTALL)
+    assert layers
+    names = [re.findall(r"\w+", line) for line in layers[1].splitlines()]
+    assert [re.split(r" {3,}", line.strip())[: len(row)] for line, row in zip(drawn, names, strict=True)] == names
 
 
 def test_every_dependency_has_a_line_that_says_why() -> None:

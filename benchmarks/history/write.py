@@ -41,10 +41,11 @@ Day = tuple[date, Type, Channel]
 
 _COLUMNS = {
     "transactions": "merchant_id id reference network_key type channel status amount fee phone name description "
-    "metadata searchable failure_code failure_reason created_at processing_at ended_at",
-    "moves": "merchant_id cause_id step line source target channel amount wallet_line wallet_after at",
-    "events": "merchant_id id transaction_id event body created_at number",
-    "searches": "merchant_id id searchable windows",
+    "metadata search_text failure_code failure_reason created_at processing_at ended_at",
+    "moves": "merchant_id cause_id step move_number source target channel amount statement_line balance_after "
+    "created_at",
+    "events": "merchant_id id transaction_id event body created_at feed_number",
+    "search_index": "merchant_id id search_text ngrams",
 }
 
 
@@ -79,8 +80,8 @@ async def write_all(url: str, sizes: Mapping[str, int], *, first: int) -> None:
     processes = min(os.cpu_count() or 1, 4) + 1
     spawning = multiprocessing.get_context("spawn")
     try:
-        index = await connection.fetchval("SELECT pg_get_indexdef('searches_by_window'::regclass)")
-        await connection.execute("DROP INDEX searches_by_window")
+        index = await connection.fetchval("SELECT pg_get_indexdef('search_index_by_ngram'::regclass)")
+        await connection.execute("DROP INDEX search_index_by_ngram")
         with ProcessPoolExecutor(processes, mp_context=spawning) as pool:
             for merchant_id, size in sizes.items():
                 history = History(size, first=first, end_ms=end_ms)
@@ -114,17 +115,17 @@ async def _write_sums(
     first_event = next((part.first_event for part in parts if part.first_event), end.events + 1)
     pruned_before = _moment(history.created_ms(history.kept_from) + 10_000) if first_event > 1 else None
     await connection.execute(
-        "UPDATE wallets SET available = $2, lines = $3, updated_at = now() WHERE merchant_id = $1",
+        "UPDATE wallets SET available = $2, statement_lines = $3, updated_at = now() WHERE merchant_id = $1",
         merchant_id,
         end.balance,
         end.line,
     )
     feed = (merchant_id, end.events, first_event - 1, pruned_before)
     await connection.execute(
-        "INSERT INTO feeds (merchant_id, last, pruned, pruned_before) VALUES ($1, $2, $3, $4)", *feed
+        "INSERT INTO feeds (merchant_id, last_number, pruned_to, pruned_before) VALUES ($1, $2, $3, $4)", *feed
     )
-    for book, upto in ((Rollup.PAYMENTS, end.events), (Rollup.STATEMENT, end.line)):
-        await connection.execute("INSERT INTO tally_marks VALUES ($1, $2, $3)", merchant_id, book, upto)
+    for rollup, position in ((Rollup.PAYMENTS, end.events), (Rollup.STATEMENT, end.line)):
+        await connection.execute("INSERT INTO rollup_positions VALUES ($1, $2, $3)", merchant_id, rollup, position)
     days = _added_up(part.days for part in parts)
     await connection.copy_records_to_table(
         "daily_totals", records=[_daily_total(merchant_id, day, total) for day, total in days.items()]
@@ -138,15 +139,15 @@ async def _write_sums(
 
 
 async def _write_counts(
-    connection: Connection, merchant_id: str, book: Rollup, leaves: Mapping[int, Counter[int]], cells: int
+    connection: Connection, merchant_id: str, rollup: Rollup, leaves: Mapping[int, Counter[int]], cells: int
 ) -> None:
     for level in range(TOP + 1):
         buckets = _added_up({leaf >> 5 * level: counts} for leaf, counts in leaves.items())
         rows = (
-            (merchant_id, book, level, bucket, [counts[cell] for cell in range(1, cells + 1)])
+            (merchant_id, rollup, level, bucket, [counts[cell] for cell in range(1, cells + 1)])
             for bucket, counts in buckets.items()
         )
-        await connection.copy_records_to_table("tallies", records=rows)
+        await connection.copy_records_to_table("rollup_counts", records=rows)
 
 
 def _added_up(parts: Iterable[Mapping[Any, Counter[Any]]]) -> dict[Any, Counter[Any]]:
@@ -195,7 +196,7 @@ async def write_part(task: Task) -> Part:
     for n in range(task.begin, task.end):
         made = task.history.payment(n)
         rows["transactions"].append(_transaction(task.merchant_id, made))
-        rows["searches"].append(_search(task.merchant_id, made))
+        rows["search_index"].append(_search(task.merchant_id, made))
         for move in _moves(made):
             balance, line = _add_move(rows["moves"], task.merchant_id, made, move, balance, line)
             if move.change:
@@ -234,9 +235,9 @@ def _searchable(made: GeneratedPayment) -> str:
 
 
 def _search(merchant_id: str, made: GeneratedPayment) -> str:
-    searchable = _searchable(made)
-    windows = str(ngrams_of(merchant_id, searchable.replace("\\n", "\n")))[1:-1]
-    return f"{merchant_id}\t{made.id}\t{searchable}\t{{{windows}}}\n"
+    search_text = _searchable(made)
+    windows = str(ngrams_of(merchant_id, search_text.replace("\\n", "\n")))[1:-1]
+    return f"{merchant_id}\t{made.id}\t{search_text}\t{{{windows}}}\n"
 
 
 class _Move(NamedTuple):

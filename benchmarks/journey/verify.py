@@ -111,7 +111,7 @@ class Verification:
         self._arrivals.hear()
         if len(self._arrivals.first) < created or len(self._arrivals.first) < await self.created():
             return True
-        query = "SELECT EXISTS (SELECT FROM deliveries WHERE state = 'PENDING')"
+        query = "SELECT EXISTS (SELECT FROM webhook_deliveries WHERE state = 'PENDING')"
         return bool(await self._connection.fetchval(query))
 
     async def delays(self, began: float, ended: float) -> list[float]:

@@ -10,17 +10,17 @@ BEGIN;
 SELECT k.hash, k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at, k.last_used_at
 FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
 WHERE k.hash = (SELECT sha256(convert_to('mlp_live_' || lpad(:merchant::text, 40, '0'), 'UTF8')));
-INSERT INTO idempotency_keys (merchant_id, route, key, fingerprint, transaction_id)
+INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
 VALUES ('mer_' || lpad(:merchant::text, 26, '0'), 'COLLECTION', 'order-' || :id::text,
         '\x2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae', 'txn_' || lpad(:id::text, 26, '0'))
 ON CONFLICT DO NOTHING
 RETURNING transaction_id;
-SELECT from_amount, fixed, basis_points, least, most FROM tariffs
+SELECT from_amount, fixed_fee, basis_points, min_fee, max_fee FROM tariffs
 WHERE merchant_id = 'mer_' || lpad(:merchant::text, 26, '0') AND type = 'COLLECTION' AND channel = 'MPESA'
   AND from_amount <= :amount
 ORDER BY from_amount DESC LIMIT 1;
 INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
-                          description, metadata, searchable, created_at)
+                          description, metadata, search_text, created_at)
 VALUES ('mer_' || lpad(:merchant::text, 26, '0'), 'txn_' || lpad(:id::text, 26, '0'),
         'MLP-' || lpad(:id::text, 16, '0'), lpad(:id::text, 16, '0'), 'COLLECTION', 'MPESA', 'PENDING', :amount, :fee,
         '+2557' || :phone::text, 'Asha Juma', 'Sukari kilo mbili', '{"orderId":"A-1001"}',

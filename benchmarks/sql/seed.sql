@@ -11,11 +11,11 @@ SELECT 'key_' || lpad(n::text, 26, '0'), 'mer_' || lpad(n::text, 26, '0'), 'Benc
        '{payments.create}', now()
 FROM generate_series(1, current_setting('bench.merchants')::integer) AS n;
 
-INSERT INTO rate_windows (key_id, class)
-SELECT id, class FROM api_keys, unnest(ARRAY['create', 'list', 'other']) AS class;
+INSERT INTO rate_limit_windows (key_id, rate_class)
+SELECT id, rate_class FROM api_keys, unnest(ARRAY['create', 'list', 'other']) AS rate_class;
 
 -- One per cent, for every kind of payment.
-INSERT INTO tariffs (merchant_id, type, channel, from_amount, fixed, basis_points, least)
+INSERT INTO tariffs (merchant_id, type, channel, from_amount, fixed_fee, basis_points, min_fee)
 SELECT id, type, channel, 0, 0, 100, 0
 FROM merchants, unnest(ARRAY['COLLECTION', 'DISBURSEMENT']) AS type,
      unnest(ARRAY['MPESA', 'TIGO_PESA', 'AIRTEL_MONEY', 'HALOPESA']) AS channel;

@@ -17,7 +17,7 @@ _EVERY_SECONDS = 0.02
 _LOOK_SECONDS = 0.2
 _PATIENCE_SECONDS = 30.0
 _UNRECORDED = """
-    SELECT count(*) FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+    SELECT count(*) FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id
     WHERE e.url LIKE '%/healthy/%' AND d.state = 'PENDING'
 """
 
@@ -72,7 +72,7 @@ class EventWriter:
 
     async def attempts(self) -> int:
         """How often anything was tried so far, and written down."""
-        return int(await self._connection.fetchval("SELECT count(*) FROM attempts"))
+        return int(await self._connection.fetchval("SELECT count(*) FROM webhook_attempts"))
 
     async def wait_until_recorded(self) -> None:
         """Until all that a healthy endpoint has answered is delivered in the database too."""

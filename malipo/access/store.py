@@ -15,7 +15,10 @@ async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, sp
         await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", subject)
     for subject, most in subjects:
         oldest_in_the_way = await tx.fetchval(
-            "SELECT at FROM login_attempts WHERE subject = $1 AND at > $2 ORDER BY at DESC OFFSET $3 LIMIT 1",
+            """
+            SELECT attempted_at FROM login_attempts WHERE subject = $1 AND attempted_at > $2
+            ORDER BY attempted_at DESC OFFSET $3 LIMIT 1
+            """,
             subject,
             now - span,
             most - 1,
@@ -23,10 +26,13 @@ async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, sp
         if oldest_in_the_way is not None:
             return oldest_in_the_way + span  # type: ignore[no-any-return]
     await tx.execute(
-        "DELETE FROM login_attempts WHERE subject = ANY($1) AND at <= $2", [s for s, _ in subjects], now - span
+        "DELETE FROM login_attempts WHERE subject = ANY($1) AND attempted_at <= $2",
+        [s for s, _ in subjects],
+        now - span,
     )
     await tx.executemany(
-        "INSERT INTO login_attempts (subject, at) VALUES ($1, $2)", [(subject, now) for subject, _ in subjects]
+        "INSERT INTO login_attempts (subject, attempted_at) VALUES ($1, $2)",
+        [(subject, now) for subject, _ in subjects],
     )
     return None
 
@@ -38,4 +44,4 @@ async def forget_all(tx: Tx, subject: str) -> None:
 
 async def forget_one(tx: Tx, subjects: Sequence[str], *, at: datetime) -> None:
     """This attempt was a good one, and others on the same subjects were not."""
-    await tx.execute("DELETE FROM login_attempts WHERE subject = ANY($1) AND at = $2", subjects, at)
+    await tx.execute("DELETE FROM login_attempts WHERE subject = ANY($1) AND attempted_at = $2", subjects, at)

@@ -1,1 +1,1 @@
-"""The HTTP API: routes, fields, statuses. The work is done behind it."""
+"""The HTTP API: routes, request fields, responses, HTTP statuses. The use cases are in other packages."""

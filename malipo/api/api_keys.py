@@ -1,4 +1,4 @@
-"""/merchant/api-keys."""
+"""/merchant/api-keys: list, create and revoke API keys."""
 
 from typing import Any
 

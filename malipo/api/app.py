@@ -1,6 +1,6 @@
-"""The application: finds the route, lets the caller in, and sees to it that every answer has its shape.
+"""The ASGI application of the API: routing, authentication, error responses, access log.
 
-Whatever happens inside, the caller gets one JSON answer with a request id, and the log gets one line.
+Whatever happens inside, the caller gets one JSON response with a request id, and the log gets one line.
 """
 
 import time
@@ -59,12 +59,12 @@ class App:
         except Exception as error:
             await exchange.answer_to(error, receive)
         except BaseException:
-            # We are being stopped with this request under way.
+            # The process is stopping while this request is under way.
             await exchange.answer_to(Unavailable(), receive)
             raise
         finally:
             exchange.note(self._service.metrics)
-            del scope[_EXCHANGE]  # They know each other, and would not be freed until somebody looks for such pairs.
+            del scope[_EXCHANGE]  # They refer to each other: without this only the garbage collector frees them.
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
@@ -94,7 +94,7 @@ class App:
 
 
 class _Exchange:
-    """One request and its answer, as the log and the headers tell of it."""
+    """One request and its response, for the log and the headers."""
 
     def __init__(self, scope: Scope, send: Send, id_: str) -> None:
         self.id = id_

@@ -35,7 +35,7 @@ def require(caller: Caller, permission: Permission) -> None:
 
 
 async def session_of(service: Service, request: Request) -> Session:
-    """The session of somebody who is logged in. An API key opens nothing here."""
+    """The session of a person who is logged in. An API key is not accepted here."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise SessionOver

@@ -1,7 +1,7 @@
-"""/callbacks: where the networks tell what became of a payment.
+"""/callbacks: callbacks of the networks, which report the outcome of a payment.
 
-Anybody can send a request here, so the path has a secret part, the addresses may be limited, and what is not signed is
-only a hint: it has the network asked. Whatever comes, it is answered as the network expects it.
+Anybody can send a request here, so the path has a secret part, the addresses may be limited, and an unsigned callback
+is only a hint: it triggers a status query. The response is the one that the network expects.
 """
 
 import hmac
@@ -15,7 +15,7 @@ from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
 from malipo.networks.connector import Callback, News, cannot_ask
 from malipo.networks.routing import Gate
-from malipo.payments.network_answer import Act, ReceivedAnswer
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.service import Service
 
@@ -46,14 +46,14 @@ def _require_address(service: Service, gate: Gate, request: Request) -> None:
 
 
 async def _take_in(service: Service, route: str, news: News) -> None:
-    """If it cannot be written down, the network gets a 503 instead of an acknowledgement, and tells us again."""
+    """If it cannot be stored, the network gets a 503 instead of an acknowledgement, and sends it again."""
     report = Report(
         id=ids.mint("hrg_", service.clock()),
         channels=service.networks.reach[route],
         key=news.key,
         heard=ReceivedAnswer(
-            route=route,
-            act=Act.CALLBACK,
+            connector=route,
+            source=AnswerSource.CALLBACK,
             answer=news.answer,
             is_trusted=news.is_signed,
             is_listed=bool(service.networks.gates[route].allowed),
@@ -65,4 +65,4 @@ async def _take_in(service: Service, route: str, news: News) -> None:
         answer = news.answer
         log.warning("callback.unknown_payment", route=route, verdict=answer.verdict, key=news.key, amount=answer.amount)
     elif not (news.is_signed and settled.transaction.status.is_final):
-        service.notifier.notify(route)  # It may have made a question due.
+        service.notifier.notify(route)  # It may have made a status query due.

@@ -1,4 +1,4 @@
-"""/v1/channels."""
+"""/v1/channels: each channel with its limits, and whether it is up."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +16,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     down = await service.read(circuit_store.find_down)
 
     def is_up(channel: Channel) -> bool:
-        """Whether payments of both types leave at once: there is a way for each, and none is known to be down."""
+        """Whether payments of both types are sent at once: each has a connector, and none is known to be down."""
         ways = [service.networks.routes.get((channel, type_)) for type_ in Type]
         return all(way is not None and way not in down for way in ways)
 

@@ -1,4 +1,4 @@
-"""/merchant/webhooks/{id}/deliveries, and what makes more of them: test, redeliver, recover."""
+"""/merchant/webhooks/{id}/deliveries: the delivery log, and the resends: test, redeliver, recover."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from malipo.webhooks import resend
 from malipo.webhooks.delivery import State
 from malipo.webhooks.resend import NoSuchDelivery
 from malipo.webhooks.store import delivery_history
-from malipo.webhooks.store.delivery_history import Told, Try
+from malipo.webhooks.store.delivery_history import Attempt, DeliveryHistory
 
 
 async def list_(service: Service, session: Session, request: Request) -> Response:
@@ -42,7 +42,7 @@ async def retrieve(service: Service, session: Session, request: Request) -> Resp
 
 
 async def test(service: Service, session: Session, request: Request) -> Response:
-    """The answer comes with what the receiver said, as soon as a worker has asked it."""
+    """The response has the receiver's answer, as soon as a worker has sent the test."""
     endpoint_id = endpoint_in(request)
     event_id = await service.test_endpoint(
         session.person.merchant_id, endpoint_id, actor=actor_of(service, session, request)
@@ -72,7 +72,7 @@ async def recover(service: Service, session: Session, request: Request) -> Respo
     return success({"recovered": recovered, "message": _in_words(recovered)}, status=202)
 
 
-async def _get(service: Service, endpoint_id: str, event_id: str) -> Told:
+async def _get(service: Service, endpoint_id: str, event_id: str) -> DeliveryHistory:
     found = await service.read_snapshot(lambda connection: delivery_history.get(connection, endpoint_id, event_id))
     if found is None:
         raise NoSuchDelivery
@@ -89,21 +89,25 @@ def _in_words(recovered: int) -> str:
     return f"{recovered} deliver{'y is' if recovered == 1 else 'ies are'} on the way."
 
 
-def _shown(told: Told) -> dict[str, Any]:
+def _shown(told: DeliveryHistory) -> dict[str, Any]:
     shown: dict[str, Any] = {"id": told.event_id, "event": told.event, "state": told.state}
     if told.transaction_id is not None:
         shown["transactionId"] = told.transaction_id
     if told.state is State.PENDING:
         shown["nextAttemptAt"] = clock.iso(told.due_at)
-    return shown | {"attempts": [_try(each) for each in told.tries]}
+    return shown | {"attempts": [_try(each) for each in told.attempts]}
 
 
-def _try(each: Try) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": each.id, "at": clock.iso(each.at), "durationMs": each.took_ms}
-    if each.status is None:
+def _try(each: Attempt) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": each.id, "at": clock.iso(each.attempted_at), "durationMs": each.duration_ms}
+    if each.http_status is None:
         return shown | {"error": each.error}
     # A name that came twice is shown once, as HTTP lets us: its values with commas between them.
     headers: dict[str, str] = {}
-    for name, value in each.headers:
+    for name, value in each.response_headers:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return shown | {"status": each.status, "headers": headers, "answer": each.answer.decode(errors="replace")}
+    return shown | {
+        "status": each.http_status,
+        "headers": headers,
+        "answer": each.response_body.decode(errors="replace"),
+    }

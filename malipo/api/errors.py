@@ -1,4 +1,4 @@
-"""Meanings become HTTP here, and only here. Every error has one shape: `{error, details?}`.
+"""Errors as HTTP responses: which error has which status. Every error has one shape: `{error, details?}`.
 
 The machine-readable code goes into the header `X-Error-Code`.
 """

@@ -1,4 +1,4 @@
-"""/v1/events: everything that was told, for whoever would rather ask than be called."""
+"""/v1/events: the event feed, with cursors and long poll."""
 
 import re
 
@@ -33,7 +33,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     epoch, place = await _place(service, caller.merchant_id, after)
     page = await _page(service, caller.merchant_id, place, limit)
     if wait_seconds and not page.entries:
-        # Where the feed ends when it is empty is where we are.
+        # The page is empty, so `next` is the end of the feed.
         await service.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
         page = await _page(service, caller.merchant_id, page.next, limit)
     entries = [

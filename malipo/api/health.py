@@ -1,4 +1,4 @@
-"""/healthz and /readyz: for whoever decides whether to restart us, and whether to send us work."""
+"""/healthz and /readyz: health checks for supervisors and load balancers."""
 
 import asyncio
 from http import HTTPStatus
@@ -18,12 +18,12 @@ _READY_SECONDS = 2
 
 
 async def healthz(service: Service, request: Request) -> Response:
-    """The process lives."""
+    """The process runs."""
     return success({"status": "alive"})
 
 
 async def readyz(service: Service, request: Request) -> Response:
-    """It can take payments. A clock that differs is no reason to send it none: then perhaps nobody would be left."""
+    """It can take payments. Clock skew is only a warning: else every host could be taken out of service at once."""
     reason = await _what_is_missing(service)
     if reason is None:
         warning = service.clock_skew.warning

@@ -1,9 +1,9 @@
-"""HTTP itself: uvicorn's, with our error shape for what is not HTTP, and bounds on what a stranger may send.
+"""The HTTP protocol: uvicorn's, with our error shape for bad requests, and limits on size and time.
 
-Nothing here knows a route or a key: it is all that stands between a socket and the application.
+Nothing here knows routes or keys: it is the layer between a socket and the application.
 
-What nearly every request is, one packet with its whole body, goes a shorter way: the application begins when the body
-is there, and no timer is set for what has come already (decision 21). How answers leave is in `http_writer.py`.
+Nearly every request is one packet with its whole body. For those the application is called when the body is there, and
+no timer is set (decision 21). How responses are written is in `http_writer.py`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from malipo import clock, ids
 from malipo.api.errors import response
 from malipo.api.http_writer import Cycle, Outgoing
 
-# In a request's scope: its body, if all of it came with the head. Then nobody need wait for it.
+# In a request's scope: its body, if all of it came with the head. Then there is nothing to wait for.
 WHOLE_BODY = "malipo.body"
 
 # Beside its body a request has a head, chunk sizes and trailers.
@@ -70,7 +70,7 @@ class Protocol(HttpToolsProtocol):
         self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # What follows a body is no header, whatever it calls itself: a key there would pass by a proxy's eyes.
+        # Trailers are never read as headers: an API key there would not be seen by a proxy (request smuggling).
         if self._is_in_head:
             super().on_header(name, value)
 
@@ -139,7 +139,7 @@ class Protocol(HttpToolsProtocol):
         try:
             await self.app(scope, receive, send)
         except BaseException:
-            self._outgoing.leave()  # uvicorn is about to hang up.
+            self._outgoing.leave()  # uvicorn is about to close the connection.
             raise
 
     def on_response_complete(self) -> None:
@@ -156,7 +156,7 @@ class Protocol(HttpToolsProtocol):
             self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look_whether_idle)
 
     def _look_whether_idle(self) -> None:
-        # Whoever is in the middle of a head has another timer; who owes us a body that nobody wanted has this one.
+        # A head that is incomplete has another timer; a body that the application did not read has this one.
         is_idle = self.cycle.response_complete and not (self._is_in_head and self._bytes)
         ends = self._idle_since + self.timeout_keep_alive
         if is_idle and ends <= self.loop.time():
@@ -166,7 +166,7 @@ class Protocol(HttpToolsProtocol):
             self._idle_timer = self.loop.call_at(at, self._look_whether_idle)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP. If a request is being answered, it gets its own answer, and then we hang up."""
+        """Refuse what is not HTTP. A request that is being answered gets its response first, then we close."""
         self._is_broken = True
         self._stop_waiting()
         cycle = self.cycle
@@ -176,7 +176,7 @@ class Protocol(HttpToolsProtocol):
         self.flow.pause_reading()
         cycle.keep_alive = False
         if cycle.more_body:
-            # Its own body is what is broken: the application must not wait for the rest, nor believe the beginning.
+            # Its own body is broken: the application must not wait for the rest, nor use the beginning.
             cycle.body = bytearray(_BROKEN_BODY)
             cycle.more_body = False
             cycle.message_event.set()

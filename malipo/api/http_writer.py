@@ -1,4 +1,4 @@
-"""Writes responses: a short one in one write, and those of one turn of the event loop together (decision 21)."""
+"""Writes responses: a short one in one write, those of one event loop iteration together (decision 21)."""
 
 import asyncio
 import re
@@ -12,9 +12,9 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Outgoing:
-    """Answers of one turn of the event loop leave together, one right after the other, when the turn ends.
+    """Responses of one iteration of the event loop are written together, at its end.
 
-    Whoever reads them is woken by the first and finds the others; woken for each, they would cost more to send.
+    A client is then woken once for several; if it were woken for each, each would cost more to send.
     """
 
     _of_loop: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, "Outgoing"]] = WeakKeyDictionary()
@@ -40,7 +40,7 @@ class Outgoing:
 
 
 class Cycle(RequestResponseCycle):
-    """One request and its answer. A short answer leaves in one write; uvicorn would send its head on its own."""
+    """One request and its response. A short response is one write; uvicorn would write its head separately."""
 
     outgoing: Outgoing
     _start: dict[str, Any] | None = None  # what is held back until the body comes
@@ -59,7 +59,7 @@ class Cycle(RequestResponseCycle):
         await super().send(message)
 
     def _send_whole(self, start: dict[str, Any], message: dict[str, Any]) -> bool:
-        """Whether this was all there is to say, and could be said at once. What is rare is left to uvicorn."""
+        """Whether this was the whole response, and was written at once. Rare cases are left to uvicorn."""
         body: bytes = message.get("body", b"")
         headers = [*self.default_headers, *start.get("headers", ())]
         if (

@@ -1,4 +1,4 @@
-"""/merchant/auth: in, out, and a new password."""
+"""/merchant/auth: log-in, refresh, log-out, passwords."""
 
 from starlette.requests import Request
 from starlette.responses import Response

@@ -1,4 +1,4 @@
-"""/metrics: for Prometheus on this machine, or for whoever has the token."""
+"""/metrics: for Prometheus on this machine, or with the token."""
 
 import hmac
 
@@ -17,7 +17,7 @@ async def expose(service: Service, request: Request) -> Response:
 
 
 def _is_local(service: Service, request: Request) -> bool:
-    """A proxy on this machine makes everybody look local, unless it says for whom it asks."""
+    """Behind a proxy on this machine every client looks local, unless the proxy sends X-Forwarded-For."""
     is_forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
     return address_of(request, service.settings.trusted_proxies).is_loopback and not is_forwarded
 

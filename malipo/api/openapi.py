@@ -1,4 +1,4 @@
-"""/openapi.json and /docs: the contract, for programs and for people.
+"""/openapi.json and /docs: the OpenAPI contract, and the API reference made from it.
 
 `openapi.yaml` is written by hand and is the same everywhere, but for the largest amount, which the operator sets. It
 is read when somebody first asks for it, off the event loop, so that a command that serves nothing does not wait for it.
@@ -78,7 +78,7 @@ async def style(service: Service, request: Request) -> Response:
 
 
 def _base_url(service: Service, request: Request) -> str:
-    """Where the reader has found us, for examples that can be pasted. It is told to nobody else, so we believe it."""
+    """The base URL as the reader sees it, for examples that can be pasted. Only they see it, so it is trusted."""
     host = request.headers.get("host", "")
     if not _HOST.fullmatch(host):
         host = f"{service.settings.host}:{service.settings.port}"

@@ -1,4 +1,4 @@
-"""/v1/payments."""
+"""/v1/payments: create, read, list and cancel payments."""
 
 import re
 

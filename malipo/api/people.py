@@ -1,4 +1,4 @@
-"""/merchant/people: who speaks for a merchant, and in which role."""
+"""/merchant/people: the people of a merchant and their roles."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""/v1/payments/quote: what a payment would cost. Nothing is created."""
+"""/v1/payments/quote: the fee of a payment. Nothing is created."""
 
 from starlette.requests import Request
 from starlette.responses import Response

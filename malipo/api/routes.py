@@ -1,4 +1,4 @@
-"""Every route, with what a caller needs for it: the one table that the app, the contract and the tests share."""
+"""Every route, with the permission or role it needs: one table for the app, the contract and the tests."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ KeyHandler = Callable[[Service, Caller, Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Anybody may ask."""
+    """No authentication is needed."""
 
     method: str
     path: str
@@ -45,7 +45,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class ByKey:
-    """An API key with this permission may ask, as often as its class allows."""
+    """An API key with this permission is needed; the rate limit is that of its class."""
 
     method: str
     path: str
@@ -56,7 +56,7 @@ class ByKey:
 
 @dataclass(frozen=True, slots=True)
 class ByToken:
-    """Somebody of the merchant who is logged in may ask, if their role has this right."""
+    """A person of the merchant must be logged in, with a role that has this right."""
 
     method: str
     path: str

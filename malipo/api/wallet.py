@@ -1,4 +1,4 @@
-"""/v1/wallet and its statement."""
+"""/v1/wallet and /v1/wallet/entries: the balance and the statement."""
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse

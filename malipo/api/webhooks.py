@@ -1,4 +1,4 @@
-"""/merchant/webhooks: where a merchant wants to be told."""
+"""/merchant/webhooks: webhook endpoints, and the rotation of their secrets."""
 
 from typing import Any
 
@@ -131,8 +131,8 @@ def _shown(endpoint: Endpoint, service: Service) -> dict[str, Any]:
         shown["rotationEndsAt"] = clock.iso(endpoint.rotation_ends_at)
     if endpoint.failing_since is not None:
         shown["failingSince"] = clock.iso(endpoint.failing_since)
-    if endpoint.switched_off_at is not None:
-        shown["switchedOffAt"] = clock.iso(endpoint.switched_off_at)
-    if endpoint.switched_off_why is not None:
-        shown["switchedOffReason"] = endpoint.switched_off_why
+    if endpoint.disabled_at is not None:
+        shown["switchedOffAt"] = clock.iso(endpoint.disabled_at)
+    if endpoint.disabled_reason is not None:
+        shown["switchedOffReason"] = endpoint.disabled_reason
     return shown

@@ -9,15 +9,15 @@ _OPERATOR = "operator "
 class Actor:
     """Who acts, and from where."""
 
-    who: str
-    origin: str
+    name: str
+    address: str
 
     @property
     def is_operator(self) -> bool:
         """One with a name of their own, and not the user of a machine."""
-        return self.who.startswith(_OPERATOR)
+        return self.name.startswith(_OPERATOR)
 
 
-def operator_at(name: str, origin: str) -> Actor:
+def operator_at(name: str, address: str) -> Actor:
     """The one spelling of an operator, at the command line and on the pages."""
-    return Actor(_OPERATOR + name, origin)
+    return Actor(_OPERATOR + name, address)

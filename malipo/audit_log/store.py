@@ -18,25 +18,28 @@ _decode = msgspec.json.Decoder().decode
 @dataclass(frozen=True, slots=True)
 class Entry:
     id: str
-    at: datetime
-    who: str
-    origin: str
-    what: str
+    created_at: datetime
+    actor: str
+    address: str
+    action: str
     merchant_id: str | None
     details: Mapping[str, Any]
 
 
 async def append(
-    tx: Tx, actor: Actor, what: str, *, now: datetime, merchant_id: str | None = None, **details: object
+    tx: Tx, actor: Actor, action: str, *, now: datetime, merchant_id: str | None = None, **details: object
 ) -> None:
     """Append an entry, in the commit that does what it says. Secrets are never handed to this function."""
     await tx.execute(
-        "INSERT INTO audit (id, at, who, origin, what, merchant_id, details) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        """
+        INSERT INTO audit_log (id, created_at, actor, address, action, merchant_id, details)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """,
         ids.mint("aud_", now),
         now,
-        actor.who,
-        actor.origin,
-        what,
+        actor.name,
+        actor.address,
+        action,
         merchant_id,
         _encode(details).decode(),
     )
@@ -46,7 +49,7 @@ async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) 
     """The latest entries, newest first."""
     rows = await connection.fetch(
         """
-        SELECT id, at, who, origin, what, merchant_id, details FROM audit
+        SELECT id, created_at, actor, address, action, merchant_id, details FROM audit_log
         WHERE $1::text IS NULL OR merchant_id = $1 ORDER BY id DESC LIMIT $2
         """,
         merchant_id,
@@ -61,8 +64,8 @@ async def find_of_merchant(
     """What was done at a merchant's, of these kinds, the latest first; `before` is the last one that was seen."""
     rows = await connection.fetch(
         """
-        SELECT id, at, who, origin, what, merchant_id, details FROM audit
-        WHERE merchant_id = $1 AND what = ANY($2::text[]) AND ($3::text IS NULL OR id < $3)
+        SELECT id, created_at, actor, address, action, merchant_id, details FROM audit_log
+        WHERE merchant_id = $1 AND action = ANY($2::text[]) AND ($3::text IS NULL OR id < $3)
         ORDER BY id DESC LIMIT $4
         """,
         merchant_id,
@@ -75,5 +78,11 @@ async def find_of_merchant(
 
 def _entry(row: Row) -> Entry:
     return Entry(
-        row["id"], row["at"], row["who"], row["origin"], row["what"], row["merchant_id"], _decode(row["details"])
+        row["id"],
+        row["created_at"],
+        row["actor"],
+        row["address"],
+        row["action"],
+        row["merchant_id"],
+        _decode(row["details"]),
     )

@@ -1,6 +1,6 @@
-"""The malipo command: reads the settings once, runs what was asked for, and says mistakes in one sentence.
+"""The malipo command: reads the settings, runs the subcommand, and prints an error as one sentence.
 
-Exit codes: 0 done; 1 it could not be done, or a check found something; 2 what was asked for is not right.
+Exit codes: 0 done; 1 it could not be done, or a check found something; 2 wrong arguments, or refused.
 """
 
 import argparse

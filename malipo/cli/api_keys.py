@@ -1,4 +1,4 @@
-"""malipo key …"""
+"""malipo key …: API keys."""
 
 import argparse
 from datetime import UTC, datetime, timedelta

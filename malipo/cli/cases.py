@@ -1,4 +1,4 @@
-"""How a payment that needs an operator is told at the terminal. Pure."""
+"""Cases at the terminal: payments that need an operator, as text. Pure."""
 
 from datetime import datetime
 from typing import Any
@@ -51,13 +51,13 @@ def parties_of(case: Case) -> dict[str, Any]:
 
 
 def correction_of(case: Case) -> dict[str, Any] | None:
-    """How far it was put right after its end; amounts are the wallet's, negative if it gave."""
+    """Its corrections after its end; amounts are the wallet's, negative if it was debited."""
     corrected = case.correction
     if corrected is None:
         return None
     return {
         "network says": "paid" if corrected.is_paid else "not paid",
-        "said by": "operators" if corrected.act is None else f"the network ({corrected.act})",
+        "said by": "operators" if corrected.source is None else f"the network ({corrected.source})",
         "credited": corrected.credited,
         "borne": corrected.borne,
         "owed": corrected.owed,
@@ -70,8 +70,8 @@ def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
         return None
     return {
         "proposed": proposal.outcome,
-        "proposed by": proposal.proposed_by,
-        "proposed at": proposal.proposed_at,
+        "proposed by": proposal.requested_by,
+        "proposed at": proposal.requested_at,
         "despite waiting": proposal.is_despite_waiting,
         "waived": proposal.is_waived,
         "evidence": proposal.evidence,
@@ -81,9 +81,9 @@ def proposal_of(proposal: Proposal | None) -> dict[str, Any] | None:
 
 def heard_of(heard: StoredAnswer) -> dict[str, Any]:
     return {
-        "at": heard.at,
-        "network": heard.route,
-        "by": heard.act,
+        "at": heard.received_at,
+        "network": heard.connector,
+        "by": heard.source,
         "verdict": heard.verdict,
         "code": heard.code,
         "words": heard.detail,
@@ -109,7 +109,7 @@ def _correction_lines(case: Case) -> list[tuple[str, str]]:
     corrected = case.correction
     assert corrected is not None
     says = "that it was paid" if corrected.is_paid else "that it was not paid"
-    lines = [("last said", f"{says}, by {'operators' if corrected.act is None else 'the network'}")]
+    lines = [("last said", f"{says}, by {'operators' if corrected.source is None else 'the network'}")]
     if corrected.credited:
         lines.append(("corrected", _moved(corrected.credited)))
     if corrected.borne:
@@ -125,7 +125,7 @@ def _moved(credited: int) -> str:
 
 
 def _borne(transaction: Transaction, amount: int) -> str:
-    """The house bears what a wallet should have given, and keeps what one should have got; or it no longer does."""
+    """The house bears what a wallet should have paid, and keeps what one should have received; or it no longer does."""
     is_debt = (transaction.type is Type.COLLECTION) == (transaction.status is Status.COMPLETED)
     verb = "bear" if is_debt else "keep"
     does = f"{verb}s" if is_debt == (amount < 0) else f"no longer {verb}s"
@@ -180,9 +180,9 @@ def shown(resolved: Resolved) -> dict[str, Any]:
 
 def unknown(callback: UnknownCallback) -> dict[str, Any]:
     return {
-        "at": callback.at,
-        "network": callback.route,
-        "key": callback.key,
+        "at": callback.received_at,
+        "network": callback.connector,
+        "key": callback.network_key,
         "amount": callback.amount,
         "phone": callback.phone,
         "receipt": callback.provider_reference,

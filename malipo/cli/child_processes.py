@@ -1,7 +1,7 @@
-"""Child processes: started, started again when they die, stopped with us, all at once.
+"""Child processes: started, restarted when they die, stopped together with the parent.
 
-A child's standard input is a pipe that we hold. It ends when the pipe does, so not even a kill -9 of ours leaves it
-behind.
+A child's standard input is a pipe of the parent. The child ends when the pipe is closed, so not even a kill -9 of the
+parent leaves it behind.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class Children:
             stdout=self._output,
             stderr=self._output,
             env=dict(environment),
-            # Ctrl-C reaches every process of the terminal's group. Who ends when is for us to say.
+            # Ctrl-C reaches every process of the terminal's group. The parent decides in which order they end.
             start_new_session=True,
         )
 
@@ -87,7 +87,7 @@ async def _stop(name: str, child: asyncio.subprocess.Process) -> None:
 
 
 async def until_stdin_closes(stop: asyncio.Event) -> None:
-    """What a child does with the pipe: when it ends, whoever started us has gone."""
+    """What a child does with the pipe: when it is closed, the parent has ended."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb")

@@ -53,7 +53,7 @@ def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]
 
 
 async def _say_if_closed(database: Database) -> None:
-    """Whatever else a command says: nothing is sent at the moment, and why."""
+    """The warning of every command while nothing is sent, with the reason."""
     async with database.read() as connection:
         standing = await installation.get(connection)
     if standing.is_fenced:
@@ -67,7 +67,7 @@ async def _say_if_closed(database: Database) -> None:
 
 
 def write(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
-    """Do something that changes the database, in one commit, in the name of whoever runs the command."""
+    """Change the database in one commit, in the name of the operator who runs the command."""
 
     async def work(database: Database) -> Done:
         async with database.begin() as tx:
@@ -89,14 +89,14 @@ async def _actor(tx: Tx, operator: str | None) -> Actor:
 
 
 def named_operator(actor: Actor) -> Actor:
-    """Only somebody with a name may decide about money."""
+    """Only a named operator may decide about money."""
     if not actor.is_operator:
         raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
     return actor
 
 
 def add_subcommand(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
-    """An act of a command, with --json."""
+    """A subcommand, with --json."""
     act = acts.add_parser(name, help=help_, description=help_)
     act.add_argument("--json", action="store_true", help="print JSON, for programs")
     act.set_defaults(command=command)

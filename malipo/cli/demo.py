@@ -1,4 +1,4 @@
-"""malipo demo: everything on one machine, with a merchant who has money, for somebody who has never seen it."""
+"""malipo demo: API, worker and simulated networks on one machine, with a merchant who has money."""
 
 import argparse
 import os
@@ -107,7 +107,7 @@ class _Demo:
         }
         real = [name for name in made if name.endswith("_URL") and name in os.environ]
         if real:
-            # A newcomer who tries things out must not move real money.
+            # The demo must not move real money.
             raise BadSettings(
                 [f"{name} is set, and the demo is for simulated networks: use malipo serve." for name in real]
             )
@@ -132,7 +132,7 @@ class _Demo:
 
 
 def _require_free(host: str, port: int, name: str) -> None:
-    """Before anything is started: a second demo must not speak to the first one's networks."""
+    """Before anything is started: a second demo must not use the first one's networks."""
     try:
         socket.create_server((host, port)).close()
     except OSError as error:
@@ -144,7 +144,7 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
     """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
     known = await merchants.find_by_name(tx, DEMO_MERCHANT)
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
-    # No operator asks for this money, and it is worth nothing: it is booked at once, and waits for nobody.
+    # The demo's money is worth nothing: it is booked at once, without a second operator.
     if await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
         await audit_log.append(
             tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO"
@@ -206,7 +206,7 @@ def _write(path: Path, value: dict[str, str]) -> None:
 
 
 def _save(path: Path, content: bytes) -> None:
-    """Whole or not at all, and for nobody else's eyes."""
+    """Written atomically, and readable only by its owner."""
     new = path.with_suffix(".new")
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -1,4 +1,4 @@
-"""malipo hold: operators stop what is sent, wholly or in part, and let it go again."""
+"""malipo hold: operators stop the sending of all payments, or of a channel's, and release it again."""
 
 import argparse
 from datetime import datetime

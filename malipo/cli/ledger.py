@@ -1,4 +1,4 @@
-"""malipo ledger …"""
+"""malipo ledger …: the ledger check."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ def add_commands(commands: Any) -> None:
 
 def _check(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[dict[str, int], list[Finding]]:
-        # One moment for all of it, so that a busy service does not look like a wrong book.
+        # One snapshot for all of it, so that payments that arrive meanwhile do not look like differences.
         async with database.snapshot() as connection:
             await ledger_check.prepare(connection)
             _progress("adding up every account ...")
@@ -41,7 +41,7 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _progress(what: str) -> None:
-    """On a large book each step takes a while; a person at a terminal is told."""
+    """On a large ledger each step takes a while; progress is printed at a terminal."""
     if sys.stderr.isatty():
         print(f"malipo: {what}", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""malipo listen: a merchant's events on the developer's own machine, as the webhooks that they will be."""
+"""malipo listen: forwards a merchant's events to a receiver on the developer's machine, as webhooks."""
 
 import argparse
 import asyncio
@@ -60,7 +60,7 @@ def _listen(arguments: argparse.Namespace, settings: Settings) -> int:
         try:
             asyncio.run(work(bookmark, place, screen))
         except BrokenPipeError:
-            # Whoever read our lines has gone, as `head` does. Python would complain of it once more at the exit.
+            # The reader of our output has closed the pipe, as `head` does. Python would report it again at the exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

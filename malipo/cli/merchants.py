@@ -1,4 +1,4 @@
-"""malipo merchant …"""
+"""malipo merchant …: merchants and their people."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""malipo migrate."""
+"""malipo migrate: brings the schema up to date."""
 
 import argparse
 from typing import Any

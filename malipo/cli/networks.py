@@ -1,4 +1,4 @@
-"""malipo networks …: which are connected, and whether one keeps its promises."""
+"""malipo networks …: which connectors there are, and the conformance tests against a sandbox."""
 
 import argparse
 import asyncio

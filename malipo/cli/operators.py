@@ -1,4 +1,4 @@
-"""malipo operators … and malipo audit"""
+"""malipo operators … and malipo audit: operators and the audit log."""
 
 import argparse
 import getpass
@@ -85,10 +85,10 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
             found = await audit_log.find(tx, merchant_id=merchant_id, limit=arguments.limit)
         return [
             {
-                "at": deed.at,
-                "who": deed.who,
-                "from": deed.origin,
-                "what": deed.what,
+                "at": deed.created_at,
+                "who": deed.actor,
+                "from": deed.address,
+                "what": deed.action,
                 "merchant": deed.merchant_id,
                 "details": deed.details if arguments.json else _in_words(dict(deed.details)),
             }

@@ -1,4 +1,4 @@
-"""malipo payments …: payments that need an operator."""
+"""malipo payments …: cases, that is payments that need an operator, and their resolution."""
 
 import argparse
 from collections.abc import Awaitable, Callable
@@ -152,7 +152,7 @@ def _unknown_callbacks(arguments: argparse.Namespace, settings: Settings) -> int
 
 
 def _by_operator(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
-    """Only somebody with a name may say what became of money."""
+    """Only a named operator may resolve a payment."""
     if settings.operator is None:
         raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
     return write(settings, act)

@@ -1,4 +1,4 @@
-"""malipo restore …: how a restored installation stands, and what lets it send again."""
+"""malipo restore …: status, fence, release and reject, after a database was restored."""
 
 import argparse
 from datetime import datetime
@@ -119,7 +119,7 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
             scope,
             actor=named_operator(actor),
             now=now,
-            is_alone=arguments.alone,
+            is_single_operator=arguments.alone,
         )
 
     released = write(settings, act)

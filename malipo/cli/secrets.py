@@ -1,4 +1,4 @@
-"""malipo secrets …: the key under which secrets are kept."""
+"""malipo secrets …: rotation of the key that encrypts webhook secrets."""
 
 import argparse
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""malipo serve and api: the service itself, and its part for a fleet that answers."""
+"""malipo serve: API and worker. malipo api: one API process, to run several."""
 
 import argparse
 import os
@@ -43,7 +43,7 @@ async def _migrate_and_serve(settings: Settings, url: str) -> None:
         if await merchants.find_by_name(connection, DEMO_MERCHANT):
             log.warning("serve.demo_data", message="The demo merchant, its key and its money are in this database.")
     async with Children(sys.stderr) as children:
-        # Not before we have our port: a second service on one machine ends with a sentence, and without a trace.
+        # Not before the port is bound: a second service on one machine ends with a sentence, and changes nothing.
         await serve_web(settings, url, on_ready=lambda: children.start_soon("malipo", ["worker"], os.environ))
 
 

@@ -1,4 +1,4 @@
-"""The simulated networks, as an operator would connect them: credentials from the portal, callbacks registered there.
+"""Connects the simulated networks: credentials from the simulator's portal, callbacks registered there.
 
 It speaks to the simulator over HTTP alone. Only the demo and the tests do.
 """
@@ -100,7 +100,7 @@ def environment(simulator_url: str, portal: Mapping[str, Mapping[str, str]]) -> 
 
 
 async def register_callbacks(simulator_url: str, base_url: str, settings: Settings) -> None:
-    """Tell each network where its results are to be told."""
+    """Register the callback address at each network."""
     urls: dict[str, Any] = {
         channel: f"{base_url}/callbacks/{channel.lower()}/{getattr(settings, f'{channel.lower()}_callback_token')}"
         for channel in _SETTINGS

@@ -1,4 +1,4 @@
-"""malipo tariff …"""
+"""malipo tariff …: fees of a merchant."""
 
 import argparse
 import re
@@ -41,10 +41,10 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
                 "type": type_,
                 "channel": channel,
                 "from": band.from_amount,
-                "fixed": band.fixed,
+                "fixed": band.fixed_fee,
                 "basis points": band.basis_points,
-                "least": band.least,
-                "most": band.most,
+                "least": band.min_fee,
+                "most": band.max_fee,
             }
             for (_, type_, channel), bands in sorted(found.items())
             for band in sorted(bands, key=lambda each: each.from_amount)

@@ -1,6 +1,6 @@
-"""malipo trigger: makes an event really happen, with the simulated networks, for whoever builds a receiver.
+"""malipo trigger: makes a payment with the simulated networks that causes an event, to test a receiver.
 
-Nothing is ever pretended: a payment is taken through the API, and somebody at a simulated phone answers it.
+The event is real: a payment is created through the API, and the simulated phone answers its prompt.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
 from malipo.settings import Settings
 
-# A worker hears of a payment as soon as we do, and is mostly faster; of several in a row it does not hear at once.
+# A worker is notified of a payment at once, and is mostly faster; of several in a row it is notified later.
 _CANCEL_TRIES = 20
 
 
@@ -108,7 +108,7 @@ async def play(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> Transa
 async def _cancelled(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> Transaction:
     late: list[str] = []
     while len(late) < _CANCEL_TRIES:
-        # Where we are too late nothing is paid: this phone says no.
+        # If we are too late nothing is paid: this phone declines.
         phone = _phone(asked["channel"], scene.digits)
         payment = await stage.take(scene.type, asked | _party(scene.type, phone))
         if cancelled := await stage.cancel(payment):

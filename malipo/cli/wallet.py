@@ -1,4 +1,4 @@
-"""malipo wallet …"""
+"""malipo wallet …: the wallet of a merchant."""
 
 import argparse
 from typing import Any

@@ -1,4 +1,4 @@
-"""malipo wallet top-up, settle, pending, approve and reject: money that operators bring in and take out."""
+"""malipo wallet top-up, settle, pending, approve and reject: bookings between the bank and a wallet."""
 
 import argparse
 import shlex
@@ -89,7 +89,7 @@ def _sentence(requested: Requested, amount: int, reference: str) -> str:
     proposed = (
         f"Proposed {money.display(amount)}."
         if requested.is_new
-        else f"{reference} was proposed before, by {requested.proposal.proposed_by}; nothing has changed."
+        else f"{reference} was proposed before, by {requested.proposal.requested_by}; nothing has changed."
     )
     return f"{proposed} Another operator must approve it: malipo wallet approve {shlex.quote(reference)}."
 
@@ -105,13 +105,13 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
             return [
                 {
                     "id": each.id,
-                    "reference": each.reference,
+                    "reference": each.bank_reference,
                     "kind": _WORDS[Kind(each.kind)],
                     "merchant": each.merchant_id,
                     "name": names[each.merchant_id],
                     "amount": each.amount,
-                    "proposed by": each.proposed_by,
-                    "proposed at": each.proposed_at,
+                    "proposed by": each.requested_by,
+                    "proposed at": each.requested_at,
                 }
                 for each in await booking_proposals.find_all_open(connection)
             ]
@@ -142,12 +142,12 @@ def _decide(
         "merchantId": proposal.merchant_id,
         "kind": proposal.kind,
         "amount": proposal.amount,
-        "reference": proposal.reference,
-        "proposedBy": proposal.proposed_by,
+        "reference": proposal.bank_reference,
+        "proposedBy": proposal.requested_by,
         "isBooked": decide is booking_approval.approve,
         "available": wallet.available,
     }
-    what = f"{_WORDS[Kind(proposal.kind)]} {proposal.reference} of {money.display(proposal.amount)}"
+    what = f"{_WORDS[Kind(proposal.kind)]} {proposal.bank_reference} of {money.display(proposal.amount)}"
     return tell(arguments, shown, f"{word}: {what}. {_holds(wallet)}")
 
 

@@ -1,4 +1,4 @@
-"""malipo worker: the part for a fleet that speaks to the networks, and to the merchants' own servers."""
+"""malipo worker: one worker process, to run several."""
 
 import argparse
 import asyncio

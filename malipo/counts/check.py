@@ -30,8 +30,8 @@ async def check(connection: Conn, rollup: Rollup, things: str | None) -> list[Wr
 def _stored(rollup: Rollup, level: int) -> str:
     return f"""
         SELECT merchant_id, bucket, cell::integer AS cell, count
-        FROM tallies, unnest(counts) WITH ORDINALITY AS c (count, cell)
-        WHERE book = '{rollup}' AND level = {level} AND count <> 0
+        FROM rollup_counts, unnest(counts) WITH ORDINALITY AS c (count, cell)
+        WHERE rollup = '{rollup}' AND level = {level} AND count <> 0
     """
 
 

@@ -29,7 +29,7 @@ async def find(
         SELECT level, bucket, count FROM (
             SELECT t.level, t.bucket, (SELECT sum(t.counts[cell]) FROM unnest($6::integer[]) AS cell) AS count
             FROM unnest($3::smallint[], $4::bigint[], $5::bigint[]) AS r (level, first, last)
-            JOIN tallies t ON t.merchant_id = $1 AND t.book = $2 AND t.level = r.level
+            JOIN rollup_counts t ON t.merchant_id = $1 AND t.rollup = $2 AND t.level = r.level
                           AND t.bucket BETWEEN r.first AND r.last
         ) counted WHERE count > 0
         """,
@@ -80,10 +80,10 @@ async def add(tx: Tx, rollup: Rollup, counted: BucketCounts) -> None:
     ]
     await tx.execute(
         """
-        INSERT INTO tallies AS t (merchant_id, book, level, bucket, counts)
+        INSERT INTO rollup_counts AS t (merchant_id, rollup, level, bucket, counts)
         SELECT merchant_id, $1, level, bucket, counts
         FROM json_to_recordset($2) AS new (merchant_id text, level smallint, bucket bigint, counts integer[])
-        ON CONFLICT (merchant_id, book, level, bucket) DO UPDATE
+        ON CONFLICT (merchant_id, rollup, level, bucket) DO UPDATE
         SET counts = ARRAY(SELECT coalesce(old, 0) + coalesce(new, 0)
                            FROM unnest(t.counts, excluded.counts) WITH ORDINALITY AS both_ (old, new, n) ORDER BY n)
         """,
@@ -94,17 +94,17 @@ async def add(tx: Tx, rollup: Rollup, counted: BucketCounts) -> None:
 
 async def find_position(connection: Conn, merchant_id: str, rollup: Rollup) -> int:
     """Up to where a merchant's counts go."""
-    upto = await connection.fetchval(
-        "SELECT upto FROM tally_marks WHERE merchant_id = $1 AND book = $2", merchant_id, rollup
+    position = await connection.fetchval(
+        "SELECT position FROM rollup_positions WHERE merchant_id = $1 AND rollup = $2", merchant_id, rollup
     )
-    return upto or 0
+    return position or 0
 
 
 async def lock_positions(tx: Tx, rollup: Rollup, merchant_ids: Collection[str]) -> dict[str, int]:
     """Up to where these merchants' counts go. Those that somebody else is adding to are left out."""
     await tx.execute(
         """
-        INSERT INTO tally_marks (merchant_id, book, upto)
+        INSERT INTO rollup_positions (merchant_id, rollup, position)
         SELECT merchant_id, $2, 0 FROM unnest($1::text[]) AS merchant_id ON CONFLICT DO NOTHING
         """,
         sorted(merchant_ids),
@@ -112,20 +112,21 @@ async def lock_positions(tx: Tx, rollup: Rollup, merchant_ids: Collection[str]) 
     )
     rows = await tx.fetch(
         """
-        SELECT merchant_id, upto FROM tally_marks WHERE merchant_id = ANY($1::text[]) AND book = $2
+        SELECT merchant_id, position FROM rollup_positions WHERE merchant_id = ANY($1::text[]) AND rollup = $2
         ORDER BY merchant_id FOR UPDATE SKIP LOCKED
         """,
         sorted(merchant_ids),
         rollup,
     )
-    return {row["merchant_id"]: row["upto"] for row in rows}
+    return {row["merchant_id"]: row["position"] for row in rows}
 
 
 async def set_positions(tx: Tx, rollup: Rollup, positions: Mapping[str, int]) -> None:
     await tx.execute(
         """
-        UPDATE tally_marks m SET upto = new.upto FROM unnest($1::text[], $2::bigint[]) AS new (merchant_id, upto)
-        WHERE m.merchant_id = new.merchant_id AND m.book = $3
+        UPDATE rollup_positions m SET position = new.position
+        FROM unnest($1::text[], $2::bigint[]) AS new (merchant_id, position)
+        WHERE m.merchant_id = new.merchant_id AND m.rollup = $3
         """,
         list(positions),
         list(positions.values()),

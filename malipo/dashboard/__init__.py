@@ -1,1 +1,1 @@
-"""What a merchant's people see: pages, drawn on the server, that work without JavaScript."""
+"""The dashboard: pages for merchants and operators, rendered on the server, usable without JavaScript."""

@@ -1,4 +1,4 @@
-"""One request of a browser: who sits before it, which language they read, and what they have filled in."""
+"""One request of a browser: its user, language, form fields and CSRF check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ForgedForm(Forbidden):
 
 @dataclass(slots=True)
 class BrowserRequest:
-    """Whoever it is. What they may see is decided by their site."""
+    """A user, logged in or not. What they may see is decided by their site."""
 
     root: ClassVar[str]  # where their pages begin, and as far as their cookies go
 
@@ -61,7 +61,7 @@ class BrowserRequest:
         return self.service.cookies.form_token(self.session_id) if self.session_id is not None else ""
 
     async def form(self) -> "Form":
-        """What was filled in. A form that another site sent in this person's name is refused."""
+        """The form's fields. A form that another site sent in this person's name is refused (CSRF)."""
         body = bytearray()
         async for chunk in self.http.stream():
             body += chunk
@@ -84,7 +84,7 @@ class BrowserRequest:
         return response
 
     def inside(self, path: str | None) -> str:
-        """Where to go next, if it is one of our own pages: nobody is sent elsewhere by a link to the log-in."""
+        """Where to go next, if it is one of our own pages (no open redirect)."""
         if path is None or not path.isprintable() or "\\" in path:
             return self.root
         is_ours = path == self.root or path.startswith((f"{self.root}/", f"{self.root}?"))

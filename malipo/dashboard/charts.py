@@ -1,7 +1,7 @@
-"""Charts as SVG, drawn from numbers. Pure: they know nothing of payments, and their words are handed in.
+"""Charts as SVG, made from numbers. Pure: they know nothing of payments, and their texts are arguments.
 
 Each is drawn twice, for a wide and for a narrow screen, and the style shows one of the two: so letters and bars keep
-their size. Colours are the style's, by class. Whoever cannot see a chart has its title and description; the exact
+their size. Colours are the style's, by class. For screen readers a chart has a title and a description; the exact
 figures belong into a table beside it.
 """
 
@@ -30,7 +30,7 @@ class Column:
     label: str
     came: int
     went: int
-    tip: str  # for whoever points at it
+    tip: str  # shown on hover
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """The paper of one drawing: numbers stand left of `left`, labels below `bottom`."""
+    """The area of one drawing: numbers stand left of `left`, labels below `bottom`."""
 
     size: str
     width: int

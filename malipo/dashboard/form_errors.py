@@ -1,4 +1,4 @@
-"""Form errors: what is wrong, in words for whoever filled it in."""
+"""Form errors: what is wrong with a field, in the user's language."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -63,7 +63,7 @@ def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -
 
 
 def of_refusal(words: Words, refusal: Refusal) -> str:
-    """What a use case has refused. Where we have no words of our own, its sentence says it in English."""
+    """The refusal of a use case. Without a translation, its own sentence is shown, in English."""
     return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
 
 

@@ -1,6 +1,6 @@
-"""English and Kiswahili. Words stand in the templates in English; `locale/sw.po` has them in Kiswahili.
+"""Translations: English in the templates and the code, Kiswahili in `locale/sw.po`.
 
-The catalogues are read as they are: there is no build step. A test holds them against every word in use.
+The catalogues are read as they are: there is no build step. A test compares them with every text in use.
 """
 
 from datetime import datetime
@@ -24,7 +24,7 @@ NAMES = {Language.ENGLISH: "English", Language.KISWAHILI: "Kiswahili"}
 
 
 def preferred(accepted: str) -> Language:
-    """The language that a browser asks for first, of those that we speak."""
+    """The language that the browser prefers, of those that there are."""
     for part in accepted.split(","):
         code = part.split(";")[0].strip().lower()[:2]
         if code in Language.__members__.values():
@@ -39,7 +39,7 @@ def catalogue(language: Language) -> dict[str, str]:
 
 
 class Words:
-    """What everything is called in one language."""
+    """The texts of one language."""
 
     def __init__(self, language: Language) -> None:
         self.language = language

@@ -71,7 +71,7 @@ def render(request: BrowserRequest, template: str, **values: Any) -> str:
 
 
 def moment(words: Words, at: datetime | None) -> Markup:
-    """A time in Dar es Salaam, with UTC for whoever points at it."""
+    """A time in Dar es Salaam, with UTC as its title."""
     if at is None:
         return Markup("–")
     utc = at.astimezone(UTC)

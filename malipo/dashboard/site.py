@@ -1,6 +1,6 @@
 """A site for browsers: routing, sessions, CSRF, and error pages that help.
 
-Who may log in is for the site itself: people of merchants in `dashboard/merchant/app.py`, operators in
+Each site decides who may log in: people of merchants in `dashboard/merchant/app.py`, operators in
 `operator/app.py`.
 """
 
@@ -56,7 +56,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     @abstractmethod
     def _new_request(self, request: Request, words: Words, address: str) -> SomeRequest:
-        """Somebody of whom nothing is known yet."""
+        """A request that is not authenticated yet."""
 
     @abstractmethod
     async def _recognise(self, browser_request: SomeRequest) -> None:
@@ -64,7 +64,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     @abstractmethod
     async def _open(self, page: SomePage, browser_request: SomeRequest) -> Response:
-        """The page, if it is for this guest."""
+        """The page, if this user may see it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
@@ -79,7 +79,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
             pass
         except Exception as error:
             if sent.has_begun:
-                raise  # A file breaks off: what is missing must not be taken for the whole.
+                raise  # A file breaks off: the client must not take it for complete.
             await error_pages.page_for(await self._request_in_trouble(request), error)(scope, receive, sent)
         finally:
             self._log_request(request, sent)
@@ -94,7 +94,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         log.info("page", method=request.method, path=request.url.path, status=sent.status, ms=round(seconds * 1000, 1))
 
     async def _request_in_trouble(self, request: Request) -> SomeRequest:
-        """Who is told what went wrong; nobody in particular if it is the database that is away."""
+        """For whom the error page is; without a user if the database is away."""
         try:
             return await self._browser_request(request)
         except Exception as error:
@@ -121,7 +121,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         return browser_request
 
     def _to_log_in(self, request: Request) -> Response:
-        """A form cannot be sent again by a link; whoever sent one too late begins at the first page."""
+        """A form cannot be sent again by a link; after one that was sent too late the user begins at the first page."""
         query = f"?{request.url.query}" if request.url.query else ""
         back = "" if request.method == "POST" else f"?next={quote(request.url.path + query)}"
         return RedirectResponse(f"{self.root}/login{back}", HTTPStatus.SEE_OTHER)
@@ -131,7 +131,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
 
 class _Sent:
-    """An answer. Whatever it is, a redirect too, it tells the browser to let nothing in."""
+    """A response. Every one, a redirect too, has the Content-Security-Policy."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -159,7 +159,7 @@ def _language(request: Request) -> Language:
 
 
 def _is_from_here(request: Request) -> bool:
-    """Browsers say where a form comes from. One that another site has sent is refused, whatever it holds."""
+    """CSRF: browsers send the origin of a form. One of another site is refused."""
     origin = request.headers.get("origin")
     if origin is None:
         return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")

@@ -1,4 +1,4 @@
-"""URLs: which thing a page is about, and under which name the browser knows us."""
+"""URLs: ids in paths and queries, and the base URL as the browser sees it."""
 
 import re
 
@@ -24,6 +24,6 @@ def key_in(request: MerchantRequest) -> str | None:
 
 
 def base_url(request: MerchantRequest) -> str:
-    """Where we are, as this person's browser has found us."""
+    """The base URL of the service, as this browser sees it."""
     scheme = "https" if is_secure(request.http, request.service.settings.trusted_proxies) else "http"
     return f"{scheme}://{request.http.headers.get('host', '')}"

@@ -17,6 +17,7 @@ import asyncpg
 
 from malipo import log
 from malipo.db.pool import Pool
+from malipo.errors import OutcomeUnknown, Unavailable
 
 Conn = asyncpg.Connection
 Tx = asyncpg.Connection
@@ -144,6 +145,20 @@ class Database:
                 if asyncio.get_running_loop().time() + _PAUSE_SECONDS > deadline:
                     raise ConnectionLost(str(error) or "no answer in time") from error
                 log.debug("database.away", reason=str(error))
+                await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def write(self, act: Callable[[Tx], Awaitable[Found]], *, patience_seconds: float) -> Found:
+        """A write that commits alone. Done again if nothing can have happened, until the patience ends."""
+        deadline = asyncio.get_running_loop().time() + patience_seconds
+        while True:
+            try:
+                async with self.begin() as tx:
+                    return await act(tx)
+            except (ConnectionLost, Contention) as error:
+                if isinstance(error, ConnectionLost) and error.in_doubt:
+                    raise OutcomeUnknown from error
+                if asyncio.get_running_loop().time() > deadline:
+                    raise Unavailable from error
                 await asyncio.sleep(_PAUSE_SECONDS)
 
 

@@ -2,9 +2,14 @@
 
 Several processes may start at the same moment: an advisory lock lets one of them work while the others wait
 and then find nothing to do. Each migration is one transaction together with the note that it was applied.
+
+The note has the checksum of the file. A file that is edited after it was applied would describe a schema that no
+database has, so whoever migrates refuses it.
 """
 
+import hashlib
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -24,9 +29,21 @@ class Migration:
     name: str
     sql: str
 
+    @property
+    def file(self) -> str:
+        return f"{self.number:04}_{self.name}.sql"
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
 
 class SchemaTooNew(Impossible):
     """The database was migrated by a newer malipo; this one must not touch it."""
+
+
+class MigrationEdited(Impossible):
+    """A migration that this database has applied has another text now."""
 
 
 def migrations() -> list[Migration]:
@@ -42,23 +59,36 @@ def migrations() -> list[Migration]:
 async def migrate(database: Database) -> list[Migration]:
     """Apply what is missing, and say what that was."""
     applied = []
-    for migration in migrations():
+    known = migrations()
+    for migration in known:
         async with database.begin() as tx:
             done = await _lock_and_read(tx)
-            if max(done, default=0) > migrations()[-1].number:
-                raise SchemaTooNew("The database belongs to a newer malipo than this one. Start the newer one.")
+            _require_same(known, done)
             if migration.number in done:
                 continue
             await tx.execute("SET LOCAL lock_timeout = '10s'")
             await tx.execute(migration.sql)
             await tx.execute(
-                "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)",
+                "INSERT INTO schema_migrations (number, name, checksum) VALUES ($1, $2, $3)",
                 migration.number,
                 migration.name,
+                migration.checksum,
             )
             applied.append(migration)
             log.info("migration.applied", number=migration.number, name=migration.name)
     return applied
+
+
+def _require_same(known: Sequence[Migration], done: Mapping[int, str]) -> None:
+    """What was applied is what the files say, and nothing beyond it."""
+    if max(done, default=0) > known[-1].number:
+        raise SchemaTooNew("The database belongs to a newer malipo than this one. Start the newer one.")
+    for each in known:
+        if done.get(each.number, each.checksum) != each.checksum:
+            raise MigrationEdited(
+                f"The migration {each.file} was edited after this database had applied it: "
+                "put its text back, and write what is to change into a new migration."
+            )
 
 
 async def pending(database: Database) -> int:
@@ -70,15 +100,17 @@ async def pending(database: Database) -> int:
     return sum(1 for each in migrations() if each.number not in done)
 
 
-async def _lock_and_read(tx: Tx) -> set[int]:
+async def _lock_and_read(tx: Tx) -> dict[int, str]:
+    """The checksums of what was applied, by its number."""
     await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     await tx.execute(
         """
         CREATE TABLE IF NOT EXISTS schema_migrations (
             number     integer PRIMARY KEY,
             name       text NOT NULL,
+            checksum   text NOT NULL, -- SHA-256 of the file's text
             applied_at timestamptz NOT NULL DEFAULT now()
         )
         """
     )
-    return {row["number"] for row in await tx.fetch("SELECT number FROM schema_migrations")}
+    return {row["number"]: row["checksum"] for row in await tx.fetch("SELECT number, checksum FROM schema_migrations")}

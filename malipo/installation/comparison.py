@@ -14,16 +14,16 @@ _SIDE_BY_SIDE = timedelta(seconds=60)
 class Worker(NamedTuple):
     """A worker, as the database knows it."""
 
-    batches: int
+    batch_count: int
     seen_at: datetime | None  # none: it has ended, and said so
-    server: str  # that it last looked at
+    server_id: str  # that it last looked at
 
 
 class Standing(NamedTuple):
     """What a worker must know of the database before it sends."""
 
     is_standby: bool
-    server: str  # another one after a restart, a fail-over or a restore
+    server_id: str  # another one after a restart, a fail-over or a restore
     epoch: int
     has_payments: bool
     is_untouched: bool  # it is new, and no worker has ever looked at it
@@ -31,10 +31,10 @@ class Standing(NamedTuple):
 
     @property
     def total(self) -> int:
-        return sum(each.batches for each in self.workers.values())
+        return sum(each.batch_count for each in self.workers.values())
 
     def batches_of(self, worker_id: str) -> int:
-        return self.workers[worker_id].batches if worker_id in self.workers else 0
+        return self.workers[worker_id].batch_count if worker_id in self.workers else 0
 
     def at_work_beside(self, worker_id: str) -> set[str]:
         """The other workers that were at work when the database was last written."""

@@ -67,7 +67,7 @@ class RestoreDetector:
                 "restore_detection.off",
                 message="MALIPO_STATE_DIR is none: a restored database is not noticed, and may pay twice.",
             )
-        if first is None or first.server != standing.server:
+        if first is None or first.server_id != standing.server_id:
             first, self._may_send = standing, False
             self._first, self._first_at = standing, asyncio.get_running_loop().time()
         is_time_up = asyncio.get_running_loop().time() - self._first_at >= self._patience_seconds
@@ -79,7 +79,7 @@ class RestoreDetector:
             await store.be_seen(tx, self.worker_id, socket.gethostname())
         self._is_seen = True
         awaited = first.at_work_beside(self.worker_id)
-        have_looked = {id_ for id_, each in standing.workers.items() if each.server == standing.server}
+        have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
         self._may_send = is_time_up or awaited <= have_looked
         return False
 
@@ -116,7 +116,7 @@ class RestoreDetector:
 
         On a server or in an epoch that we have not looked at, it does not: others may know more of it than we do.
         """
-        if batch is None or self._first is None or batch.server != self._first.server:
+        if batch is None or self._first is None or batch.server_id != self._first.server_id:
             return False
         if self._high_water_mark is None:
             return True

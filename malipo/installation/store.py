@@ -65,8 +65,8 @@ async def why_not_cancel(connection: Conn) -> Closed | None:
         return standing.refusal
     is_compared = await connection.fetchval(
         f"""
-        SELECT NOT EXISTS (SELECT FROM send_marks WHERE batches > 0)
-            OR EXISTS (SELECT FROM send_marks WHERE server = {_SERVER})
+        SELECT NOT EXISTS (SELECT FROM worker_send_counts WHERE batch_count > 0)
+            OR EXISTS (SELECT FROM worker_send_counts WHERE server_id = {_SERVER})
         """
     )
     return None if is_compared else NotComparedYet()
@@ -92,8 +92,8 @@ async def begin_epoch(tx: Tx, reason: str, *, beyond: int = 0) -> int:
     )
     await tx.execute(
         """
-        INSERT INTO feed_epochs (merchant_id, epoch, last)
-        SELECT m.id, $1, coalesce(f.last, 0) FROM merchants m LEFT JOIN feeds f ON f.merchant_id = m.id
+        INSERT INTO feed_restore_points (merchant_id, epoch, last_number)
+        SELECT m.id, $1, coalesce(f.last_number, 0) FROM merchants m LEFT JOIN feeds f ON f.merchant_id = m.id
         """,
         int(epoch),
     )
@@ -150,7 +150,9 @@ async def find_channel_holds(connection: Conn) -> list[Hold]:
 async def find_restore_point(connection: Conn, merchant_id: str, *, after_epoch: int) -> int:
     """How far a cursor of this epoch may lie: where the feed ended at the earliest when a later epoch began."""
     last = await connection.fetchval(
-        "SELECT min(last) FROM feed_epochs WHERE merchant_id = $1 AND epoch > $2", merchant_id, after_epoch
+        "SELECT min(last_number) FROM feed_restore_points WHERE merchant_id = $1 AND epoch > $2",
+        merchant_id,
+        after_epoch,
     )
     return int(last or 0)
 
@@ -164,17 +166,19 @@ async def stand(connection: Conn) -> Standing:
         """
     )
     assert row is not None
-    is_standby, server, epoch, has_payments, is_new = row.values()
-    rows = await connection.fetch("SELECT worker_id, batches, nullif(seen_at, '-infinity'), server FROM send_marks")
+    is_standby, server_id, epoch, has_payments, is_new = row.values()
+    rows = await connection.fetch(
+        "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id FROM worker_send_counts"
+    )
     workers = {worker_id: Worker(*rest) for worker_id, *rest in (each.values() for each in rows)}
-    return Standing(is_standby, server, epoch, has_payments, is_new and not workers, workers)
+    return Standing(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
 
 async def be_seen(tx: Tx, worker_id: str, host: str) -> None:
     await tx.execute(
         f"""
-        INSERT INTO send_marks (worker_id, host, server) VALUES ($1, $2, {_SERVER})
-        ON CONFLICT (worker_id) DO UPDATE SET seen_at = now(), host = excluded.host, server = excluded.server
+        INSERT INTO worker_send_counts (worker_id, host, server_id) VALUES ($1, $2, {_SERVER})
+        ON CONFLICT (worker_id) DO UPDATE SET seen_at = now(), host = excluded.host, server_id = excluded.server_id
         """,
         worker_id,
         host,
@@ -185,15 +189,15 @@ async def leave(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
     """A worker that ends lives no more, whoever comes next. One without a mark never comes back under its name: what it
     has sent stays counted, with that of others like it."""
     if comes_back:
-        await tx.execute("UPDATE send_marks SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
+        await tx.execute("UPDATE worker_send_counts SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
         return
     await tx.execute(
         """
-        WITH gone AS (DELETE FROM send_marks WHERE worker_id = $1 RETURNING batches, server)
-        INSERT INTO send_marks (worker_id, host, batches, seen_at, server)
-        SELECT 'wrk_ended', '', batches, '-infinity', server FROM gone
+        WITH gone AS (DELETE FROM worker_send_counts WHERE worker_id = $1 RETURNING batch_count, server_id)
+        INSERT INTO worker_send_counts (worker_id, host, batch_count, seen_at, server_id)
+        SELECT 'wrk_ended', '', batch_count, '-infinity', server_id FROM gone
         ON CONFLICT (worker_id) DO UPDATE
-        SET batches = send_marks.batches + excluded.batches, server = excluded.server
+        SET batch_count = worker_send_counts.batch_count + excluded.batch_count, server_id = excluded.server_id
         """,
         worker_id,
     )
@@ -203,17 +207,17 @@ class CountedBatch(NamedTuple):
     """What was counted in the commit that claimed a batch, and where."""
 
     counted: Counted
-    server: str
+    server_id: str
 
 
 def counting(worker_id: str) -> str:
     """Counts a batch of sends, as a part of the statement that claims it. The total may miss what others count at the
     same moment; what a worker has sent itself is exact."""
     return f"""
-        UPDATE send_marks SET batches = batches + 1, seen_at = now() WHERE worker_id = {worker_id}
+        UPDATE worker_send_counts SET batch_count = batch_count + 1, seen_at = now() WHERE worker_id = {worker_id}
         RETURNING (SELECT epoch FROM installation) AS epoch,
-                  (SELECT coalesce(sum(batches), 0) FROM send_marks)::bigint + 1 AS total, batches AS own,
-                  {_SERVER} AS server
+                  (SELECT coalesce(sum(batch_count), 0) FROM worker_send_counts)::bigint + 1 AS total,
+                  batch_count AS own, {_SERVER} AS server_id
     """
 
 
@@ -221,7 +225,7 @@ async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
     """The same of a batch that was counted before."""
     standing = await stand(connection)
     counted = Counted(standing.epoch, standing.total, standing.batches_of(worker_id))
-    return CountedBatch(counted, standing.server) if worker_id in standing.workers else None
+    return CountedBatch(counted, standing.server_id) if worker_id in standing.workers else None
 
 
 class Release(NamedTuple):
@@ -230,15 +234,15 @@ class Release(NamedTuple):
     channel: str | None
     type: str | None
     evidence: str
-    proposed_by: str
-    proposed_at: datetime
+    requested_by: str
+    requested_at: datetime
 
 
 async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Release | None:
     """What is proposed, and not approved yet."""
     row = await tx.fetchrow(
         """
-        SELECT id, epoch, channel, type, evidence, proposed_by, proposed_at FROM restore_releases
+        SELECT id, epoch, channel, type, evidence, requested_by, requested_at FROM restore_releases
         WHERE epoch = $1 AND channel IS NOT DISTINCT FROM $2 AND type IS NOT DISTINCT FROM $3 AND approved_at IS NULL
         FOR UPDATE
         """,
@@ -252,19 +256,21 @@ async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | Non
 async def insert_release(tx: Tx, release: Release) -> None:
     await tx.execute(
         """
-        INSERT INTO restore_releases (id, epoch, channel, type, evidence, proposed_by, proposed_at)
+        INSERT INTO restore_releases (id, epoch, channel, type, evidence, requested_by, requested_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7)
         """,
         *release,
     )
 
 
-async def approve_release(tx: Tx, release_id: str, *, approved_by: str, is_alone: bool, now: datetime) -> None:
+async def approve_release(
+    tx: Tx, release_id: str, *, approved_by: str, is_single_operator: bool, now: datetime
+) -> None:
     await tx.execute(
-        "UPDATE restore_releases SET approved_by = $2, is_alone = $3, approved_at = $4 WHERE id = $1",
+        "UPDATE restore_releases SET approved_by = $2, is_single_operator = $3, approved_at = $4 WHERE id = $1",
         release_id,
         approved_by,
-        is_alone,
+        is_single_operator,
         now,
     )
 
@@ -282,7 +288,7 @@ async def find_proposed_releases(connection: Conn, epoch: int) -> list[Release]:
     """All that is proposed in an epoch, and not approved yet."""
     rows = await connection.fetch(
         """
-        SELECT id, epoch, channel, type, evidence, proposed_by, proposed_at FROM restore_releases
+        SELECT id, epoch, channel, type, evidence, requested_by, requested_at FROM restore_releases
         WHERE epoch = $1 AND approved_at IS NULL
         """,
         epoch,

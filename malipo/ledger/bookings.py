@@ -31,7 +31,7 @@ class Booking:
     kind: Kind
     merchant_id: str
     amount: int
-    reference: str
+    bank_reference: str
 
     @property
     def moves(self) -> list[Move]:
@@ -61,27 +61,31 @@ async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: 
 
 async def book_proposed(tx: Tx, proposal: Proposal, *, now: datetime) -> None:
     """Book what another operator has approved, under the proposal's own id."""
-    booking = Booking(Kind(proposal.kind), proposal.merchant_id, proposal.amount, proposal.reference)
+    booking = Booking(Kind(proposal.kind), proposal.merchant_id, proposal.amount, proposal.bank_reference)
     if not await _book(tx, proposal.id, booking, now=now):
-        raise Conflict(f"The reference {booking.reference!r} was booked without its proposal, which can be rejected.")
+        raise Conflict(
+            f"The reference {booking.bank_reference!r} was booked without its proposal, which can be rejected."
+        )
 
 
 async def find_proposed(tx: Tx, booking: Booking) -> Proposal | None:
     """The open proposal of this paper. One for something else is a conflict."""
-    proposal = await booking_proposals.find_open(tx, booking.kind, booking.reference)
+    proposal = await booking_proposals.find_open(tx, booking.kind, booking.bank_reference)
     if proposal is not None and (proposal.merchant_id, proposal.amount) != (booking.merchant_id, booking.amount):
         raise ReferenceReused(
-            f"The reference {booking.reference!r} is already proposed for another merchant or amount."
+            f"The reference {booking.bank_reference!r} is already proposed for another merchant or amount."
         )
     return proposal
 
 
 async def is_booked(tx: Tx, booking: Booking) -> bool:
     """Whether this paper was booked. One for something else is a conflict."""
-    if not await booking_proposals.is_booked(tx, booking.kind, booking.reference):
+    if not await booking_proposals.is_booked(tx, booking.kind, booking.bank_reference):
         return False
-    if await store.get_booking(tx, booking.kind, booking.reference) != (booking.merchant_id, booking.amount):
-        raise ReferenceReused(f"The reference {booking.reference!r} was already booked for another merchant or amount.")
+    if await store.get_booking(tx, booking.kind, booking.bank_reference) != (booking.merchant_id, booking.amount):
+        raise ReferenceReused(
+            f"The reference {booking.bank_reference!r} was already booked for another merchant or amount."
+        )
     return True
 
 
@@ -96,7 +100,7 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
         booking_id=booking_id,
         merchant_id=booking.merchant_id,
         kind=booking.kind,
-        reference=booking.reference,
+        bank_reference=booking.bank_reference,
         amount=booking.amount,
         now=now,
     )

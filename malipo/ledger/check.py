@@ -63,7 +63,7 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
                        AS available,
                    sum(CASE 'in_flight' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint
                        AS in_flight,
-                   count(wallet_line) AS lines
+                   count(statement_line) AS statement_lines
             FROM moves GROUP BY merchant_id
         )
         SELECT coalesce(w.merchant_id, s.merchant_id) AS merchant_id, checked.*
@@ -71,7 +71,7 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
         CROSS JOIN LATERAL (VALUES
             ('wallet', w.available, coalesce(s.available, 0)),
             ('in flight', w.in_flight, coalesce(s.in_flight, 0)),
-            ('statement lines', w.lines, coalesce(s.lines, 0))
+            ('statement lines', w.statement_lines, coalesce(s.statement_lines, 0))
         ) AS checked (what, stored, computed)
         WHERE checked.stored IS DISTINCT FROM checked.computed
         ORDER BY 1, 2
@@ -88,15 +88,15 @@ async def _is_a_chain(connection: Conn) -> bool:
     """
     (sums,) = await connection.fetch(
         """
-        SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, wallet_line, wallet_after), 0)), 0)
-               - coalesce(sum(hash_record_extended(ROW(merchant_id, wallet_line - 1, wallet_after - change), 0))
-                          FILTER (WHERE wallet_line > 1), 0) AS last,
-               count(*) FILTER (WHERE wallet_line = 1 AND wallet_after <> change) AS wrong_firsts,
-               (SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, lines, available), 0)), 0)
-                FROM wallets WHERE lines > 0) AS wallets
-        FROM (SELECT merchant_id, wallet_line, wallet_after,
+        SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, statement_line, balance_after), 0)), 0)
+               - coalesce(sum(hash_record_extended(ROW(merchant_id, statement_line - 1, balance_after - change), 0))
+                          FILTER (WHERE statement_line > 1), 0) AS last,
+               count(*) FILTER (WHERE statement_line = 1 AND balance_after <> change) AS wrong_firsts,
+               (SELECT coalesce(sum(hash_record_extended(ROW(merchant_id, statement_lines, available), 0)), 0)
+                FROM wallets WHERE statement_lines > 0) AS wallets
+        FROM (SELECT merchant_id, statement_line, balance_after,
                      CASE WHEN target = 'wallet' THEN amount ELSE -amount END AS change
-              FROM moves WHERE wallet_line IS NOT NULL) AS lines
+              FROM moves WHERE statement_line IS NOT NULL) AS lines
         """
     )
     return not sums["wrong_firsts"] and bool(sums["last"] == sums["wallets"])
@@ -107,37 +107,37 @@ async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
         return []
     rows = await connection.fetch(
         """
-        SELECT merchant_id, wallet_line, place, wallet_after, expected FROM (
-            SELECT merchant_id, wallet_line, wallet_after,
+        SELECT merchant_id, statement_line, place, balance_after, expected FROM (
+            SELECT merchant_id, statement_line, balance_after,
                    row_number() OVER lines AS place,
                    sum(CASE WHEN target = 'wallet' THEN amount ELSE -amount END) OVER lines ::bigint AS expected
-            FROM moves WHERE wallet_line IS NOT NULL
-            WINDOW lines AS (PARTITION BY merchant_id ORDER BY wallet_line)
+            FROM moves WHERE statement_line IS NOT NULL
+            WINDOW lines AS (PARTITION BY merchant_id ORDER BY statement_line)
         ) AS running
-        WHERE wallet_after <> expected OR wallet_line <> place
-        ORDER BY merchant_id, wallet_line LIMIT 100
+        WHERE balance_after <> expected OR statement_line <> place
+        ORDER BY merchant_id, statement_line LIMIT 100
         """
     )
     found = []
     for row in rows:
-        where = f"{row['merchant_id']} line {row['wallet_line']}"
-        if row["wallet_line"] != row["place"]:
-            found.append(Finding("number of a statement line", where, row["wallet_line"], row["place"]))
-        if row["wallet_after"] != row["expected"]:
-            found.append(Finding("balance after a statement line", where, row["wallet_after"], row["expected"]))
+        where = f"{row['merchant_id']} line {row['statement_line']}"
+        if row["statement_line"] != row["place"]:
+            found.append(Finding("number of a statement line", where, row["statement_line"], row["place"]))
+        if row["balance_after"] != row["expected"]:
+            found.append(Finding("balance after a statement line", where, row["balance_after"], row["expected"]))
     return found
 
 
 async def _wrong_line_counts(connection: Conn) -> list[Finding]:
-    """The tallies of statements, held against their lines."""
+    """The counts of statements, held against their lines."""
     cell = " ".join(
         f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CATEGORIES[kind]}"
         for kind, (source, target) in ROUTES.items()
     )
     things = f"""
-        SELECT m.merchant_id, m.wallet_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count
-        FROM tally_marks k JOIN moves m ON m.merchant_id = k.merchant_id AND m.wallet_line <= k.upto
-        WHERE k.book = '{Rollup.STATEMENT}'
+        SELECT m.merchant_id, m.statement_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count
+        FROM rollup_positions k JOIN moves m ON m.merchant_id = k.merchant_id AND m.statement_line <= k.position
+        WHERE k.rollup = '{Rollup.STATEMENT}'
     """
     wrong = await rollup_check.check(connection, Rollup.STATEMENT, things)
     return [Finding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]
@@ -169,12 +169,12 @@ async def _wrong_proposals(connection: Conn) -> list[Finding]:
         SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
         FROM booking_proposals p LEFT JOIN bookings b USING (id)
         WHERE CASE WHEN p.is_approved
-                   THEN (b.merchant_id, b.kind, b.reference, b.amount)
-                        IS DISTINCT FROM (p.merchant_id, p.kind, p.reference, p.amount)
+                   THEN (b.merchant_id, b.kind, b.bank_reference, b.amount)
+                        IS DISTINCT FROM (p.merchant_id, p.kind, p.bank_reference, p.amount)
                    ELSE b.id IS NOT NULL END
         UNION
-        SELECT p.id, b.amount, NULL FROM booking_proposals p JOIN bookings b USING (kind, reference)
-        WHERE p.ended_at IS NULL
+        SELECT p.id, b.amount, NULL FROM booking_proposals p JOIN bookings b USING (kind, bank_reference)
+        WHERE p.decided_at IS NULL
         ORDER BY 1 LIMIT 100
         """
     )

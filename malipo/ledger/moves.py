@@ -66,7 +66,7 @@ class Wallet(msgspec.Struct, frozen=True):
     merchant_id: str
     available: int
     in_flight: int
-    lines: int
+    statement_lines: int
     owed: int = 0
 
     @property
@@ -80,7 +80,7 @@ class Wallet(msgspec.Struct, frozen=True):
         return after.available >= after.owed and after.in_flight >= 0
 
     def after(self, moves: Iterable[Move], *, owed: int = 0) -> "Wallet":
-        available, in_flight, lines = self.available, self.in_flight, self.lines
+        available, in_flight, lines = self.available, self.in_flight, self.statement_lines
         for move in moves:
             change = move.change_of(Account.WALLET)
             available += change

@@ -30,37 +30,38 @@ async def count(tx: Tx, *, least: int) -> bool:
     positions = await rollups.lock_positions(tx, Rollup.STATEMENT, behind)
     each = max(_LINES // len(behind), least)
     # Somebody may have counted on since we looked, but a mark never goes back.
-    upto = {
+    new_positions = {
         merchant_id: max(position, min(behind[merchant_id], position + each))
         for merchant_id, position in positions.items()
     }
     rows = await tx.fetch(
         """
-        SELECT m.merchant_id, m.wallet_line, m.source, m.target
-        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, upto)
-        JOIN moves m ON m.merchant_id = span.merchant_id AND m.wallet_line > span.after AND m.wallet_line <= span.upto
+        SELECT m.merchant_id, m.statement_line, m.source, m.target
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, last)
+        JOIN moves m ON m.merchant_id = span.merchant_id
+                    AND m.statement_line > span.after AND m.statement_line <= span.last
         """,
         list(positions),
         list(positions.values()),
-        list(upto.values()),
+        list(new_positions.values()),
     )
     things = (
-        (row["merchant_id"], row["wallet_line"], CATEGORIES[KINDS[Account(row["source"]), Account(row["target"])]])
+        (row["merchant_id"], row["statement_line"], CATEGORIES[KINDS[Account(row["source"]), Account(row["target"])]])
         for row in rows
     )
     await rollups.add(tx, Rollup.STATEMENT, add_up(TREE, len(CATEGORIES), things))
-    await rollups.set_positions(tx, Rollup.STATEMENT, upto)
-    return upto != positions
+    await rollups.set_positions(tx, Rollup.STATEMENT, new_positions)
+    return new_positions != positions
 
 
 async def _find_behind(connection: Conn, *, least: int) -> dict[str, int]:
     """The merchants with at least so many lines that are not counted, and their last line."""
     rows = await connection.fetch(
         """
-        SELECT w.merchant_id, w.lines FROM wallets w
-        LEFT JOIN tally_marks m ON m.merchant_id = w.merchant_id AND m.book = $1
-        WHERE w.lines - coalesce(m.upto, 0) >= $2
-        ORDER BY w.lines - coalesce(m.upto, 0) DESC LIMIT $3
+        SELECT w.merchant_id, w.statement_lines FROM wallets w
+        LEFT JOIN rollup_positions m ON m.merchant_id = w.merchant_id AND m.rollup = $1
+        WHERE w.statement_lines - coalesce(m.position, 0) >= $2
+        ORDER BY w.statement_lines - coalesce(m.position, 0) DESC LIMIT $3
         """,
         Rollup.STATEMENT,
         least,

@@ -1,1 +1,1 @@
-"""The mobile-money networks: which there are, and how each is spoken to."""
+"""The mobile-money networks: a connector for each, routing, and the HTTP client."""

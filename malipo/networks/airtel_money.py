@@ -1,4 +1,4 @@
-"""Airtel Money (Airtel Africa Open API): OAuth tokens, collections, disbursements with a encrypted PIN, enquiry.
+"""Airtel Money (Airtel Africa Open API): OAuth tokens, collections, disbursements with an encrypted PIN, enquiry.
 
 A collection's reply says "SUCCESS" when the prompt was sent; only `TS` says that money moved. Callbacks can be signed:
 then they end a payment by themselves, else they are hints. What replies say is in `airtel_money_replies.py`,
@@ -32,7 +32,7 @@ from malipo.networks.http.client import (
     token_of,
 )
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away, unasked
+from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
 from malipo.settings.networks import AirtelMoneySettings
 
 _encode = msgspec.json.Encoder().encode
@@ -62,7 +62,7 @@ class AirtelMoney:
         self._public_key = rsa.public_key(settings.airtel_money_public_key)
         self._encrypted_pin = self._encrypted(settings.airtel_money_pin or "")
         if settings.airtel_money_signing:
-            self._signature(b"{}")  # A key that is too short for it is better found now.
+            self._signature(b"{}")  # A key that is too short for it is better reported at the start.
         self.timeout_seconds: float = settings.airtel_money_timeout_seconds
         self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
         self.concurrency = settings.airtel_money_concurrency
@@ -90,7 +90,7 @@ class AirtelMoney:
             path += "?transactionType=B2C" if self._settings.airtel_money_disbursement_version == "v2" else ""
         reply = await self._call("GET", path)
         if isinstance(reply, Answer):
-            return unasked(reply)
+            return failed_query(reply)
         return replies.of_enquiry(reply, order)
 
     async def probe(self) -> Answer:
@@ -168,7 +168,7 @@ class AirtelMoney:
         return {"x-signature": _base64(signed), "x-key": self._encrypted(f"{_base64(key)}:{_base64(start)}")}
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
-        """A call under the token; once more, with the same bytes, when it is told that the token is over."""
+        """A call with the token; once more, with the same bytes, when the network says that the token has expired."""
         reply = await self._authorised.call(
             lambda token, seconds: self._request(method, path, token, body, seconds),
             is_over=lambda reply: reply.status == 401,
@@ -210,7 +210,7 @@ class AirtelMoney:
             timeout_seconds=self.timeout_seconds,
         )
         if isinstance(reply, Unsent | Lost):
-            # Lost or not, this was no payment: none has been sent.
+            # Lost or not, this was the request for a token: no payment has been sent.
             raise NoWayIn(turned_away("token", reply.reason))
         said = reply.json() or {}
         if token := token_of(said.get("access_token")):

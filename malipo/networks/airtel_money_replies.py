@@ -1,4 +1,4 @@
-"""What Airtel's replies say: to a payment, to an enquiry, and in the letters of a transaction. Pure.
+"""Parses Airtel's replies: to a payment, to an enquiry, and the letters of a transaction. Pure.
 
 What counts, in this order: a fault of HTTP says nothing; then the letters of the transaction; then the response code;
 then the older result code.
@@ -41,7 +41,7 @@ def of_enquiry(reply: Reply, order: Order) -> Answer:
         return answer
     answer = _of_code(codes.ENQUIRIES[order.type], reply, said)
     if reply.status >= 400 and answer.verdict is not Verdict.MISSING:
-        # The question was refused; that says nothing of the payment. A 404 alone may only say that the path is wrong.
+        # The query was refused; that says nothing about the payment. A 404 alone may only mean a wrong path.
         return Answer(verdict=Verdict.UNKNOWN, code=answer.code, detail=answer.detail)
     return answer
 

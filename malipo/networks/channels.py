@@ -1,7 +1,7 @@
 """The channels: name and number prefixes of each. Pure.
 
-Prefixes are how numbers were first given out. Numbers can be carried to another network, so a prefix is a hint
-for whoever fills in a form, and never a rule.
+Prefixes show the network that first assigned a number. Numbers are portable, so a prefix is a hint for a form, and
+never a rule.
 """
 
 from dataclasses import dataclass

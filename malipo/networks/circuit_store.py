@@ -1,4 +1,4 @@
-"""Circuits: which connectors are down, for the whole fleet to see."""
+"""SQL of the circuit breaker: which connectors are down, for all workers."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,23 +10,26 @@ from malipo.db import Conn, Tx
 class Down(NamedTuple):
     since: datetime
     reason: str
-    probes: int
+    probe_count: int
     is_due: bool  # to be probed
 
 
 async def find_down(connection: Conn) -> Mapping[str, Down]:
-    rows = await connection.fetch("SELECT route, since, reason, probes, probe_at <= now() AS is_due FROM circuits")
-    return {row["route"]: Down(row["since"], row["reason"], row["probes"], row["is_due"]) for row in rows}
+    rows = await connection.fetch(
+        "SELECT connector, since, reason, probe_count, next_probe_at <= now() AS is_due FROM open_circuits"
+    )
+    return {row["connector"]: Down(row["since"], row["reason"], row["probe_count"], row["is_due"]) for row in rows}
 
 
-async def open_circuit(tx: Tx, route: str, reason: str, *, probe_seconds: float, now: datetime) -> bool:
+async def open_circuit(tx: Tx, connector: str, reason: str, *, probe_seconds: float, now: datetime) -> bool:
     """Whether it was closed until now."""
     done = await tx.execute(
         """
-        INSERT INTO circuits (route, since, reason, probe_at) VALUES ($1, $2, $3, now() + $4 * interval '1 second')
-        ON CONFLICT (route) DO NOTHING
+        INSERT INTO open_circuits (connector, since, reason, next_probe_at)
+        VALUES ($1, $2, $3, now() + $4 * interval '1 second')
+        ON CONFLICT (connector) DO NOTHING
         """,
-        route,
+        connector,
         now,
         reason,
         float(probe_seconds),
@@ -34,29 +37,29 @@ async def open_circuit(tx: Tx, route: str, reason: str, *, probe_seconds: float,
     return done == "INSERT 0 1"
 
 
-async def claim_probe(tx: Tx, route: str, *, lease_seconds: float) -> bool:
-    """Whether it is ours to probe now: of a fleet, one probes."""
+async def claim_probe(tx: Tx, connector: str, *, lease_seconds: float) -> bool:
+    """Whether this worker is to probe now: of several workers, one probes."""
     done = await tx.execute(
         """
-        UPDATE circuits SET probe_at = now() + $2 * interval '1 second', probes = probes + 1
-        WHERE route = $1 AND probe_at <= now()
+        UPDATE open_circuits SET next_probe_at = now() + $2 * interval '1 second', probe_count = probe_count + 1
+        WHERE connector = $1 AND next_probe_at <= now()
         """,
-        route,
+        connector,
         float(lease_seconds),
     )
     return done == "UPDATE 1"
 
 
-async def put_off(tx: Tx, route: str, reason: str, *, probe_seconds: float) -> None:
+async def put_off(tx: Tx, connector: str, reason: str, *, probe_seconds: float) -> None:
     """It did not answer: probe again later."""
     await tx.execute(
-        "UPDATE circuits SET reason = $2, probe_at = now() + $3 * interval '1 second' WHERE route = $1",
-        route,
+        "UPDATE open_circuits SET reason = $2, next_probe_at = now() + $3 * interval '1 second' WHERE connector = $1",
+        connector,
         reason,
         float(probe_seconds),
     )
 
 
-async def close_circuit(tx: Tx, route: str) -> bool:
+async def close_circuit(tx: Tx, connector: str) -> bool:
     """Whether it was open until now."""
-    return await tx.execute("DELETE FROM circuits WHERE route = $1", route) == "DELETE 1"
+    return await tx.execute("DELETE FROM open_circuits WHERE connector = $1", connector) == "DELETE 1"

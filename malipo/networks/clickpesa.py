@@ -1,6 +1,6 @@
 """ClickPesa, an aggregator: one contract that reaches every channel, both ways, with a query for both.
 
-Bodies can carry a checksum, and so can its webhook: then that is believed, else it is a hint. There is no event for a
+Bodies can carry a checksum, and so can its webhook: then it is signed, else it is a hint. There is no event for a
 payout that is done, so payouts are ended by the query. What replies say is in `clickpesa_replies.py`, what their words
 mean in `clickpesa_codes.py`.
 """
@@ -15,7 +15,7 @@ import msgspec
 from malipo.networks import clickpesa_replies as replies
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
-from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away, unasked
+from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -62,7 +62,7 @@ class Clickpesa:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
         reply = await self._call("GET", f"/{kind}/{order.key}")
         if isinstance(reply, Answer):
-            return unasked(reply)
+            return failed_query(reply)
         return replies.of_query(reply, order)
 
     async def probe(self) -> Answer:

@@ -1,7 +1,7 @@
 """What ClickPesa's words mean: statuses of replies and queries, events of webhooks, and errors.
 
-Its errors have no codes, only an HTTP status and a message. So those messages are listed by which we know what they
-mean; any other says nothing.
+Its errors have no codes, only an HTTP status and a message. So the messages whose meaning is known are listed; any
+other is unknown.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What ClickPesa's replies say: to a payment, to a query, in a webhook. Pure."""
+"""Parses ClickPesa's replies: to a payment, to a query, in a webhook. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,13 +39,13 @@ def of_query(reply: Reply, order: Order) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=is_fault)
     message = text_of(said.get("message"))
     if reply.status >= 300:
-        # 404 may mean the reference or a feature of the account: that is no word of the payment.
+        # 404 may mean the reference or a feature of the account: it says nothing about the payment.
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
     return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
 
 
 def of_event(event: str, data: Mapping[str, Any]) -> Answer:
-    """What happened, and not the status beside it; where the two contradict each other, nothing.
+    """By the event, and not by the status beside it; where the two contradict each other, unknown.
 
     Whether the payment is a collection or a payout only its key tells, which the connector cannot look up. Data of the
     other type than the event are not believed.

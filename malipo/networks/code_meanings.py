@@ -1,7 +1,7 @@
-"""The meanings of networks' codes, as data: each code with who said so. Pure.
+"""The meanings of networks' codes, as data: each code with its verdict and its source. Pure.
 
-A connector looks its codes up and adds nothing of its own. A code that is not in the table means nothing: UNKNOWN, no
-fault and no refusal. So a code that nobody has seen yet can neither end a payment nor stop a network.
+A connector looks its codes up and adds nothing of its own. A code that is not in the table is UNKNOWN, no fault and no
+refusal. So a new code can neither end a payment nor stop a network.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
     says: str  # what the network means by it
     source: str  # who says that it means this
     failure_code: FailureCode | None = None
-    refuses_us: bool = False  # whoever the customer is
+    refuses_us: bool = False  # the same for every customer
     is_fault: bool = False
     has_alert: bool = False  # an operator should look
 
@@ -58,7 +58,7 @@ def waiting(says: str, source: str) -> Meaning:
 
 
 def unknown(says: str, source: str, *, is_fault: bool = False) -> Meaning:
-    """The same as not being listed, but somebody has seen it, and knows that it decides nothing."""
+    """The same as not being listed, but documented: this code decides nothing."""
     return Meaning(verdict=Verdict.UNKNOWN, says=says, source=source, is_fault=is_fault)
 
 
@@ -71,7 +71,7 @@ def not_indexed(says: str, source: str) -> Meaning:
 
 
 def refused(failure_code: FailureCode, says: str, source: str, *, has_alert: bool = False) -> Meaning:
-    """It did not move and never will: a payout's money goes back upon this. It is about this payment alone."""
+    """The money did not move and never will: a payout is given back. It is about this payment alone."""
     return Meaning(verdict=Verdict.REFUSED, says=says, source=source, failure_code=failure_code, has_alert=has_alert)
 
 

@@ -1,7 +1,7 @@
 """Conformance tests: what every connector must do against the simulator, or a network's sandbox.
 
-The checks are asked in order and reported as they come. They move a harmless amount, so they are for a sandbox; they
-know nothing of a database, and leave nothing behind at ours.
+The checks run in order and are reported one by one. They move a small amount, so they are for a sandbox; they use no
+database, and write nothing on our side.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class Check(NamedTuple):
 async def verify(
     connector: Connector, types: Sequence[Type], *, phone: str, amount: int, patience_seconds: float
 ) -> AsyncIterator[Check]:
-    """Every check, as soon as it is done. After one that fails, those that stand on it are left out."""
+    """Every check, as soon as it is done. After one that fails, those that depend on it are left out."""
     probed = await connector.probe()
     is_in = not probed.is_fault and probed.alert is None
     yield Check("it lets us in", is_in, _in_words(probed))

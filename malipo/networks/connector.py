@@ -1,4 +1,4 @@
-"""The connector's contract: what every network has in common, whatever its wire looks like. Pure."""
+"""The interface of a connector: orders, answers with verdicts, callbacks, failure codes. Pure."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -20,7 +20,7 @@ class Type(StrEnum):
 
 
 class FailureCode(StrEnum):
-    """Our own words for why a payment failed, the same for every network."""
+    """Why a payment failed, the same codes for every network."""
 
     DECLINED = "declined"
     EXPIRED = "expired"
@@ -33,15 +33,15 @@ class FailureCode(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a network's answer, or its silence, says about a payment."""
+    """What a network's answer, or the lack of one, says about a payment."""
 
     CONFIRMED = "confirmed"  # the money moved
     REFUSED = "refused"  # it did not, and never will
     WAITING = "waiting"  # the network has it and has not decided
-    UNKNOWN = "unknown"  # we did not hear, or did not understand: ask, never assume
-    MISSING = "missing"  # asked, the network says that there is no such payment
-    NOT_INDEXED = "not_indexed"  # asked, it says "unknown": there is none, or it cannot find it yet
-    UNSENT = "unsent"  # provably nothing was taken in: the same may be sent again
+    UNKNOWN = "unknown"  # no answer, or one that we do not understand: query, never assume
+    MISSING = "missing"  # a query's answer: there is no such payment
+    NOT_INDEXED = "not_indexed"  # a query's answer: there is none, or it is not indexed yet
+    UNSENT = "unsent"  # provably nothing was accepted: the same may be sent again
 
     @property
     def is_definite(self) -> bool:
@@ -52,8 +52,8 @@ class Resubmit(StrEnum):
     """What may be done with a payout that the network says it does not know."""
 
     DUPLICATES_REFUSED = "duplicates_refused"  # the same key is never paid twice, so it may be sent again
-    QUERY_AUTHORITATIVE = "query_authoritative"  # its word is good, but nothing guards against a second sending
-    UNSAFE = "unsafe"  # neither: only a person can tell
+    QUERY_AUTHORITATIVE = "query_authoritative"  # its answer is reliable, but it does not refuse duplicates
+    UNSAFE = "unsafe"  # neither: only an operator can tell
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,19 +68,19 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What we make of what the wire brought."""
+    """What a reply, a query's answer or a callback says, in our own terms."""
 
     verdict: Verdict
-    code: str = ""  # the network's own, or what the wire did
+    code: str = ""  # the network's own, or ours for a failure of the connection
     detail: str = ""  # its words, for people
     provider_reference: str | None = None
     failure_code: FailureCode | None = None  # when REFUSED
     amount: int | None = None  # where the network repeats them
     phone: str | None = None
     lacks_amount: bool = False  # it names none although this network always does: that is a wrong amount
-    is_fault: bool = False  # the network, or the way to it, is in trouble: it counts towards the circuit
-    refuses_us: bool = False  # it refuses us, whoever the customer is (credentials, configuration): it counts too
-    alert: str | None = None  # something only an operator can mend: credentials, our float
+    is_fault: bool = False  # the network, or the connection to it, has a fault: it counts towards the circuit breaker
+    refuses_us: bool = False  # it would refuse every customer (credentials, configuration): it counts too
+    alert: str | None = None  # something only an operator can fix: credentials, our float
 
 
 class Callback(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ class Callback(msgspec.Struct, frozen=True):
 
 
 class News(msgspec.Struct, frozen=True, kw_only=True):
-    """What a callback says. Unsigned, it is only a hint, and a question is asked."""
+    """What a callback says. Unsigned, it is only a hint that triggers a status query."""
 
     key: str
     answer: Answer
@@ -107,7 +107,7 @@ class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Connector(Protocol):
-    """One network. Its methods return an Answer for anything the wire can do to us.
+    """One network. Its methods return an Answer, whatever happens on the connection.
 
     A timeout, a reset, a 500 and a page of HTML are all UNKNOWN: an exception out of a connector is a bug in the
     connector.
@@ -131,13 +131,13 @@ class Connector(Protocol):
         """Whether the network has a query for this type of payment."""
 
     async def send(self, order: Order) -> Answer:
-        """Ask for the money."""
+        """Send the order: request a collection, or make a payout."""
 
     async def ask(self, order: Order) -> Answer:
-        """Ask what became of an order that was sent."""
+        """The status query: what became of an order that was sent."""
 
     async def probe(self) -> Answer:
-        """Knock, harmlessly: anything but a fault says that the network is there."""
+        """A harmless request: anything but a fault says that the network is up."""
 
     def read(self, callback: Callback) -> News | None:
         """What a callback says; None if it cannot be understood, or its signature is wrong."""

@@ -1,7 +1,7 @@
 """HaloPesa, direct: a SOAP push with a checksum, and its result by callback. Collections only.
 
-There is no query that anybody has published, so a callback is all there will be. It is unsigned: it counts only from
-the addresses that the operator has listed. What codes mean is in `halopesa_codes.py`.
+No query is published, so a payment ends only by callback. It is unsigned: it counts only from the addresses that the
+operator has listed. What codes mean is in `halopesa_codes.py`.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 _NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
 
 _NETWORK = "HaloPesa"
-# Of a probe, a 500 may only say that it does not understand one; these say that nobody is at home.
+# The answer to a probe: a 500 may only mean that it does not understand the probe; these mean that it is down.
 _TROUBLE = (408, 502, 503, 504)
 
 
@@ -78,7 +78,7 @@ class Halopesa:
         return Answer(verdict=Verdict.UNKNOWN, code="no query")
 
     async def probe(self) -> Answer:
-        """There is nothing harmless to ask for. That somebody answers at all is what we can know."""
+        """There is no harmless request. Any answer at all says that it is up."""
         reply = await self._http_client.call(
             "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
         )
@@ -96,7 +96,7 @@ class Halopesa:
         if answer.failure_code is FailureCode.REJECTED and not answer.refuses_us:
             answer = msgspec.structs.replace(answer, failure_code=reason_in(detail))
         if said.get("response_type", "").upper() != "FIN":
-            # Not its last word, whatever the code.
+            # Not final, whatever the code.
             verdict = Verdict.WAITING if code in self._results else Verdict.UNKNOWN
             answer = Answer(verdict=verdict, code=code, detail=detail)
         is_paid = answer.verdict is Verdict.CONFIRMED
@@ -156,5 +156,5 @@ def _of_push(reply: Reply, order: Order) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
     answer = answer_of(_NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
-    # A page without any code is not theirs: they are in trouble.
+    # A page without any code is not theirs: a fault.
     return msgspec.structs.replace(answer, is_fault=not code)

@@ -1,7 +1,7 @@
 """What HaloPesa's codes mean: in the reply to a push, and in the last callback.
 
-There is no query, so what an unlisted code meant only an operator can find out. All the same nothing is guessed from
-it.
+There is no query, so only an operator can find out what an unlisted code meant. It is unknown all the same, never
+guessed.
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""M-Pesa (Vodacom Tanzania, OpenAPI): an RSA-encrypted session, C2B, B2C, and a query that can end everything alone.
+"""M-Pesa (Vodacom Tanzania, OpenAPI): an RSA-encrypted session, C2B, B2C, and a status query for both.
 
 An application of theirs is synchronous (the reply to a payment is its result) or asynchronous (the reply says that it
 was taken in, the result comes by callback and by query). The reply itself tells which: only a result has a receipt.
@@ -15,7 +15,7 @@ from malipo.networks import rsa
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, turned_away, unasked
+from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, turned_away
 from malipo.settings.networks import MpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -71,7 +71,7 @@ class Mpesa:
         )
         reply = await self._call("GET", f"{self._settings.mpesa_query_path}?{query}")
         if isinstance(reply, Answer):
-            return unasked(reply)
+            return failed_query(reply)
         return replies.of_query(reply)
 
     async def probe(self) -> Answer:
@@ -94,13 +94,13 @@ class Mpesa:
         return Acknowledgement(status=200 if is_read else 400, body=_encode(body))
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
-        """A call under the session. Once, and only when told that the session is over, under a new one."""
+        """A call with the session; once more with a new one, only when told that the session has expired."""
         reply = await self._authorised.call(
             lambda bearer, seconds: self._request(method, path, bearer, body, seconds),
             is_over=lambda reply: bool(replies.session_trouble(reply)),
         )
         if isinstance(reply, Reply) and (said := replies.session_trouble(reply)):
-            # A session may take half a minute to live. The gateway turned us away, so nothing was taken in.
+            # A session may take half a minute to become valid. The gateway rejected us, so nothing was accepted.
             return turned_away("session", said)
         return reply
 
@@ -109,7 +109,7 @@ class Mpesa:
         bearer = rsa.encrypted(self._public_key, self._api_key)
         reply = await self._request("GET", self._settings.mpesa_session_path, bearer, None, self.timeout_seconds)
         if isinstance(reply, Unsent | Lost):
-            # Lost or not, this was no payment: none has been sent.
+            # Lost or not, this was the request for a session: no payment has been sent.
             raise NoWayIn(turned_away("session", reply.reason))
         said = reply.json() or {}
         session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))

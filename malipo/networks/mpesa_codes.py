@@ -9,7 +9,7 @@ _INTEGRATIONS = "public integrations"
 _LESOTHO = "one integration (Lesotho)"
 _DISAGREE = "portal; one plugin disagrees"
 
-# Before there is a session no payment was sent, and no customer is spoken of.
+# Before there is a session no payment was sent, and the code is about no customer.
 SESSION: Table = {
     "INS-2": refuses_us("invalid API key", _OTHER_MARKET),
     "INS-989": refuses_us("session creation failed", _PORTAL),
@@ -89,7 +89,7 @@ CALLBACKS: Table = {
 }
 
 # INS-23 and INS-6140 also come before a payment is indexed, so alone they never say that there is none. What else comes
-# instead of INS-0 may be about the question, and says nothing of the payment.
+# instead of INS-0 may be about the query, and says nothing about the payment.
 QUERIES: Table = {
     "INS-0": unknown("the question was answered: the word decides", _PORTAL),
     "INS-6": unknown("failed: the question, or the payment", _LESOTHO),

@@ -1,4 +1,4 @@
-"""What M-Pesa's replies say: to a payment, to a query, in a callback. Pure.
+"""Parses M-Pesa's replies: to a payment, to a query, in a callback. Pure.
 
 Verdicts are read from the code, not from the HTTP status: 401 stands for "wrong PIN" here as well as for "no session".
 """
@@ -14,7 +14,7 @@ from malipo.networks.http.client import Reply, is_true, receipt_of, text_of
 from malipo.networks.token_auth import misconfigured, turned_away
 
 NETWORK = "M-Pesa"
-# With these HTTP statuses the gateway turned us away before it took anything in. 408 and 409 may come after.
+# With these HTTP statuses the gateway rejected us before it accepted anything. 408 and 409 may come after.
 AT_THE_DOOR = {400, 401, 403, 404, 405, 415, 422}
 
 
@@ -49,7 +49,7 @@ def of_query(reply: Reply) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=f"{word}: {detail}")  # It contradicts itself.
     if code != "INS-0":
         return answer_of(NETWORK, codes.QUERIES, code or f"HTTP {reply.status}", detail)
-    # INS-0 only says that the question was answered.
+    # INS-0 only says that the query was answered.
     answer = answer_of(NETWORK, codes.WORDS, word.lower(), detail, shown=word)
     if answer.verdict is not Verdict.CONFIRMED:
         return answer
@@ -87,7 +87,7 @@ def trouble(said: dict[str, Any]) -> str:
 
 
 def session_trouble(reply: Reply) -> str:
-    """What the gateway says of our session, if that is why it turned us away."""
+    """What the gateway says about our session, if that is why it rejected us."""
     if not 400 <= reply.status < 500:
         return ""
     said = reply.json() or {}

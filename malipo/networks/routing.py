@@ -1,4 +1,4 @@
-"""Routing: which connectors there are, as the settings have it, and which of them carries what."""
+"""Routing: which connectors the settings connect, and which of them carries which channel and type."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ def _routes(settings: Settings, connected: Mapping[str, _Kind]) -> tuple[dict[Ro
 def _wrong(settings: Settings, name: str, kind: _Kind) -> list[str]:
     needed = list(kind.needs)
     if kind.query is not None and not any(getattr(settings, each) for each in kind.query):
-        # An unsigned callback is all that will ever be heard, so somebody must say from where it may come.
+        # Without a query, unsigned callbacks end payments, so their addresses must be listed.
         needed += [f"{name}_callback_token", f"{name}_callback_networks"]
     missing = [
         f"{variable(each)} is needed and not set (see docs/settings.md)."
@@ -168,7 +168,7 @@ def _unmakeable(settings: Settings, kind: _Kind) -> list[str]:
 
 
 def _unencryptable(settings: Settings, secret: str, key: str) -> str | None:
-    """Why a secret cannot be encrypted with its key, if it cannot: better heard at the start than at the first
+    """Why a secret cannot be encrypted with its key, if it cannot: better reported at the start than at the first
     payment.
     """
     if not getattr(settings, key) or not getattr(settings, secret):

@@ -8,7 +8,7 @@ from malipo.networks.connector import FailureCode
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
-# What some networks say only in words. Whether a payment failed is never read from these; why, is.
+# Some networks report the reason only as text. It tells why a payment failed, never whether it failed.
 _REASONS = (
     (FailureCode.INSUFFICIENT_FUNDS, re.compile(r"insufficient|balance|not enough|funds", re.IGNORECASE)),
     (FailureCode.EXPIRED, re.compile(r"expir|time[d ]*out|no response|did not respond", re.IGNORECASE)),

@@ -1,7 +1,7 @@
 """Tigo Pesa, now Mixx by Yas: a push in JSON, its result by callback, a query and payouts in XML.
 
-Every address is a partner's own. The query is optional, and there is none for payouts: what was not heard of a payout,
-only a person can find out, and it is never sent again. Callbacks are unsigned. What replies say is in
+Every address is a partner's own. The query is optional, and there is none for payouts: if a payout's reply is lost,
+only an operator can find out, and it is never sent again. Callbacks are unsigned. What replies say is in
 `tigo_pesa_replies.py`, what codes mean in `tigo_pesa_codes.py`.
 """
 
@@ -60,7 +60,7 @@ class TigoPesa:
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
             "TYPE": "MTPGGetSODetails",
-            "REFERENCEID": secrets.token_hex(10),  # of the question itself, and never twice the same
+            "REFERENCEID": secrets.token_hex(10),  # the id of the query itself, and never twice the same
             "MSISDN": self._settings.tigo_pesa_biller_msisdn or "",
             "PIN": self._settings.tigo_pesa_pin or "",
             "EXTERNALREFID": self._reference(order),

@@ -1,4 +1,4 @@
-"""What Tigo Pesa's replies say: to a push, to a payout, to a query, and in a callback. Pure.
+"""Parses Tigo Pesa's replies: to a push, to a payout, to a query, and in a callback. Pure.
 
 A reference is ours with the biller's code before it: the connector knows it.
 """
@@ -47,7 +47,7 @@ def of_payout(reply: Reply, reference: str) -> Answer:
     answer = answer_of(NETWORK, codes.PAYOUTS, _plain(status), detail, shown=shown)
     if answer.verdict is Verdict.CONFIRMED:
         return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("txnid")))
-    # A page without any status is not theirs: they are in trouble.
+    # A page without any status is not theirs: a fault.
     return msgspec.structs.replace(answer, is_fault=not status)
 
 

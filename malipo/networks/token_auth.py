@@ -26,12 +26,12 @@ class NoWayIn(Exception):  # noqa: N818
 
 
 def turned_away(code: str, detail: str = "") -> Answer:
-    """Provably nothing was taken in, and the network or the way to it is in trouble."""
+    """Provably nothing was accepted, and the network or the connection to it has a fault."""
     return Answer(verdict=Verdict.UNSENT, code=code, detail=detail, is_fault=True)
 
 
 def misconfigured(network: str, code: str, detail: str) -> Answer:
-    """It refused us and not the customer, before any money work: only an operator can mend that."""
+    """It refused us and not the customer, before any payment: only an operator can fix that."""
     return Answer(
         verdict=Verdict.REFUSED,
         code=code,
@@ -42,8 +42,8 @@ def misconfigured(network: str, code: str, detail: str) -> Answer:
     )
 
 
-def unasked(answer: Answer) -> Answer:
-    """Of a question that was not answered. Whatever became of it, it says nothing of the payment."""
+def failed_query(answer: Answer) -> Answer:
+    """A failed query says nothing about the payment."""
     return replace(answer, verdict=Verdict.UNKNOWN, failure_code=None)
 
 
@@ -56,7 +56,7 @@ class TokenAuth:
         self._timeout_seconds = timeout_seconds
 
     async def probe(self, *, code: str = "token") -> Answer:
-        """To be given a new token is harmless, and says that the network is there."""
+        """Fetching a new token is harmless, and shows that the network is up."""
         try:
             await self._fetch()
         except NoWayIn as error:
@@ -66,7 +66,7 @@ class TokenAuth:
     async def call(self, request: Request, *, is_over: Callable[[Reply], bool]) -> Reply | Answer:
         """The network's reply, whatever it says, or what to make of there being none.
 
-        A reply that says that the token is over is returned only if it came twice.
+        A reply that says that the token has expired is returned only if it came twice.
         """
         deadline = asyncio.get_running_loop().time() + self._timeout_seconds
         token, reply = await self._try(request, deadline)

@@ -12,17 +12,17 @@ class TokenCache:
         self._fetching: asyncio.Task[str] | None = None
 
     async def get(self) -> str:
-        """The value. However many ask at once, one fetches; what the fetch raises, everybody hears."""
+        """The value. However many callers there are at once, one fetches; what the fetch raises, all get."""
         if self._value is not None and asyncio.get_running_loop().time() < self._good_until:
             return self._value
         if self._fetching is None:
-            # A task of its own: somebody who is cancelled must not take it from the others.
+            # A task of its own: a caller that is cancelled must not cancel it for the others.
             self._fetching = asyncio.get_running_loop().create_task(self._renew())
             self._fetching.add_done_callback(self._forget)
         return await asyncio.shield(self._fetching)
 
     def drop(self, value: str) -> None:
-        """Forget it, unless somebody has already fetched another."""
+        """Drop it, unless another one was already fetched."""
         if self._value == value:
             self._value = None
 
@@ -34,4 +34,4 @@ class TokenCache:
     def _forget(self, fetching: asyncio.Task[str]) -> None:
         self._fetching = None
         if not fetching.cancelled():
-            fetching.exception()  # Seen, even if everybody who waited has left.
+            fetching.exception()  # Retrieved, even if every caller was cancelled.

@@ -1,4 +1,4 @@
-"""XML as the older networks speak it: flat, small, and never trusted.
+"""XML of the older networks: parsed with limits and without entities (no XXE), and written.
 
 No document type, so no entities and no references to elsewhere; bounded in size, depth and number of elements. Only the
 text of elements without children is kept, by their local names in lower case.
@@ -14,7 +14,7 @@ _MOST_ELEMENTS = 200
 
 
 class _Refused(Exception):  # noqa: N818
-    """More than we care to read."""
+    """Outside of the limits, or ambiguous."""
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class _Reader:
         text = "".join(element.pieces).strip()
         if element.has_children:
             if text:
-                raise _Refused  # Words around children: whose are they?
+                raise _Refused  # Text beside children is ambiguous.
         elif self.leaves.setdefault(element.name, text) != text:
-            raise _Refused  # Said twice with another content, nobody knows which is meant.
+            raise _Refused  # The same name twice with different text is ambiguous.
 
 
 def read(body: bytes) -> dict[str, str] | None:

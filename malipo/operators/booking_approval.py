@@ -39,7 +39,7 @@ class SeveralProposed(Refusal):
 
 async def request(tx: Tx, booking: Booking, *, approval_amount: int, actor: Actor, now: datetime) -> Requested:
     """Book it, or propose it if it is more than one operator may book. The same booking twice is one."""
-    await booking_proposals.lock_booking(tx, booking.kind, booking.reference)
+    await booking_proposals.lock_booking(tx, booking.kind, booking.bank_reference)
     if (earlier := await ledger.find_proposed(tx, booking)) is not None:
         return Requested(is_new=False, proposal=earlier)
     if await ledger.is_booked(tx, booking):
@@ -47,7 +47,7 @@ async def request(tx: Tx, booking: Booking, *, approval_amount: int, actor: Acto
     if booking.amount > approval_amount:
         return Requested(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
     is_new = await ledger.book(
-        tx, booking.kind, booking.merchant_id, booking.amount, reference=booking.reference, now=now
+        tx, booking.kind, booking.merchant_id, booking.amount, reference=booking.bank_reference, now=now
     )
     assert is_new, "the paper is locked, and was not booked"
     await audit_log.append(
@@ -57,7 +57,7 @@ async def request(tx: Tx, booking: Booking, *, approval_amount: int, actor: Acto
         now=now,
         merchant_id=booking.merchant_id,
         amount=booking.amount,
-        reference=booking.reference,
+        reference=booking.bank_reference,
     )
     return Requested(is_new=True, proposal=None)
 
@@ -66,9 +66,9 @@ async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) 
     """Agree with what another operator has proposed, and book it."""
     proposal = await _open(tx, id_or_reference)
     _require_operator(actor)
-    if proposal.proposed_by == actor.who:
+    if proposal.requested_by == actor.name:
         raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
-    await booking_proposals.end(tx, proposal.id, ended_by=actor.who, is_approved=True, now=now)
+    await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
     await ledger.book_proposed(tx, proposal, now=now)
     await _note(tx, actor, f"wallet.{proposal.kind}", proposal, now=now)
     return proposal
@@ -78,7 +78,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
     """Disagree with a proposal, or take one's own back. The paper can then be proposed again."""
     proposal = await _open(tx, id_or_reference)
     _require_operator(actor)
-    await booking_proposals.end(tx, proposal.id, ended_by=actor.who, is_approved=False, now=now)
+    await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
     await _note(tx, actor, f"wallet.{proposal.kind}_rejected", proposal, now=now)
     return proposal
 
@@ -90,9 +90,9 @@ async def _propose(tx: Tx, booking: Booking, *, actor: Actor, now: datetime) -> 
         ids.mint(booking_proposals.ID_PREFIX, now),
         booking.merchant_id,
         booking.kind,
-        booking.reference,
+        booking.bank_reference,
         booking.amount,
-        actor.who,
+        actor.name,
         now,
     )
     await booking_proposals.insert(tx, proposal)
@@ -115,7 +115,7 @@ async def _open(tx: Tx, id_or_reference: str) -> Proposal:
             if ended is None:
                 raise NotProposed(id_or_reference)
             how = "approved" if ended.is_approved else "rejected"
-            raise NotOpen(f"It was already {how} by {ended.ended_by}; nothing has changed.")
+            raise NotOpen(f"It was already {how} by {ended.decided_by}; nothing has changed.")
         case several:
             found = ", ".join(each.id for each in several)
             raise SeveralProposed(f"Several are proposed with the reference {id_or_reference!r}: {found}. Give the id.")
@@ -130,6 +130,6 @@ async def _note(tx: Tx, actor: Actor, what: str, proposal: Proposal, *, now: dat
         merchant_id=proposal.merchant_id,
         booking=proposal.id,
         amount=proposal.amount,
-        reference=proposal.reference,
-        proposed_by=proposal.proposed_by,
+        reference=proposal.bank_reference,
+        proposed_by=proposal.requested_by,
     )

@@ -1,1 +1,1 @@
-"""Facts to tell the merchant, written in the commit that made them true."""
+"""The outbox: events are written in the commit that makes them true, and delivered afterwards."""

@@ -1,4 +1,4 @@
-"""How payments ended, by day: added up as their events get their places in the feed."""
+"""Daily totals: how payments ended, by day, updated when their events are numbered in the feed."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Total:
     cancelled: int = 0
     amount: int = 0
     fees: int = 0
-    seconds: float = 0.0
+    total_seconds: float = 0.0
 
 
 Key = tuple[str, date, str, str]  # merchant, day, type, channel
@@ -52,7 +52,7 @@ def totals_of(facts: Sequence[Fact]) -> dict[Key, Total]:
         try:
             ended = _decode(fact.body).transaction
         except msgspec.MsgspecError as error:
-            # A total that is short by one is better than a feed that stands still.
+            # A total that is short by one is better than a feed that stops.
             log.error("totals.unreadable", error, delivery=fact.id)
             continue
         total = totals[fact.merchant_id, fact.created_at.astimezone(ZONE).date(), ended.type, ended.channel]
@@ -60,7 +60,7 @@ def totals_of(facts: Sequence[Fact]) -> dict[Key, Total]:
             total.completed += 1
             total.amount += ended.amount
             total.fees += ended.fee
-            total.seconds += (fact.created_at - ended.created_at).total_seconds()
+            total.total_seconds += (fact.created_at - ended.created_at).total_seconds()
         elif fact.event in (Event.PAYMENT_FAILED, Event.PAYOUT_FAILED):
             total.failed += 1
         else:
@@ -75,13 +75,13 @@ async def add(tx: Tx, facts: Sequence[Fact]) -> None:
     await tx.execute(
         """
         INSERT INTO daily_totals AS t
-               (merchant_id, day, type, channel, completed, failed, cancelled, amount, fees, seconds)
+               (merchant_id, day, type, channel, completed, failed, cancelled, amount, fees, total_seconds)
         SELECT * FROM unnest($1::text[], $2::date[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
                              $8::bigint[], $9::bigint[], $10::float8[])
         ON CONFLICT (merchant_id, day, type, channel) DO UPDATE
         SET completed = t.completed + excluded.completed, failed = t.failed + excluded.failed,
             cancelled = t.cancelled + excluded.cancelled, amount = t.amount + excluded.amount,
-            fees = t.fees + excluded.fees, seconds = t.seconds + excluded.seconds
+            fees = t.fees + excluded.fees, total_seconds = t.total_seconds + excluded.total_seconds
         """,
         *(list(column) for column in zip(*(key for key, _ in totals), strict=True)),
         *([getattr(total, name) for _, total in totals] for name in Total.__slots__),
@@ -92,7 +92,7 @@ async def find(connection: Conn, merchant_id: str, *, first: date, last: date) -
     """By day, type and channel."""
     rows = await connection.fetch(
         """
-        SELECT day, type, channel, completed, failed, cancelled, amount, fees, seconds FROM daily_totals
+        SELECT day, type, channel, completed, failed, cancelled, amount, fees, total_seconds FROM daily_totals
         WHERE merchant_id = $1 AND day BETWEEN $2 AND $3
         """,
         merchant_id,

@@ -51,26 +51,26 @@ _decode = msgspec.json.Decoder(_Body).decode
 
 
 async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: int) -> Page:
-    """The events after a place. Two statements that must agree: read inside a snapshot."""
+    """The events after a number. Two statements that must agree: read inside a snapshot."""
     last, pruned = await _span(connection, merchant_id)
     if after is None:
         after = pruned
     if after < pruned:
         raise CursorExpired
     if after > last:
-        # A feed never shrinks. Whoever is ahead of it would miss events if we said that there are none.
+        # A feed never shrinks. A reader that is ahead of it would miss events if we answered that there are none.
         raise CursorUnknown
     rows = await connection.fetch(
         """
-        SELECT id, event, created_at, body, number FROM events
-        WHERE merchant_id = $1 AND number > $2 ORDER BY number LIMIT $3
+        SELECT id, event, created_at, body, feed_number FROM events
+        WHERE merchant_id = $1 AND feed_number > $2 ORDER BY feed_number LIMIT $3
         """,
         merchant_id,
         after,
         limit,
     )
     entries = [Entry(row["id"], row["event"], row["created_at"], _decode(row["body"]).transaction) for row in rows]
-    return Page(entries, rows[-1]["number"] if rows else after)
+    return Page(entries, rows[-1]["feed_number"] if rows else after)
 
 
 async def latest(connection: Conn, merchant_id: str) -> int:
@@ -80,43 +80,44 @@ async def latest(connection: Conn, merchant_id: str) -> int:
 
 async def find_latest(connection: Conn, merchant_ids: Collection[str]) -> dict[str, int]:
     rows = await connection.fetch(
-        "SELECT merchant_id, last FROM feeds WHERE merchant_id = ANY($1::text[])", list(merchant_ids)
+        "SELECT merchant_id, last_number FROM feeds WHERE merchant_id = ANY($1::text[])", list(merchant_ids)
     )
-    return {row["merchant_id"]: row["last"] for row in rows}
+    return {row["merchant_id"]: row["last_number"] for row in rows}
 
 
 async def _span(connection: Conn, merchant_id: str) -> tuple[int, int]:
     """The latest number given, and the latest no longer kept."""
-    row = await connection.fetchrow("SELECT last, pruned FROM feeds WHERE merchant_id = $1", merchant_id)
-    return (row["last"], row["pruned"]) if row else (0, 0)
+    row = await connection.fetchrow("SELECT last_number, pruned_to FROM feeds WHERE merchant_id = $1", merchant_id)
+    return (row["last_number"], row["pruned_to"]) if row else (0, 0)
 
 
 async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int:
-    """Forget the oldest events of before a time; how many. What is kept of a feed begins at one place, without gaps."""
-    feed = await tx.fetchrow("SELECT last, pruned FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
+    """Delete the oldest events of before a time; how many. What is kept of a feed has no gaps."""
+    feed = await tx.fetchrow("SELECT last_number, pruned_to FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
     if feed is None:
         return 0
     first_kept = await tx.fetchval(
         """
-        SELECT number FROM events WHERE merchant_id = $1 AND number > $2 AND created_at >= $3 ORDER BY number LIMIT 1
+        SELECT feed_number FROM events WHERE merchant_id = $1 AND feed_number > $2 AND created_at >= $3
+        ORDER BY feed_number LIMIT 1
         """,
         merchant_id,
-        feed["pruned"],
+        feed["pruned_to"],
         before,
     )
-    # What ended by an event must be in the counts before the event goes.
+    # A payment that ended by an event must be in the rollups before the event is deleted.
     counted = await rollups.find_position(tx, merchant_id, Rollup.PAYMENTS)
-    pruned = min((first_kept or feed["last"] + 1) - 1, feed["pruned"] + most, counted)
-    if pruned <= feed["pruned"]:
+    pruned_to = min((first_kept or feed["last_number"] + 1) - 1, feed["pruned_to"] + most, counted)
+    if pruned_to <= feed["pruned_to"]:
         return 0
-    await tx.execute("DELETE FROM events WHERE merchant_id = $1 AND number <= $2", merchant_id, pruned)
+    await tx.execute("DELETE FROM events WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
     await tx.execute(
-        "UPDATE feeds SET pruned = $2, pruned_before = greatest(pruned_before, $3) WHERE merchant_id = $1",
+        "UPDATE feeds SET pruned_to = $2, pruned_before = greatest(pruned_before, $3) WHERE merchant_id = $1",
         merchant_id,
-        pruned,
+        pruned_to,
         before,
     )
-    return int(pruned - feed["pruned"])
+    return int(pruned_to - feed["pruned_to"])
 
 
 async def find_prunable(connection: Conn, *, before: datetime) -> list[str]:
@@ -124,8 +125,8 @@ async def find_prunable(connection: Conn, *, before: datetime) -> list[str]:
     rows = await connection.fetch(
         """
         SELECT f.merchant_id FROM feeds f CROSS JOIN LATERAL (
-            SELECT created_at FROM events e WHERE e.merchant_id = f.merchant_id AND e.number > f.pruned
-            ORDER BY e.number LIMIT 1
+            SELECT created_at FROM events e WHERE e.merchant_id = f.merchant_id AND e.feed_number > f.pruned_to
+            ORDER BY e.feed_number LIMIT 1
         ) oldest WHERE oldest.created_at < $1
         """,
         before,

@@ -1,4 +1,4 @@
-"""The outbox's SQL: facts are written in the commit that made them true, and numbered after it."""
+"""SQL of the outbox: events are written in the commit that makes them true, and numbered after it."""
 
 import itertools
 from collections import Counter
@@ -12,7 +12,7 @@ from malipo.outbox.event import Event
 
 _encode = msgspec.json.Encoder().encode
 
-# Any number that nothing else locks by. Whoever holds it is the one numberer.
+# The advisory lock of the numbering: any number that nothing else locks by.
 _NUMBERER = 0x6D616C69
 
 
@@ -44,11 +44,11 @@ def telling(facts: str) -> str:
 
 
 async def number(tx: Tx, *, most: int) -> list[Fact]:
-    """Give the oldest facts without a place in their merchant's feed the next places there; the facts, in order.
+    """Give the oldest events without a number the next numbers of their merchant's feed; the events, in order.
 
-    One numberer at a time, until its commit: so places become visible in their order, and a reader who has seen one
-    has seen all before it. The lock is a statement of its own: the next one must see what the last numberer did. (All
-    in one statement would be planned for a row or two: the statistics say that nearly every event has its number.)
+    One transaction at a time, until its commit: so numbers become visible in order, and a reader who has seen one has
+    seen all before it. The lock is a statement of its own: the next statement must see what the last transaction
+    wrote. (All in one statement would be planned for a row or two: nearly every event has its number.)
     """
     await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
     facts = await _find_unnumbered(tx, most=most)
@@ -59,8 +59,8 @@ async def number(tx: Tx, *, most: int) -> list[Fact]:
     places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
     await tx.execute(
         """
-        UPDATE events e SET number = n.number
-        FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (merchant_id, id, number)
+        UPDATE events e SET feed_number = n.feed_number
+        FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (merchant_id, id, feed_number)
         WHERE e.merchant_id = n.merchant_id AND e.id = n.id
         """,
         [fact.merchant_id for fact in facts],
@@ -75,7 +75,7 @@ async def _find_unnumbered(tx: Tx, *, most: int) -> list[Fact]:
     rows = await tx.fetch(
         """
         SELECT id, merchant_id, transaction_id, event, body, created_at FROM events
-        WHERE number IS NULL
+        WHERE feed_number IS NULL
         ORDER BY created_at, event <> 'payment.pending', event LIKE '%.corrected', ordinal, id LIMIT $1
         """,
         most,
@@ -87,15 +87,15 @@ async def _find_unnumbered(tx: Tx, *, most: int) -> list[Fact]:
 
 
 async def _count(tx: Tx, counts: Mapping[str, int]) -> dict[str, int]:
-    """Let feeds grow by so many; the last place of each."""
+    """Let feeds grow by so many; the last number of each."""
     merchant_ids = sorted(counts)
     rows = await tx.fetch(
         """
-        INSERT INTO feeds AS f (merchant_id, last) SELECT * FROM unnest($1::text[], $2::bigint[])
-        ON CONFLICT (merchant_id) DO UPDATE SET last = f.last + excluded.last
-        RETURNING merchant_id, last
+        INSERT INTO feeds AS f (merchant_id, last_number) SELECT * FROM unnest($1::text[], $2::bigint[])
+        ON CONFLICT (merchant_id) DO UPDATE SET last_number = f.last_number + excluded.last_number
+        RETURNING merchant_id, last_number
         """,
         merchant_ids,
         [counts[merchant_id] for merchant_id in merchant_ids],
     )
-    return {row["merchant_id"]: row["last"] for row in rows}
+    return {row["merchant_id"]: row["last_number"] for row in rows}

@@ -12,7 +12,7 @@ from malipo.installation import store as installation
 from malipo.installation.state import Closed
 from malipo.payments import record
 from malipo.payments.record import Change, Outcome
-from malipo.payments.store import dispatches, transactions
+from malipo.payments.store import dispatch_restore, transactions
 from malipo.payments.transaction import Cause, Status
 
 
@@ -50,7 +50,7 @@ class Cancel:
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
         # Locked before it is asked whether they may be taken back: what a lock was waited for may have changed that.
         await transactions.lock(tx, set(keys))
-        held = await dispatches.find_asked_first(tx, keys)
+        held = await dispatch_restore.find_asked_first(tx, keys)
         changes = [
             Change(merchant_id=merchant_id, transaction_id=id_, cause=Cause.WITHDRAWN)
             for merchant_id, id_ in keys

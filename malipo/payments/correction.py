@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.ledger.moves import Account, Move, Step
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Reason, Status, Told, Transaction, Type
 
 
@@ -24,7 +24,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     """How far a payment was put right. None of it stands anywhere before its network contradicts itself."""
 
     is_paid: bool  # what was last said
-    act: Act | None = None  # how; None: operators have read it on the network's statement
+    source: AnswerSource | None = None  # how; None: operators have read it on the network's statement
     is_fee_paid: bool
     credited: int = 0
     borne: int = 0
@@ -69,10 +69,10 @@ def is_credited_by_itself(transaction: Transaction, correction: Correction) -> b
 
 def is_contradicted_by_network(transaction: Transaction, correction: Correction) -> bool:
     """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
-    return correction.is_paid != (transaction.status is Status.COMPLETED) and correction.act is not None
+    return correction.is_paid != (transaction.status is Status.COMPLETED) and correction.source is not None
 
 
-def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, act: Act | None) -> Change:
+def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, source: AnswerSource | None) -> Change:
     """The network, or operators who have read its statement, say the opposite of what was last said."""
     assert is_paid != correction.is_paid, "only what is new is heard"
     borne = 0
@@ -84,7 +84,7 @@ def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, act
     after = replace(
         correction,
         is_paid=is_paid,
-        act=act,
+        source=source,
         borne=correction.borne + borne,
         ordinal=correction.ordinal + 1,
     )

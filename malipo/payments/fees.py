@@ -18,15 +18,15 @@ class Band:
     """From this amount upwards, until the next band begins."""
 
     from_amount: int
-    fixed: int = 0
+    fixed_fee: int = 0
     basis_points: int = 0
-    least: int = 0
-    most: int | None = None
+    min_fee: int = 0
+    max_fee: int | None = None
 
     def fee(self, amount: int) -> int:
         """The fixed part and the share, the share rounded half up to a whole shilling, within least and most."""
-        fee = max(self.fixed + money.basis_points_of(amount, self.basis_points), self.least)
-        return fee if self.most is None else min(fee, self.most)
+        fee = max(self.fixed_fee + money.basis_points_of(amount, self.basis_points), self.min_fee)
+        return fee if self.max_fee is None else min(fee, self.max_fee)
 
 
 def fee_of(amount: int, bands: Iterable[Band]) -> int:
@@ -43,9 +43,9 @@ def check(bands: Sequence[Band]) -> None:
     if len({band.from_amount for band in bands}) != len(bands):
         raise BadTariff("Two bands begin at the same amount.")
     for band in bands:
-        if min(band.from_amount, band.fixed, band.basis_points, band.least) < 0 or band.basis_points > 10_000:
+        if min(band.from_amount, band.fixed_fee, band.basis_points, band.min_fee) < 0 or band.basis_points > 10_000:
             raise BadTariff(f"The band from {band.from_amount:,} has a negative part, or takes more than all.")
-        if band.most is not None and band.most < band.least:
+        if band.max_fee is not None and band.max_fee < band.min_fee:
             raise BadTariff(f"The band from {band.from_amount:,} has a most that is below its least.")
         # The smallest amount bears the largest share, so if it leaves something, every other does.
         lowest = max(band.from_amount, MIN_AMOUNT)

@@ -1,6 +1,6 @@
 """Idempotency keys: the same request sent twice is one payment. Pure.
 
-A key belongs to a merchant and a route. With it we keep a fingerprint of the request: the known fields as they
+A key belongs to a merchant and a route. With it we keep a hash of the request: the known fields as they
 were sent, after defaults, so that neither the order of fields nor an unknown one makes a difference.
 """
 
@@ -33,7 +33,7 @@ def problem_with(key: str) -> str | None:
     return f"{HEADER} must be 1 to 255 visible ASCII characters, without spaces."
 
 
-def fingerprint(known_fields: Mapping[str, Any]) -> bytes:
+def request_hash(known_fields: Mapping[str, Any]) -> bytes:
     try:
         return hashlib.sha256(_encode(known_fields)).digest()
     except RecursionError:

@@ -46,7 +46,7 @@ class Order(msgspec.Struct, frozen=True):
     draft: Transaction | None
     problem: Invalid | None
     key: str | None
-    fingerprint: bytes
+    request_hash: bytes
     actor: Actor | None = None  # a person; what programs ask for is not in the audit log
 
     @property
@@ -126,7 +126,7 @@ def _claims_of(orders: Sequence[Order]) -> dict[IdempotencyKey, IdempotencyRecor
     wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
     for order in orders:
         if order.idempotency_key is not None and order.draft is not None:
-            wanted.setdefault(order.idempotency_key, IdempotencyRecord(order.fingerprint, order.draft.id))
+            wanted.setdefault(order.idempotency_key, IdempotencyRecord(order.request_hash, order.draft.id))
     return wanted
 
 
@@ -156,7 +156,7 @@ class _Decision:
             return order.problem
         answer = self._open(order.draft)
         if key is not None and isinstance(answer, Initiated):
-            self.claims[key] = IdempotencyRecord(order.fingerprint, order.draft.id)
+            self.claims[key] = IdempotencyRecord(order.request_hash, order.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
         return answer
 
@@ -164,7 +164,7 @@ class _Decision:
     def _replay(order: Order, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         if order.draft is not None and order.draft.id == transaction.id:
             return Initiated(transaction)  # Our own, from a try whose answer was lost.
-        if order.fingerprint != claim.fingerprint:
+        if order.request_hash != claim.request_hash:
             return KeyReused()
         return Initiated(transaction, is_replay=True)
 

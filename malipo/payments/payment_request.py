@@ -11,6 +11,7 @@ from malipo.payments import idempotency
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.settings import Settings
 from malipo.validation import Fields
 
 
@@ -20,6 +21,18 @@ class Terms:
 
     reference_prefix: str
     max_amounts: Mapping[Channel, int]
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Terms":
+        return cls(
+            settings.reference_prefix,
+            {
+                Channel.MPESA: settings.max_amount_mpesa,
+                Channel.TIGO_PESA: settings.max_amount_tigo_pesa,
+                Channel.AIRTEL_MONEY: settings.max_amount_airtel_money,
+                Channel.HALOPESA: settings.max_amount_halopesa,
+            },
+        )
 
     def max_amount(self, channel: Channel | None) -> int:
         """The largest amount of one payment; of a channel that is not known, the largest there is."""
@@ -76,6 +89,6 @@ def order_of(
         draft=draft if fields.problem is None else None,
         problem=fields.problem,
         key=key,
-        fingerprint=idempotency.fingerprint(known) if key is not None else b"",
+        request_hash=idempotency.request_hash(known) if key is not None else b"",
         actor=actor,
     )

@@ -19,7 +19,7 @@ from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
 from malipo.payments import correction, record
-from malipo.payments.network_answer import follow_up
+from malipo.payments.network_answer.after_end import follow_up
 from malipo.payments.record import Change, Corrected
 from malipo.payments.settle import reason_of
 from malipo.payments.store import cases, dispatches
@@ -85,13 +85,13 @@ async def propose(
     if earlier is not None and not _is_stale(earlier, transaction):
         raise Conflict(f"It is already proposed as {earlier.outcome}; approve that, or reject it.")
     if earlier is not None:
-        await cases.end_proposal(tx, earlier.id, ended_by=actor.who, is_approved=False, now=now)
+        await cases.end_proposal(tx, earlier.id, decided_by=actor.name, is_approved=False, now=now)
     proposal = Proposal(
         ids.mint("res_", now),
         finding.truth,
         finding.evidence,
         finding.provider_reference,
-        actor.who,
+        actor.name,
         transaction.status.is_final,
         finding.is_despite_waiting,
         finding.is_waived,
@@ -115,7 +115,7 @@ async def approve(
     case = await _case(tx, id_or_reference, None if proposal is None else Truth(proposal.outcome))
     if proposal is None:
         raise _NothingProposed
-    if proposal.proposed_by == actor.who:
+    if proposal.requested_by == actor.name:
         raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
     return await _apply(tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
 
@@ -126,7 +126,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
     proposal = await cases.find_proposal(tx, case.transaction)
     if proposal is None:
         raise _NothingProposed
-    await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=False, now=now)
+    await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
     await _note(tx, actor, "payment.resolution_rejected", case.transaction, proposal, now=now)
     return Resolved(case.transaction, Truth(proposal.outcome), is_done=False)
 
@@ -253,7 +253,7 @@ async def _apply(
         resolved = await _correct(tx, case, proposal, truth, actor=actor, now=now)
     else:
         transaction = await _end(tx, case, proposal, truth, now=now, follow_up_seconds=follow_up_seconds)
-        await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=True, now=now)
+        await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
         resolved = Resolved(transaction, truth, is_done=True)
     await _note(tx, actor, "payment.resolved", resolved.transaction, proposal, now=now)
     return resolved
@@ -279,8 +279,8 @@ async def _end(
     outcome = (await record.advance(tx, changes, now=now))[-1]
     assert outcome is not None
     assert outcome.has_moved
-    if failure is not None and case.dispatch is not None and case.dispatch.route is not None:
-        asked = follow_up(None, case.dispatch.route)
+    if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
+        asked = follow_up(None, case.dispatch.connector)
         await dispatches.follow_up(tx, [(outcome.transaction, asked, follow_up_seconds)])
     return outcome.transaction
 
@@ -292,7 +292,7 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
     corrected: list[Corrected] = []
     after = before
     if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        heard = correction.tell(correction.hear(transaction, before, is_paid=truth.is_paid, act=None), now)
+        heard = correction.tell(correction.hear(transaction, before, is_paid=truth.is_paid, source=None), now)
         corrected.append(Corrected(transaction, heard, before.owed))
         after = heard.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
@@ -310,7 +310,7 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
     await record.write(tx, {}, [], corrected, now=now)
     change = corrected[-1].change if corrected else None
     await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
-    await cases.end_proposal(tx, proposal.id, ended_by=actor.who, is_approved=True, change=change, now=now)
+    await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, change=change, now=now)
     left = change.correction.owed if change is not None else after.owed
     return Resolved(
         transaction,
@@ -336,6 +336,6 @@ async def _note(
         amount=transaction.amount,
         outcome=proposal.outcome,
         evidence=proposal.evidence,
-        proposed_by=proposal.proposed_by,
+        proposed_by=proposal.requested_by,
         **({"despite_waiting": True} if proposal.is_despite_waiting else {}),
     )

@@ -18,7 +18,8 @@ from malipo.db import Tx
 from malipo.networks.connector import Channel, FailureCode, Verdict
 from malipo.payments import correction, record
 from malipo.payments.correction import Correction
-from malipo.payments.network_answer import Act, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules, decide
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
+from malipo.payments.network_answer.decide import decide
 from malipo.payments.record import Change, Corrected
 from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import Subject
@@ -81,7 +82,9 @@ class Settle:
         # What an earlier try has already acted on, or the same worker before it heard of its commit, counts once.
         new = await network_answers.insert(tx, heard)
         unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
-        await unknown_callbacks.insert(tx, [_unknown(each, now) for each in unknown if each.heard.act is Act.CALLBACK])
+        await unknown_callbacks.insert(
+            tx, [_unknown(each, now) for each in unknown if each.heard.source is AnswerSource.CALLBACK]
+        )
         batch = _Batch(found, self._rules, now, credits_by_itself=self._credits_by_itself)
         answers = [
             batch.hear(report, subject, is_new=report.id in new) if subject is not None else None
@@ -103,9 +106,9 @@ def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -
         id=report.id,
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
-        at=now,
-        route=report.heard.route,
-        act=report.heard.act,
+        received_at=now,
+        connector=report.heard.connector,
+        source=report.heard.source,
         verdict=answer.verdict,
         code=answer.code,
         detail=answer.detail,
@@ -124,9 +127,9 @@ def _unknown(report: Report, now: datetime) -> UnknownCallback:
     answer = report.heard.answer
     return UnknownCallback(
         id=report.id,
-        at=now,
-        route=report.heard.route,
-        key=report.key,
+        received_at=now,
+        connector=report.heard.connector,
+        network_key=report.key,
         amount=answer.amount,
         phone=answer.phone,
         provider_reference=answer.provider_reference,
@@ -166,7 +169,7 @@ class _Batch:
         before = transaction.status
         if not is_new:
             return Settled(transaction, before)
-        last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.act)
+        last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
         decision = decide(transaction, dispatch, _aged(report), self._rules, last=last)
         _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
@@ -189,7 +192,7 @@ class _Batch:
         """The network's float follows its word; a customer who has paid after all is credited by itself."""
         before = corrected or correction.begin(transaction)
         is_paid = heard.answer.verdict is Verdict.CONFIRMED
-        change = correction.tell(correction.hear(transaction, before, is_paid=is_paid, act=heard.act), self._now)
+        change = correction.tell(correction.hear(transaction, before, is_paid=is_paid, source=heard.source), self._now)
         self._corrected.append(Corrected(transaction, change, before.owed))
         self._contradicted.append((transaction, heard, change.correction.ordinal))
         is_told, after = change.reason is not None, change.correction
@@ -243,7 +246,7 @@ class _Batch:
         log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
         await audit_log.append(
             tx,
-            Actor(f"network {heard.route}", heard.act),
+            Actor(f"network {heard.connector}", heard.source),
             "payment.contradicted",
             now=self._now,
             merchant_id=transaction.merchant_id,

@@ -17,7 +17,7 @@ from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments import record
 from malipo.payments.record import Change
 from malipo.payments.settle import reason_of
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_claims
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -26,7 +26,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """How many payments a worker can send now, and for how long they are its own."""
 
     id: str
-    route: str
+    connector: str
     pairs: Sequence[tuple[Channel, Type]]
     most: int
     lease_seconds: float
@@ -49,7 +49,7 @@ class Submit:
         return [await self._take(tx, claim, again=again) for claim in claims]
 
     async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Taken:
-        if again and (ours := await dispatches.find_claimed(tx, claim.id)):
+        if again and (ours := await dispatch_claims.find_claimed(tx, claim.id)):
             batch = await installation.find_counted(tx, claim.worker_id)
             return Taken([each.transaction for each in ours], [], batch)
         self._turn += 1
@@ -78,11 +78,11 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, 
         and (after := record.after_change(each, _change(each, Cause.SUBMITTED), now)) is not None
     ]
     await record.write(tx, found, reached, now=now)
-    batch = await dispatches.take(
+    batch = await dispatch_claims.take(
         tx,
         found,
-        route=claim.route,
-        claim=claim.id,
+        connector=claim.connector,
+        claim_id=claim.id,
         lease_seconds=claim.lease_seconds,
         worker_id=claim.worker_id,
     )
@@ -90,25 +90,25 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, 
 
 
 async def lapse(
-    tx: Tx, channels: Sequence[Channel], *, route: str | None, lapse_seconds: float, most: int, now: datetime
+    tx: Tx, channels: Sequence[Channel], *, connector: str | None, lapse_seconds: float, most: int, now: datetime
 ) -> list[Transaction]:
-    """End the collections that nobody could send in time, while their route is down or there is none."""
+    """End the collections that nobody could send in time, while their connector is down or there is none."""
     subjects: list[Subject] = []
     for channel in channels:
-        subjects += await dispatches.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
-    if route is not None:
-        subjects += await dispatches.claim_lapsed_unsent(tx, route, lapse_seconds=lapse_seconds, most=most)
+        subjects += await dispatch_claims.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
+    if connector is not None:
+        subjects += await dispatch_claims.claim_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
     return await _lapse(tx, [each.transaction for each in subjects], now=now)
 
 
 async def _claim(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]]) -> list[Subject]:
     # First those that were tried and provably did not leave.
-    subjects = await dispatches.claim_unsent(tx, claim.route, most=claim.most)
+    subjects = await dispatch_claims.claim_unsent(tx, claim.connector, most=claim.most)
     for place, (channel, type_) in enumerate(pairs):
         left = claim.most - len(subjects)
         share = -(-left // (len(pairs) - place))
         if share > 0:
-            subjects += await dispatches.claim_new(tx, channel, type_, most=share)
+            subjects += await dispatch_claims.claim_new(tx, channel, type_, most=share)
     return subjects
 
 
@@ -122,7 +122,7 @@ def _parted(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[list[Tra
     for transaction, dispatch, _ in subjects:
         assert dispatch is not None, "what is claimed is in the queue"
         is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
-        is_unheard = dispatch.sends == 0 and not dispatch.is_success_heard and not dispatch.is_asked_first
+        is_unheard = dispatch.send_count == 0 and not dispatch.is_success_heard and not dispatch.is_asked_first
         (late if is_late and is_unheard else good).append(transaction)
     return late, good
 

@@ -110,7 +110,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
         return self.amount if self.type is Type.DISBURSEMENT else self.amount - self.fee
 
     @property
-    def searchable(self) -> str:
+    def search_text(self) -> str:
         """What a search looks through. A line for each field, so that nothing is found across two."""
         return folded(f"{self.reference}\n{self.phone}\n{self.name}")
 

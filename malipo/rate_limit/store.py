@@ -18,15 +18,15 @@ async def save(connection: Conn, rate_class: RateClass, windows: Mapping[str, tu
     lost = await connection.fetch(
         """
         WITH new AS MATERIALIZED (
-            SELECT * FROM unnest($2::text[], $3::bigint[], $4::bytea[]) AS new (key_id, version, admitted)
+            SELECT * FROM unnest($2::text[], $3::bigint[], $4::bytea[]) AS new (key_id, version, requests)
         ), held AS MATERIALIZED (
-            SELECT w.key_id, new.admitted FROM rate_windows w JOIN new USING (key_id)
-            WHERE w.class = $1 AND w.xmin::text::bigint = new.version
+            SELECT w.key_id, new.requests FROM rate_limit_windows w JOIN new USING (key_id)
+            WHERE w.rate_class = $1 AND w.xmin::text::bigint = new.version
             ORDER BY w.key_id FOR UPDATE OF w
         ), saved AS (
-            UPDATE rate_windows w SET admitted = held.admitted
+            UPDATE rate_limit_windows w SET requests = held.requests
             FROM held, set_config('synchronous_commit', 'off', true)
-            WHERE w.key_id = held.key_id AND w.class = $1
+            WHERE w.key_id = held.key_id AND w.rate_class = $1
         )
         SELECT key_id FROM new EXCEPT SELECT key_id FROM held
         """,
@@ -41,6 +41,6 @@ async def save(connection: Conn, rate_class: RateClass, windows: Mapping[str, tu
 async def open_windows(tx: Tx, key_id: str) -> None:
     """A new key's windows, one for each class, so that there is always a row to lock."""
     await tx.executemany(
-        "INSERT INTO rate_windows (key_id, class) VALUES ($1, $2)",
+        "INSERT INTO rate_limit_windows (key_id, rate_class) VALUES ($1, $2)",
         [(key_id, rate_class) for rate_class in RateClass],
     )

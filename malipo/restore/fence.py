@@ -9,7 +9,7 @@ from malipo.db import Tx
 from malipo.installation import store as installation
 from malipo.merchants.store import sessions
 from malipo.operators import store as operators
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_restore
 
 
 async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int, beyond: int = 0) -> int:
@@ -21,7 +21,7 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     if standing.epoch != epoch:
         return standing.epoch
     epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
-    payments = await dispatches.ask_all_first(tx)
+    payments = await dispatch_restore.ask_all_first(tx)
     # Sessions that were ended since the backup are back, and keys that were revoked too. Who logs in is known again.
     await sessions.end_everybodys(tx, now=now)
     await operators.end_everybodys(tx, now=now)

@@ -17,9 +17,9 @@ async def hold(tx: Tx, pairs: Pairs, reason: str, *, actor: Actor, now: datetime
         raise Invalid("Say why, in 3 to 500 characters.")
     await store.lock(tx)
     if pairs:
-        await store.add_channel_holds(tx, pairs, held_by=actor.who, reason=reason)
+        await store.add_channel_holds(tx, pairs, held_by=actor.name, reason=reason)
     else:
-        await store.set_hold(tx, held_by=actor.who, reason=reason)
+        await store.set_hold(tx, held_by=actor.name, reason=reason)
     await audit_log.append(tx, actor, "installation.held", now=now, scope=_words(pairs), reason=reason)
 
 

@@ -16,7 +16,7 @@ from malipo.installation import store
 from malipo.installation.state import Installation
 from malipo.installation.store import Release
 from malipo.operators import store as operators
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_restore
 from malipo.restore import store as proposals
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
@@ -30,33 +30,33 @@ class Released:
 
 
 async def release(
-    tx: Tx, evidence: str, scope: Scope = None, *, actor: Actor, now: datetime, is_alone: bool = False
+    tx: Tx, evidence: str, scope: Scope = None, *, actor: Actor, now: datetime, is_single_operator: bool = False
 ) -> Released:
     """Propose it, or agree with what another operator has proposed."""
     if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
         raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
     standing = await store.lock(tx)
     _require_something(standing, scope)
-    if is_alone and await operators.count(tx) > 1:
+    if is_single_operator and await operators.count(tx) > 1:
         raise Forbidden("There is more than one operator, so it takes two of them.")
     channel, type_ = scope or (None, None)
     proposed = await store.find_release(tx, standing.epoch, channel, type_)
     if proposed is None:
-        proposed = Release(ids.mint("rel_", now), standing.epoch, channel, type_, evidence, actor.who, now)
+        proposed = Release(ids.mint("rel_", now), standing.epoch, channel, type_, evidence, actor.name, now)
         await store.insert_release(tx, proposed)
         await _note(tx, actor, "installation.release_proposed", proposed, evidence, now=now)
-        if not is_alone:
+        if not is_single_operator:
             return Released(False, standing.epoch)
-    elif proposed.proposed_by == actor.who and not is_alone:
+    elif proposed.requested_by == actor.name and not is_single_operator:
         raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
-    await store.approve_release(tx, proposed.id, approved_by=actor.who, is_alone=is_alone, now=now)
-    await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_alone)
+    await store.approve_release(tx, proposed.id, approved_by=actor.name, is_single_operator=is_single_operator, now=now)
+    await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_single_operator)
     if channel is None or type_ is None:
-        await dispatches.ask_first_what_came_late(tx)
+        await dispatch_restore.ask_first_what_came_late(tx)
         await store.end_fence(tx)
         return Released(True, standing.epoch)
     await store.release_channel(tx, standing.epoch, channel, type_)
-    return Released(True, standing.epoch, await dispatches.release_asked_first(tx, channel, type_))
+    return Released(True, standing.epoch, await dispatch_restore.release_asked_first(tx, channel, type_))
 
 
 async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:
@@ -89,6 +89,6 @@ async def _note(
         channel=release.channel,
         type=release.type,
         evidence=evidence,
-        proposed_by=release.proposed_by,
+        proposed_by=release.requested_by,
         alone=alone,
     )

@@ -1,1 +1,1 @@
-"""Tells merchants' own servers what happened."""
+"""Webhooks: endpoints, deliveries, signatures, retries, and the HTTP client with its SSRF guard."""

@@ -16,7 +16,7 @@ _IDLE_SECONDS = 30
 
 
 class ReceiverConnection(ResponseHandler):
-    """One connection. It counts what it hears, as aiohttp bounds a header's text but not the spaces before it."""
+    """One connection. It counts received bytes, as aiohttp limits a header's text but not the spaces before it."""
 
     heard = 0  # bytes since the last request
 
@@ -28,7 +28,7 @@ class ReceiverConnection(ResponseHandler):
             super().data_received(data)
 
     def close(self) -> None:
-        """At once: TLS would take its leave politely, and a receiver could drag that out and go on sending."""
+        """At once: TLS would wait for the receiver's close_notify, and a receiver could delay that and keep sending."""
         self.abort()
 
 
@@ -70,9 +70,9 @@ class ConnectionPool(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own signature)
     ) -> Connection:
-        """A line on which nothing has been said since the last answer.
+        """A connection on which nothing was received since the last answer.
 
-        What came unasked would be taken for the answer to this request, and an event be thought delivered by it.
+        Bytes that came unasked would be read as the answer to this request, and the event would count as delivered.
         """
         exchange = exchange_under_way.get()
         while True:

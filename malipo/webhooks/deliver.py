@@ -1,6 +1,6 @@
-"""Carries one delivery to its endpoint, and writes down what came of many.
+"""Sends one delivery to its endpoint, and records attempts in batches.
 
-Nothing here holds a lock or a connection of the database while a receiver is being waited for.
+No lock and no database connection is held while a receiver is waited for.
 """
 
 import time
@@ -27,7 +27,7 @@ GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
 async def deliver(
     message: WebhookMessage, webhook_client: WebhookClient, encryption: Encryption, *, word: str, clock: Clock
 ) -> Attempt:
-    """One try. Whatever the other side does to us is an Attempt."""
+    """One attempt. Whatever the receiver does, the result is an Attempt, never an exception."""
     at = clock()
     attempt_id = ids.mint("att_", at)
     body = message.body.encode()
@@ -42,16 +42,16 @@ async def deliver(
     )
     began = time.perf_counter()
     said = await webhook_client(message.endpoint.url, headers=headers, body=body)
-    took_ms = round((time.perf_counter() - began) * 1000)
+    duration_ms = round((time.perf_counter() - began) * 1000)
     if isinstance(said, Answered):
         return Attempt(
-            message.key, message.claim, attempt_id, at, took_ms, said.status, said.headers, said.body, error=None
+            message.key, message.claim_id, attempt_id, at, duration_ms, said.status, said.headers, said.body, error=None
         )
-    return Attempt(message.key, message.claim, attempt_id, at, took_ms, None, (), b"", error=said.reason)
+    return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, None, (), b"", error=said.reason)
 
 
 class Record:
-    """Writes attempts down: what became of each delivery, and how its endpoint fares."""
+    """Records attempts: the state of each delivery, and the health of its endpoint."""
 
     def __init__(self, *, clock: Clock, retry_seconds: Sequence[int]) -> None:
         self._clock = clock
@@ -60,13 +60,13 @@ class Record:
     async def __call__(self, tx: Tx, attempts: Sequence[Attempt], /, *, again: bool) -> list[Delivery | None]:
         """The deliveries as they are now; None for one that is no longer kept."""
         found = await deliveries.lock(tx, {each.key for each in attempts})
-        # One that is there already was written by an earlier try, with all that follows from it.
+        # One that exists was written by an earlier try of this commit, with all that follows from it.
         new = await deliveries.insert_attempts(tx, [each for each in attempts if each.key in found])
         current: dict[Key, Delivery] = dict(found)
         telling: list[Attempt] = []
         for attempt in (each for each in attempts if each.id in new):
             after = current[attempt.key].after(attempt, self._retry_seconds)
-            # A failure that comes too late to matter says nothing about how the endpoint fares now.
+            # A failure that is reported too late says nothing about the endpoint's health now.
             if attempt.is_success or after != current[attempt.key]:
                 telling.append(attempt)
             current[attempt.key] = after

@@ -1,4 +1,4 @@
-"""One event to one endpoint: what a try does to it. Pure."""
+"""A delivery: one event to one endpoint, and what an attempt does to its state. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,19 +15,19 @@ Key = tuple[str, str]  # endpoint, event
 
 class State(StrEnum):
     PENDING = "PENDING"  # it will be tried
-    DELIVERED = "DELIVERED"  # the receiver has said yes
-    EXHAUSTED = "EXHAUSTED"  # it will not be tried again, unless somebody asks for it
+    DELIVERED = "DELIVERED"  # the receiver has answered 2xx
+    EXHAUSTED = "EXHAUSTED"  # a dead letter: not tried again, unless it is redelivered
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookMessage:
-    """A delivery that a worker has in hand."""
+    """A delivery that a worker has claimed."""
 
     endpoint: Endpoint
     event_id: str
     event: str
     body: str
-    claim: str
+    claim_id: str
 
     @property
     def key(self) -> Key:
@@ -36,51 +36,51 @@ class WebhookMessage:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try, and what was answered."""
+    """One attempt, and the receiver's answer."""
 
     key: Key
-    claim: str
+    claim_id: str
     id: str
-    at: datetime
-    took_ms: int
-    status: int | None
-    headers: Sequence[tuple[str, str]]
-    answer: bytes
+    attempted_at: datetime
+    duration_ms: int
+    http_status: int | None
+    response_headers: Sequence[tuple[str, str]]
+    response_body: bytes
     error: str | None
 
     @property
     def ended_at(self) -> datetime:
-        return self.at + timedelta(milliseconds=self.took_ms)
+        return self.attempted_at + timedelta(milliseconds=self.duration_ms)
 
     @property
     def is_success(self) -> bool:
-        return self.error is None and self.status is not None and 200 <= self.status < 300
+        return self.error is None and self.http_status is not None and 200 <= self.http_status < 300
 
     @property
     def is_gone(self) -> bool:
-        """The receiver says that there will never be anybody here."""
-        return self.error is None and self.status == _GONE
+        """The receiver has answered 410 Gone."""
+        return self.error is None and self.http_status == _GONE
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     key: Key
     state: State
-    tries: int
+    attempt_count: int
     due_at: datetime
-    claim: str | None
+    claim_id: str | None
     is_test: bool = False  # somebody waits for its answer; a second try would answer nobody
 
     def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
         if self.state is State.DELIVERED:
             return self
         if attempt.is_success:
-            # True whoever has it now: a worker that was thought dead may have delivered it after all.
-            return replace(self, state=State.DELIVERED, tries=self.tries + 1, claim=None)
-        if attempt.claim != self.claim:
+            # True whichever worker has claimed it now: one that was thought dead may have delivered it after all.
+            return replace(self, state=State.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None)
+        if attempt.claim_id != self.claim_id:
             return self  # Somebody else has tried it since, or does now, and says what came of it.
-        tries = self.tries + 1
-        due_at = None if attempt.is_gone or self.is_test else next_try(retry_seconds, tries, attempt.ended_at)
+        attempt_count = self.attempt_count + 1
+        due_at = None if attempt.is_gone or self.is_test else next_try(retry_seconds, attempt_count, attempt.ended_at)
         if due_at is None:
-            return replace(self, state=State.EXHAUSTED, tries=tries, claim=None)
-        return replace(self, tries=tries, due_at=due_at, claim=None)
+            return replace(self, state=State.EXHAUSTED, attempt_count=attempt_count, claim_id=None)
+        return replace(self, attempt_count=attempt_count, due_at=due_at, claim_id=None)

@@ -9,13 +9,13 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 # A name can have hundreds of addresses, and aiohttp would try all of them, most more than once.
 _MOST_ADDRESSES = 8
-# Twice, the second time for double as long: before our own time is up, so that the blame falls on the name server.
+# Twice, the second time for double as long: before our own timeout, so that the error names the name server.
 _LOOKUP_SECONDS = 2.5
 _LOOKUPS = 2
 
 
 class Resolver(AbstractResolver):
-    """Names are looked up without threads, so that one whose server is silent holds up no other."""
+    """DNS look-ups without threads, so that a name server that does not answer blocks no other look-up."""
 
     def __init__(self, nameservers: Sequence[str] | None) -> None:
         # Without the machine's own search list: what the merchant wrote is what is looked up.

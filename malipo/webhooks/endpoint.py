@@ -1,4 +1,4 @@
-"""An endpoint: where a merchant wants to be told, of what, and with which secret it is signed. Pure."""
+"""A webhook endpoint: its URL, the events it subscribes to, and the secrets that sign them. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ class Endpoint:
     is_active: bool
     secret: bytes  # encrypted
     created_at: datetime
-    next_secret: bytes | None = None  # encrypted; while the secret is being changed
+    next_secret: bytes | None = None  # encrypted; during a rotation
     rotation_ends_at: datetime | None = None
     failing_since: datetime | None = None
-    switched_off_at: datetime | None = None
-    switched_off_why: str | None = None
+    disabled_at: datetime | None = None
+    disabled_reason: str | None = None
 
     def wants(self, event: str) -> bool:
         return EVERY in self.events or event in self.events
@@ -35,7 +35,7 @@ class Endpoint:
         return self.rotation_ends_at is not None and now < self.rotation_ends_at
 
     def encrypted_keys(self, now: datetime) -> list[bytes]:
-        """The secrets that count: while one is being changed the old one, then the new one."""
+        """The secrets that sign: during a rotation the old one, then the new one."""
         if self.next_secret is None:
             return [self.secret]
         return [self.secret, self.next_secret] if self.is_rotating(now) else [self.next_secret]
@@ -45,6 +45,6 @@ class Endpoint:
 
 
 def events_in(fields: Fields) -> list[str]:
-    """What somebody wants to hear of. Beside every event, no other needs a name."""
+    """The events that are subscribed to. Beside "*", no other needs a name."""
     chosen = fields.choices("events", [*Event, EVERY])
     return [EVERY] if EVERY in chosen else [*chosen]

@@ -1,7 +1,7 @@
-"""Which URLs can be a webhook endpoint. Pure: what a name resolves to is looked at in `http_client.py`.
+"""Validation of endpoint URLs. Pure: what a name resolves to is checked in `http_client.py`.
 
 The sentence is for the merchant's developer, who reads it in the answer to a registration. yarl reads the URL, because
-aiohttp connects to what yarl reads; what it would mend in silence (a tab, a full-width digit) is refused first.
+aiohttp connects to what yarl reads; what it would silently correct (a tab, a full-width digit) is refused first.
 """
 
 import re

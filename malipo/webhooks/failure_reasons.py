@@ -1,4 +1,4 @@
-"""Why there was no answer, in words that the receiver's developer can act upon."""
+"""Failure reasons: why a receiver gave no answer, in words that its developer can act upon."""
 
 import os
 import re

@@ -1,7 +1,7 @@
-"""Numbers what was told, adds it up, and makes a delivery of it for every endpoint that wants to hear it: one commit.
+"""Fan-out: numbers new events, adds them to the daily totals, and makes a delivery for each subscribed endpoint.
 
-Whoever fans out may take what it makes at once, as far as it has room, so that most deliveries are written once
-before they leave and once after.
+All of it is one commit. The worker may claim new deliveries in it, as far as it has room, so that most deliveries
+are written once before they are sent and once after.
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ async def fan_out(
     taken: list[WebhookMessage] = []
     left: set[str] = set()
     for fact, endpoint in wanted:
-        # What waits goes first: an endpoint is not given the new before the old.
+        # Waiting deliveries go first: an endpoint is not sent new events before old ones.
         is_taken = endpoint.id not in left and may_take(endpoint.id)
         if is_taken:
             taken.append(WebhookMessage(endpoint, fact.id, fact.event, fact.body, claim_id))

@@ -1,8 +1,8 @@
-"""The HTTP client of webhooks: one POST to a URL that a stranger chose, and what came of it, as a value.
+"""The HTTP client of webhooks: one POST to a merchant's URL, and its result as a value.
 
 It knows HTTP, TLS and DNS, and nothing of events, signatures or retries. A merchant could name an address of our own
-network, or a name that leads there, now or later. So it is decided where sockets are made, on the very address that is
-about to be connected to: a literal, a name's answer fresh or remembered, each of several. Nothing connects without it.
+network, or a name that resolves there, now or later (SSRF, DNS rebinding). So the address is checked where the socket
+is made, just before it connects: a literal, a fresh or cached DNS answer, each of several. Nothing connects unchecked.
 
     Answered      a whole answer came, whatever it says
     Unanswered    none came, and why, in words that the receiver's developer can act upon
@@ -60,7 +60,7 @@ class Unanswered:
 
 
 class WebhookClient:
-    """Lines to merchants' servers. No redirect is followed, and no proxy is taken from the environment."""
+    """Connections to merchants' servers. No redirect is followed, and no proxy is taken from the environment."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class WebhookClient:
         return Answered(response.status, _kept(response.raw_headers), beginning, time.perf_counter() - began)
 
     async def problem_with(self, url: str) -> str | None:
-        """Like `url.problem_with`, and the name must not lead astray now. It is no guard: a name can change."""
+        """Like `endpoint_url.problem_with`, and the name must not resolve to a private address now."""
         problem = problem_with(url, allow_private=self._allow_private, ports=self._ports)
         host = "" if problem or self._allow_private else host_of(URL(url))
         if not host or not isinstance(host, str):
@@ -107,7 +107,7 @@ class WebhookClient:
             async with asyncio.timeout(self._timeout_seconds):
                 found = await self._open()[1].resolve(host)
         except OSError:
-            return None  # It may be about to be set up.
+            return None  # The name may not be set up yet.
         for each in (ip_address(result["host"]) for result in found):
             if (reason := self._why_not(each)) is not None:
                 return f"url must not lead to {each}, as {host} does: it is {reason}, and {_ONLY_PUBLIC}."
@@ -128,18 +128,18 @@ class WebhookClient:
             session = aiohttp.ClientSession(
                 connector=ConnectionPool(names, self._socket, self._ssl or tls.client_context()),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": "malipo"},  # Many a firewall refuses those who do not say who they are.
+                headers={"User-Agent": "malipo"},  # Many firewalls refuse requests without a User-Agent.
                 skip_auto_headers=("Accept-Encoding",),
                 auto_decompress=False,
                 read_bufsize=_MOST_BYTES,
                 max_headers=_MOST_HEADERS,
-                timeout=aiohttp.ClientTimeout(),  # None: ours is around the whole, a second try included.
+                timeout=aiohttp.ClientTimeout(),  # None: our timeout is around the whole, a second try included.
             )
             self._opened = session, names
         return self._opened
 
     def _socket(self, info: aiohttp.AddrInfoType) -> socket.socket:
-        """Where every connection begins, with the address it is going to."""
+        """Makes the socket of every connection, after the SSRF check of its address."""
         family, kind, protocol, _, sockaddr = info
         exchange = exchange_under_way.get()
         reason = self._why_not(ip_address(sockaddr[0]))
@@ -152,9 +152,9 @@ class WebhookClient:
     async def _exchange(
         self, exchange: Exchange, target: URL, headers: Mapping[str, str], body: bytes
     ) -> tuple[aiohttp.ClientResponse, bytes]:
-        """Once; or twice, if it went by a line that the receiver was closing just then.
+        """Once; or twice, if it was sent on a kept-alive connection that the receiver was just closing.
 
-        Nobody is to blame for that, so it costs the event no attempt. Some servers close with a 408 and not in silence.
+        That is nobody's fault, so it does not count as an attempt. Some servers send a 408 before they close.
         """
         try:
             response, beginning = await self._once(exchange, target, headers, body)
@@ -176,7 +176,7 @@ class WebhookClient:
             async for chunk in response.content.iter_any():
                 beginning += chunk
                 if len(beginning) > _MOST_BYTES:
-                    break  # The status counts. The rest is not wanted, so aiohttp does not keep the line.
+                    break  # The status counts. The rest is not read, so aiohttp does not keep the connection.
             return response, bytes(beginning[:_KEPT_BYTES])
 
     def _why(self, error: BaseException, exchange: Exchange) -> str:
@@ -189,12 +189,12 @@ class WebhookClient:
 
 @lru_cache(maxsize=4096)
 def _target(url: str, allow_private: bool, ports: tuple[int, ...]) -> URL | str:
-    """Checked anew although it was checked when it was registered: the operator may have become stricter."""
+    """Checked again although it was checked at registration: the settings may have become stricter."""
     return problem_with(url, allow_private=allow_private, ports=ports) or URL(url)
 
 
 def _is_given_up(error: BaseException) -> bool:
-    """Our caller has cancelled us. Closing the session also cancels, namely whoever waits for a name."""
+    """Our caller has cancelled us. Closing the session also cancels, namely tasks that wait for a DNS answer."""
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 

@@ -1,4 +1,4 @@
-"""What a merchant does to its endpoints: registers, changes and deletes them, and changes their secrets."""
+"""Manages endpoints: registers, changes and deletes them, and rotates their secrets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,7 +46,7 @@ class NoRotation(Conflict):
 async def register(
     tx: Tx, merchant_id: str, *, url: str, events: Sequence[str], encryption: Encryption, actor: Actor, now: datetime
 ) -> tuple[Endpoint, str]:
-    """A new endpoint, and its secret in the clear, for this once."""
+    """A new endpoint, and its secret in clear text, only this once."""
     if await endpoints.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
         raise TooManyEndpoints
     id_, secret = ids.mint("wh_", now), new_secret()
@@ -84,9 +84,9 @@ async def change(
         is_active=before.is_active if is_active is None else is_active,
     )
     if after.is_active and not before.is_active:
-        after = replace(after, failing_since=None, switched_off_at=None, switched_off_why=None)
+        after = replace(after, failing_since=None, disabled_at=None, disabled_reason=None)
     elif before.is_active and not after.is_active:
-        after = replace(after, switched_off_at=now, switched_off_why=None)
+        after = replace(after, disabled_at=now, disabled_reason=None)
     await endpoints.update(tx, after)
     await _note(tx, actor, "webhook.changed", after, now, url=after.url, events=after.events, is_active=after.is_active)
     return after
@@ -101,7 +101,7 @@ async def delete(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datet
 async def rotate(
     tx: Tx, merchant_id: str, id_: str, *, encryption: Encryption, actor: Actor, now: datetime
 ) -> tuple[Endpoint, str]:
-    """A new secret beside the old one, in the clear for this once. Both sign until the overlap ends."""
+    """Rotation: a new secret beside the old one, in clear text only this once. Both sign until the overlap ends."""
     before = await _lock(tx, merchant_id, id_)
     if before.is_rotating(now):
         raise RotationUnderWay
@@ -118,7 +118,7 @@ async def rotate(
 
 
 async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> Endpoint:
-    """From now on only the new secret signs. To finish what has ended by itself is no mistake."""
+    """From now on only the new secret signs. Finishing a rotation that has already ended is not an error."""
     before = await _lock(tx, merchant_id, id_)
     if before.next_secret is None:
         raise NoRotation
@@ -129,7 +129,7 @@ async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, n
 
 
 async def reencrypt(tx: Tx, encryption: Encryption, *, actor: Actor, now: datetime) -> tuple[int, int]:
-    """Seal every secret under the present key; how many were not, of how many."""
+    """Encrypt every secret under the present key; how many were not, of how many."""
     changed = 0
     found = await endpoints.find_encrypted(tx)
     for id_, *encrypted in found:

@@ -1,4 +1,4 @@
-"""Deliveries that somebody asks for: a test, one again, or everything since a time."""
+"""Resends on request: a test delivery, one delivery again, or everything since a time (recover)."""
 
 from datetime import datetime
 
@@ -32,7 +32,7 @@ class EndpointOff(Conflict):
 
 
 async def send_test(tx: Tx, merchant_id: str, endpoint_id: str, *, actor: Actor, now: datetime) -> str:
-    """A delivery that tells of nothing; its id. Its body has the shape of all others, so receivers can read it."""
+    """A test delivery; its id. Its body has the same shape as all others, so receivers can read it."""
     endpoint = await _get_active(tx, merchant_id, endpoint_id)
     event_id = ids.mint("evt_", now)
     new = deliveries.New(endpoint.id, event_id, merchant_id, TEST_EVENT)
@@ -52,7 +52,7 @@ async def redeliver(tx: Tx, merchant_id: str, endpoint_id: str, event_id: str, *
 async def recover(
     tx: Tx, merchant_id: str, endpoint_id: str, *, since: datetime, after: str | None, actor: Actor, now: datetime
 ) -> tuple[int, str | None]:
-    """Everything since a time that the endpoint subscribes to and has not taken: the next part of it, after an event.
+    """Everything since a time that the endpoint subscribes to and has not accepted: the next part, after an event.
 
     How many deliveries wait because of it, and the event to go on after; None at the end.
     """

@@ -1,7 +1,7 @@
-"""How a receiver can tell that a webhook is ours: the secret, and what is signed with it. Pure.
+"""Webhook signatures: the secret, and what is signed with it (HMAC-SHA256). Pure.
 
-Two families of headers carry the same promise: the specification's own, and those of Standard Webhooks, so that
-any of its libraries verifies us unchanged.
+There are two families of headers: the specification's own, and those of Standard Webhooks, whose libraries verify our
+webhooks unchanged.
 """
 
 import base64

@@ -1,14 +1,14 @@
 """The SSRF guard: which addresses a webhook may go to. Pure.
 
-A stranger chooses where we connect, so this table alone decides, and it errs on the side of no. `ipaddress` has an
-opinion of its own (`is_global`), which changed between versions of Python. Names and ports are not known here.
+Merchants choose where we connect, so this table decides, and in doubt it refuses. `ipaddress.is_global` is not used,
+because it changed between versions of Python. Names and ports are checked elsewhere.
 """
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 
 # The first that holds the address names the reason, so a part stands above its whole.
 _SPECIAL = (
-    # The clouds' own servers, which hand out a machine's credentials to whoever asks from inside.
+    # Cloud metadata servers, which give a machine's credentials to any program on it.
     ("169.254.169.254/32", "cloud metadata"),  # nearly all of them
     ("169.254.170.2/32", "cloud metadata"),  # Amazon's containers
     ("168.63.129.16/32", "cloud metadata"),  # Azure, in the midst of public addresses

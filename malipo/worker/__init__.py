@@ -1,1 +1,1 @@
-"""The worker: sends what waits, asks about what is open. Any number of them may run on one database."""
+"""The worker: sends payments and webhooks, queries open payments, prunes. Several may run on one database."""

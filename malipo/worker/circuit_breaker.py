@@ -1,7 +1,7 @@
 """A circuit breaker: stops sending to a network that is down, and probes whether it is back.
 
-Each worker counts the faults it meets in a row. That the circuit is open stands in the database, so that the whole
-fleet stops, the API can say so, and one worker at a time probes.
+Each worker counts faults in a row. An open circuit is stored in the database, so that all workers stop, the API can
+report it, and one worker at a time probes.
 """
 
 from collections.abc import Awaitable
@@ -26,7 +26,7 @@ class CircuitBreaker:
         self.is_open = False
 
     def note(self, answer: Answer) -> None:
-        """What a call met."""
+        """The outcome of a call."""
         self._faults = self._faults + 1 if _is_trouble(answer) else 0
         if self._faults >= _FAULTS and not self.is_open:
             self._faults = 0
@@ -34,14 +34,14 @@ class CircuitBreaker:
             self.is_open = True
 
     async def look(self) -> bool:
-        """See how it stands, and probe if it is time to."""
+        """Read the state, and probe if a probe is due."""
         if self._reason is not None:
             await self._open(self._reason)
             self._reason = None
         down = (await self._service.read(circuit_store.find_down)).get(self._connector.name)
         self.is_open = down is not None or self._reason is not None
         if down is not None and down.is_due and await self._is_ours_to_probe():
-            await self._probe(down.probes)
+            await self._probe(down.probe_count)
         return False
 
     async def _open(self, reason: str) -> None:
@@ -60,14 +60,14 @@ class CircuitBreaker:
             lambda tx: circuit_store.claim_probe(tx, self._connector.name, lease_seconds=lease)
         )
 
-    async def _probe(self, probes: int) -> None:
+    async def _probe(self, probe_count: int) -> None:
         answer = await self._connector.probe()
         if not _is_trouble(answer):
             self.is_open = False
             if await self._service.write(lambda tx: circuit_store.close_circuit(tx, self._connector.name)):
                 log.info("network.up", route=self._connector.name)
             return
-        pause = _PROBE_SECONDS[min(probes + 1, len(_PROBE_SECONDS) - 1)]
+        pause = _PROBE_SECONDS[min(probe_count + 1, len(_PROBE_SECONDS) - 1)]
         await self._service.write(
             lambda tx: circuit_store.put_off(tx, self._connector.name, _reason_of(answer), probe_seconds=pause)
         )
@@ -78,7 +78,7 @@ def _reason_of(answer: Answer) -> str:
 
 
 def _is_trouble(answer: Answer) -> bool:
-    """A fault; or it refuses us, and not the customer: then payments had better wait than fail one after the other.
+    """A fault; or a refusal that would meet every customer: then it is better that payments wait than that each fails.
 
     A refusal that is about one customer never counts, whatever else it says.
     """

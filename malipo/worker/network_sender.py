@@ -1,7 +1,7 @@
-"""The network sender: sends payments to one connector, and asks it about open ones.
+"""The network sender: sends payments to one connector, and queries the status of open ones.
 
-Nothing here holds a lock or a connection of the database while the network is being waited for. Each sender has its own
-places, for sending and for asking, so a network that hangs delays nobody else.
+No lock and no database connection is held while the network is waited for. Each sender has its own limits of concurrent
+sends and queries, so a network that hangs delays no other.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_ask
-from malipo.payments.network_answer import Act, ReceivedAnswer
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_claims, dispatch_restore
 from malipo.payments.submit import Claim
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
@@ -74,7 +74,7 @@ class NetworkSender:
             group.create_task(run_forever("ask", self._ask_due, self._to_ask, seconds=seconds, route=route))
 
     async def finish(self, *, seconds: float) -> None:
-        """Let calls that are under way end. Those that do not are left: they will be asked about."""
+        """Let calls that are under way end. Those that do not are abandoned: they will be queried."""
         under_way = self._sending | self._asking
         if under_way:
             await asyncio.wait(under_way, timeout=seconds)
@@ -83,10 +83,10 @@ class NetworkSender:
         await asyncio.gather(*under_way, return_exceptions=True)
 
     async def _send_due(self) -> bool:
-        """Send what waits, as far as there are places. Whether more may be waiting."""
+        """Send waiting payments, as far as the concurrency limit allows. Whether more may be waiting."""
         if self._circuit.is_open:
             if self._detector.may_send:
-                await self._service.lapse(self._channels, route=self._connector.name)
+                await self._service.lapse(self._channels, connector=self._connector.name)
             return False
         free = self._connector.concurrency - len(self._sending)
         if free <= 0 or not self._detector.may_send:
@@ -95,7 +95,7 @@ class NetworkSender:
         age = _Age(self._service.clock)
         claim = Claim(
             id=ids.mint("clm_", self._service.clock()),
-            route=self._connector.name,
+            connector=self._connector.name,
             pairs=self._pairs,
             most=free,
             lease_seconds=self._lease_seconds,
@@ -119,16 +119,16 @@ class NetworkSender:
             return False
         name, lease_seconds = self._connector.name, self._lease_seconds
         async with self._service.database.begin() as tx:
-            due = await dispatches.claim_asks(tx, name, lease_seconds=lease_seconds, most=free)
+            due = await dispatch_claims.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
             for channel, type_ in self._pairs:
                 if (left := free - len(due)) > 0:
-                    due += await dispatches.claim_asked_first(
+                    due += await dispatch_restore.claim_asked_first(
                         tx, channel, type_, lease_seconds=lease_seconds, most=left
                     )
-            # Payments that have ended are asked about with what is left, and never with all of it.
+            # Payments that have ended are queried with the slots that are left, and never with all of them.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:
-                due += await dispatches.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
+                due += await dispatch_claims.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
         for each in due:
             self._spawn(self._asking, self._to_ask, self._ask(each.transaction))
         return bool(due)
@@ -140,7 +140,7 @@ class NetworkSender:
             except Exception as error:
                 log.error("worker.payment_broke", error, route=self._connector.name)
             finally:
-                notifier.set()  # A place is free.
+                notifier.set()  # A slot is free.
 
         task = asyncio.get_running_loop().create_task(watched())
         tasks.add(task)
@@ -148,24 +148,26 @@ class NetworkSender:
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:
         if age.seconds() >= min(_START_SECONDS, self._lease_seconds / 2):
-            # We slept, or the machine did. Others may have begun to ask, so nothing may be sent any more.
+            # The process or the machine was paused. Others may have begun to query, so nothing may be sent any more.
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
         self._mark("sending")
-        answer = await self._call(Act.SEND, self._connector.send, transaction)
+        answer = await self._call(AnswerSource.SEND, self._connector.send, transaction)
         self._mark("answered")
-        await self._report(transaction, Act.SEND, answer)
+        await self._report(transaction, AnswerSource.SEND, answer)
         self._mark("recorded")
 
     async def _ask(self, transaction: Transaction) -> None:
         asked_at = asyncio.get_running_loop().time()
         self._mark("asking")
-        answer = await self._call(Act.ASK, self._connector.ask, transaction)
+        answer = await self._call(AnswerSource.ASK, self._connector.ask, transaction)
         self._mark("told")
-        await self._report(transaction, Act.ASK, answer, asked_at=asked_at)
+        await self._report(transaction, AnswerSource.ASK, answer, asked_at=asked_at)
         self._mark("noted")
 
-    async def _call(self, act: Act, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction) -> Answer:
+    async def _call(
+        self, act: AnswerSource, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction
+    ) -> Answer:
         began = time.perf_counter()
         try:
             async with asyncio.timeout(self._call_seconds):
@@ -173,7 +175,7 @@ class NetworkSender:
         except TimeoutError:
             answer = Answer(verdict=Verdict.UNKNOWN, code="lost", detail="no answer in time", is_fault=True)
         except Exception as error:
-            # A bug in a connector. What it did to the payment, nobody knows.
+            # A bug in a connector: the outcome of the payment is unknown.
             log.error("network.connector_broke", error, route=self._connector.name)
             answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
         self._circuit.note(answer)
@@ -182,9 +184,9 @@ class NetworkSender:
         return answer
 
     async def _report(
-        self, transaction: Transaction, act: Act, answer: Answer, *, asked_at: float | None = None
+        self, transaction: Transaction, act: AnswerSource, answer: Answer, *, asked_at: float | None = None
     ) -> None:
-        """Write down what was heard, however long the database is away: an answer is not heard twice."""
+        """Record an answer, however long the database is away: a network does not repeat it."""
         if answer.alert is not None:
             log.error("network.alert", route=self._connector.name, transaction=transaction.id, alert=answer.alert)
         report = Report(
@@ -192,8 +194,8 @@ class NetworkSender:
             channels=[transaction.channel],
             key=transaction.network_key,
             heard=ReceivedAnswer(
-                route=self._connector.name,
-                act=act,
+                connector=self._connector.name,
+                source=act,
                 answer=answer,
                 cannot_ask=cannot_ask(self._connector),
                 resubmit=self._connector.resubmit(transaction.type),
@@ -212,7 +214,7 @@ class NetworkSender:
 
 
 class _Age:
-    """How old a claim is, by whichever clock says more: one can be set back, the other stands still in a sleep."""
+    """How old a claim is, by the clock that says more: wall time can be set back, monotonic time stops in a suspend."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

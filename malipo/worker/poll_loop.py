@@ -1,4 +1,4 @@
-"""How a part of the worker goes on for ever: a step, then a rest until a notification comes or a moment has passed."""
+"""The poll loop of each part of the worker: a step, then a wait for a notification or a timeout."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,16 +14,16 @@ LOOK_SECONDS = 1.0
 
 
 def step_seconds(settings: Settings) -> float:
-    """How long a step of the database's may take: longer than any patience inside it."""
+    """How long a step with the database may take: longer than any timeout inside it."""
     return 3.0 * settings.database_patience_seconds
 
 
 async def run_forever(
     what: str, step: Step, notifier: asyncio.Event | None = None, *, seconds: float | None, **where: str
 ) -> None:
-    """Until cancelled. A step says whether more may be waiting. Whatever goes wrong is tried again.
+    """Until cancelled. A step returns whether more may be waiting. After any error it is tried again.
 
-    A step that takes longer than its seconds waits for a database that will never answer, and is given up.
+    A step that takes longer than its timeout waits for a database that will never answer, and is cancelled.
     """
     while True:
         is_more = False
@@ -39,7 +39,7 @@ async def run_forever(
 
 
 async def _rest(notifier: asyncio.Event | None) -> None:
-    """Until a notification comes, or for as long as nobody should rely on one."""
+    """Until a notification comes, or a timeout, because notifications can be lost."""
     if notifier is None:
         await asyncio.sleep(LOOK_SECONDS)
         return

@@ -24,7 +24,7 @@ _MOST_FILES = 65_536
 
 
 class _Part(Protocol):
-    """Something that goes on for ever, is woken by notifications, and can be told to finish."""
+    """A part that runs until it is stopped, and is woken by notifications."""
 
     def wake(self, topic: str) -> None: ...
     async def run(self) -> None: ...
@@ -86,7 +86,7 @@ async def work(
         might_send = detector.may_send
         is_more = await detector.look()
         if detector.may_send and not might_send:
-            wake("")  # What has waited for this look need not wait for the next.
+            wake("")  # What has waited for this comparison need not wait for the next poll.
         return is_more
 
     tasks = [asyncio.ensure_future(each.run()) for each in parts]
@@ -114,17 +114,17 @@ async def work(
 
 
 def _complain(task: asyncio.Future[None]) -> None:
-    """None of them ends by itself. If one does, that is a bug, and somebody must hear of it."""
+    """None of them ends by itself. If one does, that is a bug, and it is logged."""
     if not task.cancelled():
         log.error("worker.part_ended", task.exception())
 
 
 async def _lapse_unconnected(service: Service, channels: Sequence[Channel], detector: RestoreDetector) -> None:
-    """A collection on a channel that nobody carries ends like one on a channel that is down."""
+    """A collection on a channel without a connector ends like one on a channel that is down."""
     while True:
         try:
             if detector.may_send:
-                await service.lapse(channels, route=None)
+                await service.lapse(channels, connector=None)
         except Exception as error:
             log.warning("worker.lapse_failed", reason=str(error))
         await asyncio.sleep(_LAPSE_SECONDS)

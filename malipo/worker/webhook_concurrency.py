@@ -1,8 +1,8 @@
-"""Concurrency of webhooks: how many are sent to one receiver at once, so that one that hangs delays nobody else. Pure.
+"""Concurrency of webhooks: how many are sent to one receiver at once, so that one that hangs delays no other. Pure.
 
-Each endpoint has a limit: how many may be under way to it. It opens with every success and closes with every failure.
-All of them share two lanes. An endpoint that has failed, or that lets us wait, is on the slow lane: however many such
-there are, they take no place from those who answer. What lingers in the fast lane gives its place there back.
+Each endpoint has a limit of concurrent requests. It grows by one with every success and halves with every failure. All
+endpoints share two lanes. An endpoint that has failed, or is slow, is on the slow lane: however many such there are,
+they take no slot from fast ones. A request that takes long in the fast lane gives its slot there back.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class _Endpoint:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """One delivery under way, and the lane whose place it takes."""
+    """One delivery under way, and the lane whose slot it uses."""
 
     endpoint_id: str
     is_slow: bool
@@ -36,7 +36,7 @@ class WebhookConcurrency:
         self._endpoints: dict[str, _Endpoint] = {}
 
     def room(self, endpoint_id: str) -> int:
-        """How many more may leave for it now."""
+        """How many more may be sent to it now."""
         endpoint = self._endpoints.get(endpoint_id)
         if endpoint is None:
             return max(0, min(_FIRST_LIMIT, self._free[False]))
@@ -70,7 +70,7 @@ class WebhookConcurrency:
             del self._endpoints[slot.endpoint_id]
 
     def cancel(self, slot: Slot) -> None:
-        """It never left."""
+        """It was not sent."""
         self._endpoints[slot.endpoint_id].under_way -= 1
         self._free[slot.is_slow] += 1
 

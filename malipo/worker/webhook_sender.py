@@ -1,7 +1,7 @@
 """The webhook sender: fans out events, claims due deliveries, sends them, and records the attempts.
 
-Deliveries are taken under a lease, for each endpoint as many as there is room for, so what waits for one endpoint is
-never in the way of another. A worker that dies leaves its deliveries to the others, who carry them again.
+Deliveries are claimed under a lease, for each endpoint as many as its concurrency allows, so a backlog of one endpoint
+does not delay another. If a worker dies, others send its deliveries again after the lease.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _MARGIN_SECONDS = 20.0
 _FAST = 512
 _SLOW = 2048
 _AGAIN_SECONDS = 1.0
-# Looking for who waits costs a little for every endpoint there is. It may not become all that we do.
+# The query for endpoints with due deliveries costs a little for each endpoint, so it is not made all the time.
 _LOOK_SHARE = 0.05
 
 
@@ -63,7 +63,7 @@ class WebhookSender:
             group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds))
 
     async def finish(self, *, seconds: float) -> None:
-        """Let what is under way end. What does not is carried again by others, when its lease ends."""
+        """Let requests that are under way end. Others are sent again by other workers, when their lease ends."""
         under_way = set(self._under_way)
         if under_way:
             await asyncio.wait(under_way, timeout=seconds)
@@ -106,7 +106,7 @@ class WebhookSender:
         return done.facts == _MOST_FACTS
 
     async def _take_due(self) -> bool:
-        """Take what is due, as far as there is room. Whether more may be waiting."""
+        """Claim what is due, as far as there is room. Whether more may be waiting."""
         now = self._service.clock()
         await self._look(now)
         slots = self._take_places()
@@ -132,7 +132,7 @@ class WebhookSender:
         return any(self._concurrency.room(endpoint_id) for endpoint_id in self._waiting)
 
     async def _look(self, now: datetime) -> None:
-        """Find out who waits: for a retry, for another worker that died, or because somebody asked for it."""
+        """Find endpoints with due deliveries: retries, those of a worker that died, and resends."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._look_at:
             return
@@ -144,7 +144,7 @@ class WebhookSender:
         self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
 
     def _take_places(self) -> dict[str, list[Slot]]:
-        """Places for as many as may leave now, of those for whom something waits."""
+        """Slots for as many as may be sent now, of endpoints with due deliveries."""
         slots: dict[str, list[Slot]] = {}
         left = _MOST_CLAIMED
         for endpoint_id in self._waiting:
@@ -161,7 +161,7 @@ class WebhookSender:
         task.add_done_callback(self._under_way.discard)
 
     async def _send(self, slot: Slot, message: WebhookMessage) -> None:
-        """Its place is free when what came of it is written: so no more than there are places can be carried twice."""
+        """Its slot is free when its attempt is recorded: so at most as many as there are slots can be sent twice."""
         is_success = False
         try:
             attempt = await self._deliver(slot, message)
@@ -187,9 +187,9 @@ class WebhookSender:
             )
             self._mark("answered")
         except CannotDecrypt as error:
-            # An operator's mistake with a key. The delivery waits, and loses none of its tries.
+            # The operator has set a wrong key. The delivery waits, and uses up no attempt.
             log.error("webhook.cannot_sign", endpoint=message.endpoint.id, reason=str(error))
-            self._waiting.pop(message.endpoint.id, None)  # Until the next look: the rest would fare no better.
+            self._waiting.pop(message.endpoint.id, None)  # Until the next poll: the others would fail too.
             return None
         except Exception as error:
             log.error("webhook.delivery_broke", error, endpoint=message.endpoint.id, delivery=message.event_id)
@@ -200,7 +200,7 @@ class WebhookSender:
             lingering.cancel()
 
     async def _record(self, attempt: Attempt) -> None:
-        """Write down what came of it, however long the database is away."""
+        """Record the attempt, however long the database is away."""
         while True:
             try:
                 delivery = await self._service.record_attempt(attempt)
@@ -213,4 +213,6 @@ class WebhookSender:
             else:
                 break
         if delivery is not None and delivery.state is State.EXHAUSTED:
-            log.warning("webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.tries)
+            log.warning(
+                "webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.attempt_count
+            )

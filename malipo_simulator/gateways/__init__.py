@@ -1,1 +1,1 @@
-"""The networks' gateways, one file for each. They know the wire of their network and nothing of each other."""
+"""The networks' gateways, one file for each. Each knows the interface of its network and no other."""

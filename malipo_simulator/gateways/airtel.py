@@ -1,4 +1,4 @@
-"""Airtel Money's Open API, as the operator's gateway speaks it. What its codes mean stands in `airtel_rules`."""
+"""The gateway of Airtel Money's Open API. Its fields and codes are in `airtel_rules`."""
 
 import base64
 import hashlib
@@ -185,7 +185,7 @@ class Airtel(Gateway):
         words = rules.STATUS_OF[kind][transaction.outcome]
         is_well = transaction.outcome is None or transaction.has_moved
         about = {"id": transaction.reference, "message": words.message, "status": words.status}
-        # Even a failure has a number of theirs; only what is still under way has none.
+        # A failed payment has an id of theirs too; only one that is under way has none.
         if transaction.outcome is not None:
             about["airtel_money_id"] = transaction.receipt
         if kind is Kind.DISBURSEMENT and transaction.has_moved:

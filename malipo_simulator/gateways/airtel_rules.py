@@ -1,4 +1,4 @@
-"""Airtel Money's rules: which field looks how, which code refuses it, and what each outcome is called. Pure tables."""
+"""Airtel Money's rules: formats of fields, error codes, and the name of each outcome. Pure tables."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Airtel Money's message signing: whether a signature was made of just these bytes. Pure; RSA was opened before."""
+"""Airtel Money's message signing: verifies a signature over these bytes. Pure; RSA was decrypted before."""
 
 import base64
 import hmac

@@ -1,4 +1,4 @@
-"""ClickPesa, an aggregator: one interface to every network, both ways. The phone's number says which network it is."""
+"""The gateway of ClickPesa, an aggregator: one interface to every network. The phone's prefix selects the network."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""ClickPesa's rules: which field looks how, what a payment is described by, and what a checksum is taken over."""
+"""ClickPesa's rules: formats of fields, the JSON of a payment, and the bytes of a checksum."""
 
 import hashlib
 import hmac

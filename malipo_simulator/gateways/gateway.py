@@ -1,4 +1,4 @@
-"""What a gateway is to the rest: something that answers requests and words a result."""
+"""The interface of a gateway: it answers requests and formats callbacks."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -30,7 +30,7 @@ class Reply(NamedTuple):
     content_type: bytes = JSON
     about: Transaction | None = None
     is_lost: bool = False
-    phone: str = ""  # for whoever looks on, where there is no transaction
+    phone: str = ""  # for the request log, where there is no transaction
 
 
 def json_reply(status: int, body: Any, about: Transaction | None = None) -> Reply:
@@ -38,7 +38,7 @@ def json_reply(status: int, body: Any, about: Transaction | None = None) -> Repl
 
 
 def lost(about: Transaction | None = None) -> Reply:
-    """The connection is closed, and nobody is answered."""
+    """The connection is closed without an answer."""
     return Reply(0, b"", about=about, is_lost=True)
 
 
@@ -70,5 +70,5 @@ class Gateway(Protocol):
     def notice(self, transaction: Transaction) -> Notice | None: ...
 
     def opening(self, transaction: Transaction) -> Notice | None:
-        """What it tells as soon as it has taken a payment; most tell nothing."""
+        """The callback on acceptance of a payment; most networks send none."""
         return None

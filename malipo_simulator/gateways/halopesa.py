@@ -1,4 +1,4 @@
-"""HaloPesa's own interface: SOAP, a checksum on every request, a push and a callback. Nothing else of it is public."""
+"""The gateway of HaloPesa: SOAP, a checksum on every request, a push and a callback. Nothing else is public."""
 
 import asyncio
 import hashlib
@@ -179,7 +179,7 @@ class Halopesa(Gateway):
 
     def notice(self, transaction: Transaction) -> Notice | None:
         if transaction.outcome is Outcome.REVERSED:
-            return None  # Nobody tells, and nobody can ask.
+            return None  # No callback, and there is no query.
         receipt = transaction.receipt if transaction.outcome is Outcome.SUCCESS else ""
         code = _CODE_OF[transaction.outcome]
         return self._worded(self._fields(code, transaction.reference, is_final=True, receipt=receipt), transaction)

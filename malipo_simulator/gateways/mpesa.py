@@ -1,4 +1,4 @@
-"""M-Pesa's OpenAPI, as the operator's gateway speaks it. What its codes mean stands in `mpesa_rules`."""
+"""The gateway of M-Pesa's OpenAPI. Its fields and codes are in `mpesa_rules`."""
 
 import base64
 import secrets

@@ -1,4 +1,4 @@
-"""M-Pesa's rules: which field looks how, which code refuses it, and what each code says. Pure tables."""
+"""M-Pesa's rules: formats of fields, error codes, and what each code says. Pure tables."""
 
 import re
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ CODE_OF = {
     Outcome.FAILED: "INS-6",
     Outcome.REVERSED: "INS-0",
 }
-# A callback is the last word, and a time-out would not be one.
+# A callback is final, and a timeout would not be.
 CALLBACK_RESULT_OF = {
     **{outcome: (code, CODES[code][1]) for outcome, code in CODE_OF.items()},
     Outcome.EXPIRED: ("INS-6", "Transaction Failed: the customer did not answer in time"),

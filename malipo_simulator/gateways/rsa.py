@@ -1,4 +1,4 @@
-"""Small secrets encrypted with RSA, as merchants' programs send them: opened once, and remembered for the next time."""
+"""RSA-encrypted secrets, as merchants' programs send them: decrypted once, and cached."""
 
 import base64
 import binascii

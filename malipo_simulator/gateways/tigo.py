@@ -1,6 +1,6 @@
-"""Tigo Pesa (Mixx by Yas) as a partner's gateway speaks it: JSON to push, XML to pay out and to ask.
+"""The gateway of Tigo Pesa (Mixx by Yas): JSON for the push, XML for payouts and the query.
 
-What its codes mean stands in `tigo_rules`. A payout cannot be asked about.
+Its fields and codes are in `tigo_rules`. There is no query for payouts.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""Tigo Pesa's rules: which field looks how, which code refuses it, and what each outcome is called. Pure tables."""
+"""Tigo Pesa's rules: formats of fields, error codes, and the name of each outcome. Pure tables."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""XML as it comes from strangers: no document types, no entities, no depth; and XML as we write it.
+"""XML: parsed without document types and entities (no XXE), with a limit of depth; and written.
 
 Names are compared without prefix and case, because programs differ in both.
 """

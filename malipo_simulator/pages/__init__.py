@@ -1,1 +1,1 @@
-"""The pages that people see: phones to pick up, what the networks saw, and the table of digits."""
+"""The pages of the simulator: phones, the request log, and the table of test numbers."""

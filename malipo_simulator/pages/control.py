@@ -1,4 +1,4 @@
-"""The page of the switches: how each stands on each network, and which have been changed. Scripts change them."""
+"""The page of the switches: the value of each for each network, and which were changed. Scripts change them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Draws templates and hands out the style and the script, under a content policy that lets nothing else in."""
+"""Renders templates and serves static files, under a strict Content-Security-Policy."""
 
 import zlib
 from functools import cache

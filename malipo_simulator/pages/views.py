@@ -1,4 +1,4 @@
-"""The pages, route by route. They read what the networks know, and let a person answer a prompt."""
+"""The pages, route by route: they show the networks' state, and let a person answer a prompt."""
 
 from itertools import islice
 from typing import Any
@@ -134,7 +134,7 @@ async def answer_prompt(simulator: Simulator, request: Request) -> Response:
     transaction = prompt_of(simulator, request.path_params["id"])
     if form["action"] == "approve" and not is_pin(form.get("pin")):
         return _draw_phone(simulator, phone, "Namba ya siri ni tarakimu nne. / The PIN is four digits.", 400)
-    # Somebody may have been quicker, or the time may have run out: the page then shows what became of it.
+    # It may have been answered elsewhere, or have expired: the page then shows its state.
     if transaction.id in simulator.network.memory.subscriber(phone).waiting:
         simulator.network.answer(transaction, is_approved=form["action"] == "approve")
     return RedirectResponse(_address(phone), 303)

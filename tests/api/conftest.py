@@ -157,7 +157,7 @@ async def place(
         metadata={},
         created_at=at,
     )
-    order = Order(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=None, fingerprint=b"")
+    order = Order(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=None, request_hash=b"")
     return (await service.initiate(order)).transaction
 
 

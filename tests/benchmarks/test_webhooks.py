@@ -64,7 +64,7 @@ async def pairs(url: str) -> set[tuple[str, str]]:
         rows = await connection.fetch(
             """
             SELECT substring(e.url FROM ':8080(.*)') AS path, v.id
-            FROM events v JOIN endpoints e ON e.merchant_id = v.merchant_id AND v.event = ANY(e.events)
+            FROM events v JOIN webhook_endpoints e ON e.merchant_id = v.merchant_id AND v.event = ANY(e.events)
             """
         )
     finally:

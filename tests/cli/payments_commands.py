@@ -59,7 +59,7 @@ class Desk:
         """What was done to payments and by whom, as the database has it."""
         async with self.steps.database.read() as connection:
             found = await audit_log.find(connection, limit=100)
-        return sorted((deed.what, deed.who) for deed in found if deed.what.startswith("payment."))
+        return sorted((deed.action, deed.actor) for deed in found if deed.action.startswith("payment."))
 
 
 @pytest.fixture

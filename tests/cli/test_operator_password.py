@@ -93,7 +93,7 @@ async def test_a_password_from_a_pipe_is_kept_as_a_hash_noted_and_ends_sessions(
     async with database.read() as connection:
         [deed] = await audit_log.find(connection, limit=5)
         assert await sessions.get_live(connection, "ops_1", now=clock.now()) is None
-    assert (deed.what, deed.details) == ("operator.password_set", {"name": asha})
+    assert (deed.action, deed.details) == ("operator.password_set", {"name": asha})
 
 
 async def test_a_password_is_asked_for_twice_and_not_shown(database: Database, database_url: str, asha: str) -> None:

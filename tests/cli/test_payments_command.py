@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.cli.cases import WHY
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import AnswerSource, Attention
 from malipo.payments.transaction import Status
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, cases_of_each_kind
 from tests.cli.payments_commands import desk as desk
@@ -107,8 +107,8 @@ async def test_a_payment_that_is_on_no_list_is_shown_without_a_reason_to_be_ther
 async def test_what_somebody_said_was_paid_is_on_the_list_in_words(desk: Desk) -> None:
     steps = desk.steps
     said, signed = await steps.processing(PAYOUT), await steps.ended(PAYOUT, Status.FAILED)
-    await steps.hear(said, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
-    await steps.hear(signed, Verdict.CONFIRMED, Act.CALLBACK)
+    await steps.hear(said, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await steps.hear(signed, Verdict.CONFIRMED, AnswerSource.CALLBACK)
     for _ in steps.service.settings.poll_seconds:
         await steps.hear(said, Verdict.UNKNOWN)
     await steps.hear(signed, Verdict.REFUSED)
@@ -154,7 +154,9 @@ async def test_callbacks_about_payments_that_we_do_not_have_are_listed(desk: Des
     payout = await desk.steps.processing(PAYOUT)
     for key, amount in (("NOBODYSKEY1", 7000), ("NOBODYSKEY2", None)):
         answer = {"amount": amount, "provider_reference": "QK12AB", "code": "INS-0", "detail": "Paid"}
-        report = a_report(replace(payout, network_key=key), Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, **answer)
+        report = a_report(
+            replace(payout, network_key=key), Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, **answer
+        )
         assert await desk.steps.service.settle(report) is None
 
     text, rows = await asyncio.gather(desk.told("unknown-callbacks"), desk.json("unknown-callbacks"))

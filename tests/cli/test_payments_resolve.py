@@ -6,7 +6,7 @@ import re
 import pytest
 
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, resolve_by_both
 from tests.cli.payments_commands import desk as desk
@@ -257,7 +257,7 @@ async def test_a_network_that_was_faster_than_the_second_operator_is_not_overrul
     payout = await desk.steps.processing(PAYOUT)
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
     await desk.json(*say, by="asha")
-    await desk.steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
+    await desk.steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
 
     sentence = await desk.refused("approve", payout.reference, by="juma")
 

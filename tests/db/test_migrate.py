@@ -95,7 +95,7 @@ async def test_several_connections_that_migrate_at_once_agree_on_who_did_it(empt
 async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(empty: Database, empty_url: str) -> None:
     await migrate(empty)
     async with empty.begin() as tx:
-        await tx.execute("INSERT INTO schema_migrations (number, name) VALUES (9999, 'from_the_future')")
+        await tx.execute("INSERT INTO schema_migrations (number, name, checksum) VALUES (9999, 'from_the_future', '')")
 
     with pytest.raises(SchemaTooNew):
         await migrate(empty)
@@ -112,15 +112,15 @@ async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(empty: D
 async def test_a_migration_that_breaks_leaves_nothing_behind(empty: Database) -> None:
     """The last table of the first migration is already somebody's, so it breaks when most of it is done."""
     async with empty.begin() as tx:
-        await tx.execute("CREATE TABLE events (mine text)")
+        await tx.execute("CREATE TABLE audit_log (mine text)")
 
     with pytest.raises(asyncpg.DuplicateTableError):
         await migrate(empty)
 
-    assert await _tables(empty) == {"events"}
+    assert await _tables(empty) == {"audit_log"}
     assert await pending(empty) == len(NUMBERS)
     async with empty.begin() as tx:
-        await tx.execute("DROP TABLE events")
+        await tx.execute("DROP TABLE audit_log")
     assert [each.number for each in await migrate(empty)] == NUMBERS
 
 

@@ -26,7 +26,7 @@ def _worker(batches: int, ago: float = 0, server: str = "one") -> Worker:
 def _standing(a: int = 40, b: int = 60, *, epoch: int = 1, **changes: Any) -> Standing:
     standing = Standing(
         is_standby=False,
-        server="one",
+        server_id="one",
         epoch=epoch,
         has_payments=True,
         is_untouched=False,

@@ -11,7 +11,7 @@ from tests.restore.operators import steps as steps
 
 async def test_a_cursor_from_before_the_restore_that_lies_ahead_is_lost(steps: PaymentSteps) -> None:
     async with steps.database.begin() as tx:
-        await tx.execute("INSERT INTO feeds (merchant_id, last) VALUES ($1, 15)", steps.merchant_id)
+        await tx.execute("INSERT INTO feeds (merchant_id, last_number) VALUES ($1, 15)", steps.merchant_id)
     await fence(steps)
     async with steps.database.read() as connection:
         epoch = await find_epoch(connection)
@@ -28,7 +28,7 @@ async def test_a_cursor_of_a_feed_that_was_empty_then_is_lost(steps: PaymentStep
     """Restored twice: at the first fence the merchant had no events, at the second they had ten."""
     await fence(steps)
     async with steps.database.begin() as tx:
-        await tx.execute("INSERT INTO feeds (merchant_id, last) VALUES ($1, 10)", steps.merchant_id)
+        await tx.execute("INSERT INTO feeds (merchant_id, last_number) VALUES ($1, 10)", steps.merchant_id)
         first = await find_epoch(tx)
     await steps.service.fence("It was restored again.", epoch=first)
     async with steps.database.read() as connection:

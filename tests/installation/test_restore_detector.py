@@ -9,8 +9,8 @@ from malipo.db import Database
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store import begin_epoch
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act, Next
-from malipo.payments.store import dispatches
+from malipo.payments.dispatch import AnswerSource, NextAction
+from malipo.payments.store import dispatch_claims
 from malipo.payments.transaction import Type
 from malipo.service import Service
 from tests.conftest import Merchant
@@ -63,7 +63,7 @@ def steps(service: Service, merchant: Merchant) -> PaymentSteps:
 async def _forget(database: Database, batches: int) -> None:
     """As a backup of before them."""
     async with database.begin() as tx:
-        await tx.execute("UPDATE send_marks SET batches = greatest(batches - $1, 0)", batches)
+        await tx.execute("UPDATE worker_send_counts SET batch_count = greatest(batch_count - $1, 0)", batches)
 
 
 async def test_a_first_start_on_an_empty_database_is_no_restore(database: Database, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ async def test_what_is_claimed_is_counted_once_for_a_batch_and_not_for_its_payme
     assert (len(taken.to_send), taken.batch.counted) == (20, (1, 1, 1))
     again = await steps.claim(worker_id=host.detector.worker_id)
     assert again.to_send == []
-    await steps.hear(taken.to_send[0], Verdict.UNSENT, Act.SEND)
+    await steps.hear(taken.to_send[0], Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(taken.to_send[0])
     second = (await steps.claim(worker_id=host.detector.worker_id)).batch
     assert second is not None
@@ -238,13 +238,13 @@ async def test_a_batch_that_is_lost_alone_is_missed_by_the_worker_that_sent_it(
     before = lost.detector.counted
     async with steps.database.begin() as first, steps.database.begin() as second:
         counts = [
-            await dispatches.take(tx, [], route="mpesa", claim="clm", lease_seconds=30, worker_id=worker_id)
+            await dispatch_claims.take(tx, [], connector="mpesa", claim_id="clm", lease_seconds=30, worker_id=worker_id)
             for tx, worker_id in ((first, kept.detector.worker_id), (second, lost.detector.worker_id))
         ]
     assert [each.counted.total for each in counts if each is not None] == [1, 1]
     assert await lost.detector.may_leave(counts[1], before=before)
     async with steps.database.begin() as tx:
-        await tx.execute("UPDATE send_marks SET batches = 0 WHERE worker_id = $1", lost.detector.worker_id)
+        await tx.execute("UPDATE worker_send_counts SET batch_count = 0 WHERE worker_id = $1", lost.detector.worker_id)
     await lost.detector.look()
     assert lost.fences
 
@@ -258,7 +258,7 @@ async def test_on_another_server_a_worker_waits_until_the_others_have_looked(
     await one.detector.look()
     assert await one.send(steps)
     async with steps.database.begin() as tx:
-        await tx.execute("UPDATE send_marks SET server = 'the one that died'")
+        await tx.execute("UPDATE worker_send_counts SET server_id = 'the one that died'")
     again = await Host(steps.database, tmp_path / "third", patience_seconds=60).arrive()
     assert not again.detector.may_send
     for host in (one, other, again):
@@ -275,7 +275,7 @@ async def test_a_batch_that_was_claimed_on_a_server_nobody_looked_at_stays_and_i
     claim = a_claim(worker_id=host.detector.worker_id)
     taken = await steps.service.submit(claim)
     assert taken.batch is not None
-    assert not await host.detector.may_leave(taken.batch._replace(server="other"), before=host.detector.counted)
+    assert not await host.detector.may_leave(taken.batch._replace(server_id="other"), before=host.detector.counted)
     await steps.service.take_back(claim)
     assert host.fences == []
     assert of((await steps.claim(worker_id=host.detector.worker_id)).to_send) == [opened.id]
@@ -290,7 +290,7 @@ async def test_what_was_fenced_meanwhile_is_not_taken_back_but_asked_about(steps
     await steps.service.take_back(claim)
     dispatch = await steps.dispatch(opened)
     assert dispatch is not None
-    assert (dispatch.next_act, dispatch.sends) == (Next.ASK, 1)
+    assert (dispatch.next_action, dispatch.send_count) == (NextAction.ASK, 1)
 
 
 async def test_payments_that_wait_for_the_very_first_worker_are_no_restore(steps: PaymentSteps, tmp_path: Path) -> None:
@@ -315,4 +315,4 @@ async def test_workers_without_a_mark_leave_one_row_behind_and_what_they_sent_st
         assert await host.send(steps)
         await host.detector.leave()
     async with steps.database.read() as connection:
-        assert [tuple(row) for row in await connection.fetch("SELECT batches FROM send_marks")] == [(3,)]
+        assert [tuple(row) for row in await connection.fetch("SELECT batch_count FROM worker_send_counts")] == [(3,)]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from malipo import clock, ids
 from malipo.networks.connector import Channel
-from malipo.payments.idempotency import fingerprint
+from malipo.payments.idempotency import request_hash
 from malipo.payments.initiate import Order
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.conftest import Answer, Client
@@ -64,5 +64,5 @@ def order(
         draft=draft,
         problem=None,
         key=key,
-        fingerprint=fingerprint({"amount": amount, "channel": channel}) if key is not None else b"",
+        request_hash=request_hash({"amount": amount, "channel": channel}) if key is not None else b"",
     )

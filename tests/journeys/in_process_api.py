@@ -129,7 +129,7 @@ class Scene:
         """Return when so many attempts are written down."""
 
         async def is_written() -> bool:
-            rows = await self.place.rows("SELECT FROM attempts WHERE endpoint_id = $1", stand.id)
+            rows = await self.place.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", stand.id)
             return len(rows) >= number
 
         await until(is_written, seconds=40, pause=0.02, what=f"attempt {number}")

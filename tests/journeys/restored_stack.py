@@ -63,7 +63,9 @@ async def a_host(full_stack: FullStack, state: Path | str) -> AsyncIterator[Serv
 
     async def has_looked() -> bool:
         async with full_stack.database.read() as connection:
-            return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM send_marks WHERE seen_at > $1)", began))
+            return bool(
+                await connection.fetchval("SELECT EXISTS (SELECT FROM worker_send_counts WHERE seen_at > $1)", began)
+            )
 
     async with a_worker(Elsewhere(full_stack.database_url, settings)) as service:
         await until(has_looked, what="a worker's first look")
@@ -98,7 +100,7 @@ async def until_looked(full_stack: FullStack, workers: int = 1) -> None:
     """So many workers have compared their marks, and are seen."""
 
     async def is_seen() -> bool:
-        query = "SELECT count(*) FROM send_marks WHERE seen_at > clock_timestamp() - interval '3 seconds'"
+        query = "SELECT count(*) FROM worker_send_counts WHERE seen_at > clock_timestamp() - interval '3 seconds'"
         async with full_stack.database.read() as connection:
             return int(await connection.fetchval(query)) >= workers
 

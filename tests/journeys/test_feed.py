@@ -85,8 +85,10 @@ class Reader:
 
 async def _feed(place: WebhookStack, merchant: Merchant) -> list[str]:
     """The whole feed as it stands in the database, which must be numbered from 1 without a gap."""
-    rows = await place.rows("SELECT id, number FROM events WHERE merchant_id = $1 ORDER BY number", merchant.id)
-    assert [row["number"] for row in rows] == list(range(1, len(rows) + 1))
+    rows = await place.rows(
+        "SELECT id, feed_number FROM events WHERE merchant_id = $1 ORDER BY feed_number", merchant.id
+    )
+    assert [row["feed_number"] for row in rows] == list(range(1, len(rows) + 1))
     return [row["id"] for row in rows]
 
 
@@ -228,7 +230,7 @@ async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(place:
 
 
 async def _is_numbered(place: WebhookStack) -> bool:
-    return not await place.rows("SELECT FROM events WHERE number IS NULL")
+    return not await place.rows("SELECT FROM events WHERE feed_number IS NULL")
 
 
 async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: WebhookStack) -> None:

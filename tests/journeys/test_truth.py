@@ -35,7 +35,7 @@ async def _asks(full_stack: FullStack, id_: str) -> list[str]:
     """What the network's query has said, oldest first."""
     async with full_stack.database.read() as connection:
         rows = await connection.fetch(
-            "SELECT verdict FROM hearings WHERE transaction_id = $1 AND act = 'ask' ORDER BY id", id_
+            "SELECT verdict FROM network_answers WHERE transaction_id = $1 AND source = 'ask' ORDER BY id", id_
         )
     return [row["verdict"] for row in rows]
 
@@ -199,7 +199,7 @@ async def test_a_callback_for_a_payment_that_we_do_not_have_is_kept_with_key_and
     assert (await full_stack.api("POST", path, said)).status == 200
     async with full_stack.database.read() as connection:
         [row] = await connection.fetch("SELECT * FROM unknown_callbacks")
-    assert (row["route"], row["key"], row["amount"]) == ("tigo_pesa", "STRANGER1", 7500)
+    assert (row["connector"], row["network_key"], row["amount"]) == ("tigo_pesa", "STRANGER1", 7500)
     assert (row["provider_reference"], row["verdict"], row["is_signed"]) == ("X77", "confirmed", False)
 
 

@@ -161,7 +161,7 @@ class WebhookStack:
     async def states(self, stand: Stand | None = None) -> dict[str, int]:
         """How many deliveries are in which state, of an endpoint or of all."""
         rows = await self.rows(
-            "SELECT state, count(*) FROM deliveries WHERE $1::text IS NULL OR endpoint_id = $1 GROUP BY state",
+            "SELECT state, count(*) FROM webhook_deliveries WHERE $1::text IS NULL OR endpoint_id = $1 GROUP BY state",
             stand.id if stand else None,
         )
         return {row["state"]: row["count"] for row in rows}
@@ -170,7 +170,7 @@ class WebhookStack:
         """Return when every event has its place, and every delivery is delivered."""
 
         async def is_told() -> bool:
-            rows = await self.rows("SELECT FROM events WHERE number IS NULL LIMIT 1")
+            rows = await self.rows("SELECT FROM events WHERE feed_number IS NULL LIMIT 1")
             return not rows and set(await self.states()) <= {"DELIVERED"}
 
         await until(is_told, seconds=seconds, pause=0.05, what="the delivery of everything")

@@ -88,7 +88,7 @@ class WorkerStack:
             rows = await connection.fetch(
                 """
                 SELECT t.id, t.type, t.channel, t.status, t.phone, t.amount, t.network_key, t.failure_code,
-                       d.next_act, d.sends, d.not_founds, d.not_indexed, d.attention, d.is_acknowledged
+                       d.next_action, d.send_count, d.not_found_count, d.not_indexed_count, d.attention, d.is_acknowledged
                 FROM transactions t LEFT JOIN dispatches d ON d.transaction_id = t.id ORDER BY t.id
                 """
             )

@@ -20,13 +20,13 @@ def test_whatever_moves_the_sum_of_all_accounts_stays_zero(moves: list[Move]) ->
 @given(st.lists(MOVES))
 def test_a_wallet_counts_a_line_for_every_move_that_touches_it(moves: list[Move]) -> None:
     wallet = Wallet("mer_1", 0, 0, 0).after(moves)
-    assert wallet.lines == sum(Account.WALLET in (move.source, move.target) for move in moves)
+    assert wallet.statement_lines == sum(Account.WALLET in (move.source, move.target) for move in moves)
     assert wallet.available == sum(move.change_of(Account.WALLET) for move in moves)
     assert wallet.in_flight == sum(move.change_of(Account.IN_FLIGHT) for move in moves)
 
 
 def test_a_wallet_can_spend_its_last_shilling_and_not_one_more() -> None:
-    wallet = Wallet("mer_1", available=1000, in_flight=0, lines=1)
+    wallet = Wallet("mer_1", available=1000, in_flight=0, statement_lines=1)
     assert wallet.can_spend([Move(Account.WALLET, Account.IN_FLIGHT, 1000)])
     assert not wallet.can_spend([Move(Account.WALLET, Account.IN_FLIGHT, 1001)])
 

@@ -46,8 +46,8 @@ async def scatter(database: Database, shop: Shop) -> None:
     async with database.begin() as tx:
         await tx.execute(
             """
-            UPDATE moves SET at = now() + wallet_line * interval '3 minutes' - (wallet_line % 3) * interval '1 minute'
-            WHERE merchant_id = $1 AND wallet_line IS NOT NULL
+            UPDATE moves SET created_at = now() + statement_line * interval '3 minutes' - (statement_line % 3) * interval '1 minute'
+            WHERE merchant_id = $1 AND statement_line IS NOT NULL
             """,
             shop.merchant.id,
         )

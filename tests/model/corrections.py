@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo.ledger.moves import Account
 from malipo.payments.correction import Change, Correction
-from malipo.payments.network_answer import Act, LatestAnswer
+from malipo.payments.dispatch import AnswerSource, LatestAnswer
 from malipo.payments.transaction import Status, Transaction
 from tests.model.network import AMOUNT
 from tests.model.scenario import Kind
@@ -22,14 +22,18 @@ class Case:
         self._decisions = 0
 
     def last(self) -> LatestAnswer | None:
-        return None if self._correction is None else LatestAnswer(self._correction.is_paid, self._correction.act)
+        return None if self._correction is None else LatestAnswer(self._correction.is_paid, self._correction.source)
 
     def is_open(self, transaction: Transaction) -> bool:
         return self._correction is not None and self._correct.is_open(transaction, self._correction)
 
-    def contradict(self, transaction: Transaction, now: datetime, at: float, *, is_paid: bool, act: Act) -> None:
+    def contradict(
+        self, transaction: Transaction, now: datetime, at: float, *, is_paid: bool, act: AnswerSource
+    ) -> None:
         before = self._correction or self._correct.begin(transaction)
-        after = self._apply(before, self._correct.hear(transaction, before, is_paid=is_paid, act=act), now, at, by=act)
+        after = self._apply(
+            before, self._correct.hear(transaction, before, is_paid=is_paid, source=act), now, at, by=act
+        )
         if self._correct.is_credited_by_itself(transaction, after):
             credit = self._correct.decide(transaction, after, is_paid=True, available=0)
             self._apply(after, credit, now, at, by="itself")

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from malipo.payments.network_answer import Decision, Dispatch, Next
+from malipo.payments.dispatch import Decision, Dispatch, NextAction
 
 LEASE_SECONDS = 65.0
 
@@ -24,7 +24,9 @@ class Row:
     def claim(self, now: float) -> None:
         """A worker sends it. If it dies, the row is due again when the lease is over."""
         assert self.dispatch is not None
-        self.dispatch = replace(self.dispatch, route="model", next_act=Next.SENDING, sends=self.dispatch.sends + 1)
+        self.dispatch = replace(
+            self.dispatch, connector="model", next_action=NextAction.SENDING, send_count=self.dispatch.send_count + 1
+        )
         self.due_at, self._sent_at = now + LEASE_SECONDS, now
 
     def lease(self, now: float) -> None:
@@ -48,7 +50,7 @@ class Row:
             self.dispatch = replace(said, is_follow_up=self.dispatch.is_follow_up)
             if not said.is_success_heard or said.success_seconds == 0:
                 self._success_at = now if said.is_success_heard else None
-            if self._sent_at is None and said.sends > 0:
+            if self._sent_at is None and said.send_count > 0:
                 self._sent_at = now
             if decision.wait_seconds is not None:
                 self.due_at = now + decision.wait_seconds
@@ -57,9 +59,9 @@ class Row:
 
     def follow_up(self, said: Dispatch, now: float, seconds: float) -> None:
         self.dispatch = Dispatch(
-            route=said.route,
-            next_act=Next.ASK,
-            asks=said.asks,
+            connector=said.connector,
+            next_action=NextAction.ASK,
+            query_count=said.query_count,
             is_hinted=said.is_hinted,
             is_success_heard=said.is_success_heard,
             is_follow_up=True,

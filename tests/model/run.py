@@ -12,9 +12,10 @@ from typing import Any, Protocol
 from malipo.ledger.moves import Account, Move
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction as corrections
-from malipo.payments import network_answer
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
 from malipo.payments.effects import posting_of
-from malipo.payments.network_answer import Act, Decision, Dispatch, Next, ReceivedAnswer, Rules
+from malipo.payments.network_answer.after_end import follow_up
+from malipo.payments.network_answer.decide import decide as decide_by_rules
 from malipo.payments.record import Change, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
@@ -28,7 +29,7 @@ RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=
 LAPSE_SECONDS = 600.0
 MOST_SENDINGS = 20  # whoever sends more often is not waited for
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
-_WAYS = {Act.SEND: Way.REPLY, Act.ASK: Way.QUERY, Act.CALLBACK: Way.CALLBACK}
+_WAYS = {AnswerSource.SEND: Way.REPLY, AnswerSource.ASK: Way.QUERY, AnswerSource.CALLBACK: Way.CALLBACK}
 _SLOW_SECONDS = 20.0
 
 
@@ -47,9 +48,7 @@ class Decide(Protocol):
 class Life:
     """`decide` and `correct` are the functions on trial."""
 
-    def __init__(
-        self, scenario: Scenario, *, decide: Decide = network_answer.decide, correct: Any = corrections
-    ) -> None:
+    def __init__(self, scenario: Scenario, *, decide: Decide = decide_by_rules, correct: Any = corrections) -> None:
         self._decide = decide
         self._faults = scenario.faults
         self._nature = scenario.nature
@@ -111,7 +110,7 @@ class Life:
 
     def _take_up(self) -> None:
         assert self._row.dispatch is not None
-        if self._row.dispatch.next_act is not Next.SEND:
+        if self._row.dispatch.next_action is not NextAction.SEND:
             self._ask()
         elif self._is_too_late(self._row.dispatch):
             cause = Cause.LAPSED if self._transaction.status is Status.PENDING else Cause.REFUSED
@@ -124,7 +123,7 @@ class Life:
         return (
             self._transaction.type is Type.COLLECTION
             and self._now - self._row.queued_at >= LAPSE_SECONDS
-            and dispatch.sends == 0
+            and dispatch.send_count == 0
             and not dispatch.is_success_heard
         )
 
@@ -144,9 +143,9 @@ class Life:
         if Kind.UNSENT in faults:
             answer = Answer(verdict=Verdict.UNSENT, code="connection refused", is_fault=True)
             seconds = min(faults[Kind.UNSENT].seconds, networks.TIMEOUT_SECONDS)
-            self._at(self._now + seconds, lambda: self._hear(Act.SEND, answer, nth=nth))
+            self._at(self._now + seconds, lambda: self._hear(AnswerSource.SEND, answer, nth=nth))
         elif Kind.REFUSED_AT_THE_DOOR in faults:
-            self._at(self._now + 1, lambda: self._hear(Act.SEND, networks.refused_at_the_door(), nth=nth))
+            self._at(self._now + 1, lambda: self._hear(AnswerSource.SEND, networks.refused_at_the_door(), nth=nth))
         elif Kind.REQUEST_LOST in faults:
             self._lose_reply(nth)
         elif Kind.ARRIVES_LATE in faults:
@@ -171,10 +170,10 @@ class Life:
             self._lose_reply(nth)
             return
         slow = faults[Kind.REPLY_SLOW].seconds if Kind.REPLY_SLOW in faults else 0.0
-        self._at(leaves_at + slow, lambda: self._hear(Act.SEND, answer, nth=nth))
+        self._at(leaves_at + slow, lambda: self._hear(AnswerSource.SEND, answer, nth=nth))
 
     def _lose_reply(self, nth: int) -> None:
-        self._at(self._now + networks.TIMEOUT_SECONDS, lambda: self._hear(Act.SEND, networks.lost(), nth=nth))
+        self._at(self._now + networks.TIMEOUT_SECONDS, lambda: self._hear(AnswerSource.SEND, networks.lost(), nth=nth))
 
     def _ask(self) -> None:
         self._row.lease(self._now)
@@ -182,16 +181,20 @@ class Life:
         answer = self._network.ask(self._now)
         slow = any(each.at <= self._now < each.at + each.seconds for each in self._of(Kind.QUERY_SLOW))
         asked_at = self._now
-        self._at(asked_at + (_SLOW_SECONDS if slow else 0.3), lambda: self._hear(Act.ASK, answer, asked_at=asked_at))
+        self._at(
+            asked_at + (_SLOW_SECONDS if slow else 0.3), lambda: self._hear(AnswerSource.ASK, answer, asked_at=asked_at)
+        )
 
     def _callback(self, said: Said) -> Callable[[], None]:
-        return lambda: self._hear(Act.CALLBACK, said.answer, is_signed=said.is_signed, is_listed=said.is_listed)
+        return lambda: self._hear(
+            AnswerSource.CALLBACK, said.answer, is_signed=said.is_signed, is_listed=said.is_listed
+        )
 
     # what is heard
 
     def _hear(
         self,
-        act: Act,
+        act: AnswerSource,
         answer: Answer,
         *,
         is_signed: bool = True,
@@ -200,13 +203,13 @@ class Life:
         asked_at: float | None = None,
     ) -> None:
         heard = ReceivedAnswer(
-            route="model",
-            act=act,
+            connector="model",
+            source=act,
             answer=answer,
             is_trusted=is_signed,
             is_listed=is_listed,
             cannot_ask=frozenset() if self._nature.has_query else frozenset(Type),
-            resubmit=Resubmit.UNSAFE if act is Act.CALLBACK else self._nature.resubmit,
+            resubmit=Resubmit.UNSAFE if act is AnswerSource.CALLBACK else self._nature.resubmit,
             age_seconds=0 if asked_at is None else self._now - asked_at,
         )
         before, believed = self._transaction.status, self._believes_paid()
@@ -261,7 +264,7 @@ class Life:
             return last.is_paid
         return self._transaction.status is Status.COMPLETED if self._transaction.status.is_final else None
 
-    def _contradict(self, *, is_paid: bool, act: Act) -> None:
+    def _contradict(self, *, is_paid: bool, act: AnswerSource) -> None:
         self._case.contradict(self._transaction, self._clock(), self._now, is_paid=is_paid, act=act)
         if self._case.is_open(self._transaction) and not self._of(Kind.CASE_LEFT_OPEN):
             self._at(self._now + DAY, self._resolve)
@@ -281,10 +284,10 @@ class Life:
 
     def _end_by_operators(self) -> None:
         """They have read a statement on which it does not stand."""
-        is_sending = self._row.dispatch is not None and self._row.dispatch.next_act is Next.SENDING
+        is_sending = self._row.dispatch is not None and self._row.dispatch.next_action is NextAction.SENDING
         if self._transaction.status is Status.PROCESSING and not is_sending and not self._network.moved(self._now):
             self._reach(Cause.REFUSED, FailureCode.REJECTED, by="operators")
-            self._row.follow_up(network_answer.follow_up(None, "model"), self._now, RULES.follow_up_seconds[0])
+            self._row.follow_up(follow_up(None, "model"), self._now, RULES.follow_up_seconds[0])
 
     # the end
 
@@ -327,5 +330,5 @@ def _a_transaction(scenario: Scenario) -> Transaction:
     )
 
 
-def live(scenario: Scenario, *, decide: Decide = network_answer.decide, correct: Any = corrections) -> Trace:
+def live(scenario: Scenario, *, decide: Decide = decide_by_rules, correct: Any = corrections) -> Trace:
     return Life(scenario, decide=decide, correct=correct).run()

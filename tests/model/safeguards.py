@@ -5,330 +5,56 @@ tested. The text that is replaced must stand in the source exactly once, so that
 """
 
 import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
-from malipo.payments import correction, network_answer
+from malipo.payments import correction
+from malipo.payments.network_answer import decide
 from tests.model.oracle import judge
 from tests.model.run import Decide, live
+from tests.model.safeguard_table import DECIDING, SAFEGUARDS, Safeguard
 from tests.model.scenario import draw
-
-
-class Safeguard(NamedTuple):
-    name: str
-    module: ModuleType
-    text: str
-    instead: str
-
-
-SAFEGUARDS = (
-    Safeguard(
-        "a success that was heard blocks FAILED and sending again on “not found”",
-        network_answer,
-        "    if dispatch.is_success_heard:\n        # Somebody said",
-        "    if False:\n        # Somebody said",
-    ),
-    Safeguard(
-        "a success that was heard blocks sending again what did not leave",
-        network_answer,
-        "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
-        "case Verdict.UNSENT if heard.act is Act.SEND:",
-    ),
-    Safeguard(
-        "an unsigned callback does not end a payment",
-        network_answer,
-        "return heard.is_trusted or (is_good_enough and not is_refused_payout)",
-        "return True",
-    ),
-    Safeguard(
-        "an unsigned callback counts only where there is no query",
-        network_answer,
-        "is_good_enough = heard.is_listed and not heard.may_ask",
-        "is_good_enough = heard.is_listed",
-    ),
-    Safeguard(
-        "an unsigned callback counts only from a listed address",
-        network_answer,
-        "is_good_enough = heard.is_listed and not heard.may_ask",
-        "is_good_enough = not heard.may_ask",
-    ),
-    Safeguard(
-        "an unsigned failure never ends a payout",
-        network_answer,
-        "(is_good_enough and not is_refused_payout)",
-        "is_good_enough",
-    ),
-    Safeguard(
-        "“not found” counts only after three answers", network_answer, "counted.not_founds < _NOT_FOUNDS or", "False or"
-    ),
-    Safeguard(
-        "“not found” counts only after five minutes",
-        network_answer,
-        "or not _had_time(counted, rules.not_found_seconds)",
-        "or False",
-    ),
-    Safeguard(
-        "“not indexed” counts only after six answers",
-        network_answer,
-        "is_enough = counted.not_indexed >= rules.not_indexed_answers",
-        "is_enough = True",
-    ),
-    Safeguard(
-        "“not indexed” counts only after 30 minutes",
-        network_answer,
-        "if not is_enough or not _had_time(counted, rules.not_indexed_seconds):",
-        "if not is_enough:",
-    ),
-    Safeguard(
-        "“not found” counts only in a row",
-        network_answer,
-        "not_founds=dispatch.not_founds + 1 if verdict is Verdict.MISSING else 0,",
-        "not_founds=dispatch.not_founds + (verdict is Verdict.MISSING),",
-    ),
-    Safeguard(
-        "“not indexed” counts only in a row",
-        network_answer,
-        "not_indexed=dispatch.not_indexed + 1 if verdict is Verdict.NOT_INDEXED else 0,",
-        "not_indexed=dispatch.not_indexed + (verdict is Verdict.NOT_INDEXED),",
-    ),
-    Safeguard(
-        "only a listed code is “not found”",
-        network_answer,
-        "case Verdict.MISSING if heard.act is Act.ASK:",
-        "case Verdict.MISSING | Verdict.UNKNOWN if heard.act is Act.ASK:",
-    ),
-    Safeguard(
-        "the refusal of a second sending is not believed",
-        network_answer,
-        "case Verdict.REFUSED if heard.act is not Act.ASK and dispatch.sends > 1:",
-        "case Verdict.REFUSED if False:",
-    ),
-    Safeguard(
-        "a refusal in a late reply undoes nothing before the network was asked",
-        network_answer,
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is not Act.ASK and heard.may_ask",
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is Act.CALLBACK and heard.may_ask",
-    ),
-    Safeguard(
-        "a signed refusal after the end undoes nothing before the network was asked",
-        network_answer,
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is not Act.ASK and heard.may_ask",
-        "return heard.answer.verdict is Verdict.REFUSED and heard.act is Act.SEND and heard.may_ask",
-    ),
-    Safeguard(
-        "a success that was signed stands after FAILED, whoever denies it",
-        network_answer,
-        "if last.is_paid and last.act is Act.CALLBACK:",
-        "if False:",
-    ),
-    Safeguard(
-        "a signed success stands after FAILED, though the query denies it",
-        network_answer,
-        "if last.is_paid and last.act is Act.CALLBACK:",
-        "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.ASK:",
-    ),
-    Safeguard(
-        "a signed success stands after FAILED, though another callback denies it",
-        network_answer,
-        "if last.is_paid and last.act is Act.CALLBACK:",
-        "if last.is_paid and last.act is Act.CALLBACK and heard.act is not Act.CALLBACK:",
-    ),
-    Safeguard(
-        "a refusal in the reply is asked about if a success was heard",
-        network_answer,
-        "case Verdict.REFUSED if heard.act is Act.SEND and dispatch.is_success_heard:",
-        "case Verdict.REFUSED if False:",
-    ),
-    Safeguard(
-        "an answer whose question left before a success was heard does not end it",
-        network_answer,
-        "case Verdict.REFUSED if heard.act is Act.ASK and _is_overtaken(dispatch, heard):",
-        "case Verdict.REFUSED if False:",
-    ),
-    Safeguard(
-        "what waits to be sent is not sent after a success, where nobody can be asked",
-        network_answer,
-        "if hinted.is_success_heard and hinted.next_act is Next.SEND:",
-        "if False:",
-    ),
-    Safeguard(
-        "another amount is not ours",
-        network_answer,
-        "or (answer.amount is not None and answer.amount != transaction.amount)",
-        "",
-    ),
-    Safeguard("an amount that is left out is a wrong one", network_answer, "answer.lacks_amount\n", "False\n"),
-    Safeguard(
-        "a wrong amount is shown",
-        network_answer,
-        "return _ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)",
-        "return _ask_later(dispatch, heard, rules)",
-    ),
-    Safeguard(
-        "what did not leave is sent again only after UNSENT",
-        network_answer,
-        "case Verdict.UNSENT if heard.act is Act.SEND and not dispatch.is_success_heard:",
-        "case Verdict.UNSENT | Verdict.UNKNOWN if heard.act is Act.SEND and not dispatch.is_success_heard:",
-    ),
-    Safeguard(
-        "a payout never fails on “not found”",
-        network_answer,
-        "    if transaction.type is Type.COLLECTION:\n        return _failed",
-        "    if True:\n        return _failed",
-    ),
-    Safeguard(
-        "a payout is sent again only where duplicates are refused",
-        network_answer,
-        "if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.sends < _SENDS:",
-        "if dispatch.sends < _SENDS:",
-    ),
-    Safeguard(
-        "what its network had, and no longer knows, is for operators",
-        network_answer,
-        "    if dispatch.is_acknowledged:\n        return _ask_later",
-        "    if False:\n        return _ask_later",
-    ),
-    Safeguard(
-        "questions go on after FAILED",
-        network_answer,
-        "if may_be_paid and heard.may_ask:",
-        "if False:",
-    ),
-    Safeguard(
-        "every FAILED payout is asked about",
-        network_answer,
-        "may_be_paid = transaction.type is Type.DISBURSEMENT or failure in",
-        "may_be_paid = failure in",
-    ),
-    Safeguard(
-        "collections that expired or were not found are asked about",
-        network_answer,
-        "or failure in _MAY_STILL_BE_PAID or",
-        "or",
-    ),
-    Safeguard(
-        "questions after the end count from the end, so that others use up none",
-        network_answer,
-        "[moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]",
-        "[*rules.follow_up_seconds[asks : asks + 1]]",
-    ),
-    Safeguard(
-        "another amount that was shown stays shown after FAILED",
-        network_answer,
-        "shown = dispatch.attention if dispatch.attention in (Attention.DIFFERS, Attention.SAID_PAID) else None",
-        "shown = None",
-    ),
-    Safeguard(
-        "what stays shown is kept where nobody can be asked",
-        network_answer,
-        "    elif after.attention is not None:\n",
-        "    elif False:\n",
-    ),
-    Safeguard(
-        "a signed success after the end is a contradiction at once",
-        network_answer,
-        "if _is_believed(transaction, heard) and not _is_asked_first(heard):",
-        "if heard.act is not Act.CALLBACK and not _is_asked_first(heard):",
-    ),
-    Safeguard(
-        "what is not believed after the end is asked about",
-        network_answer,
-        "return _ask_now(replace(asked, attention=Attention.DISPUTED) if is_dispute else asked)",
-        "return Decision(dispatch=dispatch)",
-    ),
-    Safeguard(
-        "a query that denies what was signed is shown",
-        network_answer,
-        "return _ask_again(replace(asked, attention=Attention.DISPUTED), heard, rules)",
-        "return _ask_again(asked, heard, rules)",
-    ),
-    Safeguard(
-        "a signed refusal after the end is shown until it is answered",
-        network_answer,
-        "return _ask_now(replace(asked, attention=Attention.DISPUTED) if is_dispute else asked)",
-        "return _ask_now(asked)",
-    ),
-    Safeguard(
-        "said to be paid, and not confirmed, is shown",
-        network_answer,
-        "        return Attention.SAID_PAID\n",
-        "        return None\n",
-    ),
-    Safeguard(
-        "said to be paid after the end, where nobody can be asked, is shown",
-        network_answer,
-        "return _ask_again(replace(asked, attention=Attention.SAID_PAID), heard, rules)",
-        "return Decision(dispatch=dispatch)",
-    ),
-    Safeguard(
-        "a payout that nobody heard of is shown where there is no query",
-        network_answer,
-        "return _ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)",
-        "return _ask_later(dispatch, heard, rules)",
-    ),
-    Safeguard(
-        "what is owed is held at once",
-        correction,
-        "        correction=replace(after, owed=owed),\n        moves=moves + fee,",
-        "        correction=after,\n        moves=moves + fee,",
-    ),
-    Safeguard("a debt is told", correction, "reason=_reason_of_debt(correction.owed, owed),", "reason=None,"),
-    Safeguard(
-        "the fee follows when the case closes",
-        correction,
-        "    if due(transaction, correction) or correction.is_fee_paid == correction.is_paid:\n",
-        "    if True:\n",
-    ),
-    Safeguard(
-        "a wallet gives no more than it has",
-        correction,
-        "else max(wanted - correction.credited, -available)",
-        "else wanted - correction.credited",
-    ),
-    Safeguard(
-        "what the house bears is undone when the network recants",
-        correction,
-        "if is_paid == (transaction.status is Status.COMPLETED) and correction.borne:",
-        "if False:",
-    ),
-    Safeguard(
-        "a collection that was paid after FAILED is credited by itself",
-        correction,
-        "return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0",
-        "return False",
-    ),
-    Safeguard(
-        "the float follows the network's word",
-        correction,
-        "moves = [_float_move(transaction, is_paid=is_paid)]",
-        "moves: list[Move] = []",
-    ),
-)
 
 
 def without(safeguard: Safeguard) -> tuple[Decide, Any]:
     """`decide` and the functions of corrections, as they would be without it."""
-    assert safeguard.module.__file__ is not None
-    source = Path(safeguard.module.__file__).read_text()
-    assert source.count(safeguard.text) == 1, f"not there exactly once: {safeguard.text!r}"
-    changed = ModuleType(safeguard.module.__name__)
-    exec(compile(source.replace(safeguard.text, safeguard.instead), safeguard.name, "exec"), changed.__dict__)  # noqa: S102
-    for name, value in vars(safeguard.module).items():
+    modules = [correction] if safeguard.module is correction else DECIDING
+    sources = [Path(str(each.__file__)).read_text() for each in modules]
+    found = sum(source.count(safeguard.text) for source in sources)
+    assert found == 1, f"not there exactly once: {safeguard.text!r}"
+    kept = {each.__name__: each for each in modules}
+    try:
+        # In their order, so that each finds the changed ones that it imports.
+        changed = [
+            _changed(each, source.replace(safeguard.text, safeguard.instead))
+            for each, source in zip(modules, sources, strict=True)
+        ]
+    finally:
+        sys.modules.update(kept)
+    if safeguard.module is correction:
+        return decide.decide, changed[-1]
+    return changed[-1].decide, correction
+
+
+def _changed(module: ModuleType, source: str) -> ModuleType:
+    changed = ModuleType(module.__name__)
+    sys.modules[module.__name__] = changed
+    exec(compile(source, module.__name__, "exec"), changed.__dict__)  # noqa: S102
+    for name, value in vars(module).items():
         if isinstance(value, type):  # The types stay the same ones, so that values of both can be compared.
             setattr(changed, name, value)
-    if safeguard.module is network_answer:
-        return changed.decide, correction
-    return network_answer.decide, changed
+    return changed
 
 
 def failing(safeguard: Safeguard, seeds: range) -> Iterator[int]:
     """The seeds whose lives go wrong without it."""
-    decide, correct = without(safeguard)
+    decide_, correct = without(safeguard)
     for seed in seeds:
         try:
-            is_bad = bool(judge(live(draw(seed), decide=decide, correct=correct)))
+            is_bad = bool(judge(live(draw(seed), decide=decide_, correct=correct)))
         except AssertionError:  # It ran into one of our own.
             is_bad = True
         if is_bad:

@@ -11,7 +11,8 @@ from tests.model.__main__ import report
 from tests.model.oracle import judge
 from tests.model.regressions import REGRESSIONS
 from tests.model.run import live
-from tests.model.safeguards import SAFEGUARDS, Safeguard, failing
+from tests.model.safeguard_table import SAFEGUARDS, Safeguard
+from tests.model.safeguards import failing
 from tests.model.scenario import Fault, Kind, Nature, Scenario, draw
 from tests.model.shrink import shrink
 

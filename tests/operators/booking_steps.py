@@ -49,7 +49,7 @@ class Desk:
 
     async def open(self) -> list[str]:
         async with self.database.read() as connection:
-            return [each.reference for each in await booking_proposals.find_all_open(connection)]
+            return [each.bank_reference for each in await booking_proposals.find_all_open(connection)]
 
     async def available(self) -> int:
         """What the wallet holds, in a book that is clean."""
@@ -61,7 +61,7 @@ class Desk:
         """What was done about the wallet, oldest first."""
         async with self.database.read() as connection:
             found = await audit_log.find(connection, merchant_id=self.merchant.id, limit=100)
-        return [(each.what, each.who) for each in reversed(found) if each.what.startswith("wallet.")]
+        return [(each.action, each.actor) for each in reversed(found) if each.action.startswith("wallet.")]
 
 
 async def outcome_of(act: Awaitable[object]) -> object:

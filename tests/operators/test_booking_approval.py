@@ -43,8 +43,8 @@ async def test_a_proposal_moves_nothing_until_another_operator_approves_it(desk:
     assert (await desk.available(), await desk.open()) == (1_000_000, ["NMB-1"])
     approved = await desk.approve()
     assert (await desk.available(), await desk.open()) == (1_000_000 + LARGE, [])
-    assert approved.proposed_by == ASHA.who
-    assert await desk.deeds() == [("wallet.top_up_proposed", ASHA.who), ("wallet.top_up", JUMA.who)]
+    assert approved.requested_by == ASHA.name
+    assert await desk.deeds() == [("wallet.top_up_proposed", ASHA.name), ("wallet.top_up", JUMA.name)]
 
 
 async def test_whoever_proposed_it_cannot_approve_it(desk: Desk) -> None:
@@ -60,7 +60,7 @@ async def test_the_database_itself_refuses_an_approval_by_whoever_proposed_it(de
     with pytest.raises(DataError) as refused:
         async with desk.database.begin() as tx:
             await tx.execute(
-                "UPDATE booking_proposals SET is_approved = true, ended_by = proposed_by, ended_at = proposed_at"
+                "UPDATE booking_proposals SET is_approved = true, decided_by = requested_by, decided_at = requested_at"
             )
     assert refused.value.constraint == "booking_proposals_take_two"
 
@@ -98,7 +98,7 @@ async def test_one_may_take_back_what_one_proposed(desk: Desk) -> None:
     await desk.request()
     await desk.reject(actor=ASHA)
     assert await desk.open() == []
-    assert (await desk.deeds())[-1] == ("wallet.top_up_rejected", ASHA.who)
+    assert (await desk.deeds())[-1] == ("wallet.top_up_rejected", ASHA.name)
 
 
 async def test_the_same_paper_proposed_again_is_one_proposal_whoever_brings_it(desk: Desk) -> None:
@@ -192,28 +192,28 @@ async def test_what_has_ended_says_how_and_what_never_was_says_so(desk: Desk) ->
 # What is done behind malipo's back, after one was approved (NMB-A), one rejected (NMB-R), and one waits (NMB-O).
 TAMPERED = {
     "an approval without its booking": (
-        "INSERT INTO booking_proposals SELECT 'bok_none', merchant_id, kind, 'NMB-X', amount, proposed_by, proposed_at, "
-        "ended_by, ended_at, true FROM booking_proposals WHERE reference = 'NMB-A'",
+        "INSERT INTO booking_proposals SELECT 'bok_none', merchant_id, kind, 'NMB-X', amount, requested_by, requested_at, "
+        "decided_by, decided_at, true FROM booking_proposals WHERE bank_reference = 'NMB-A'",
         "bok_none",
     ),
     "an approval of another amount": (
-        "UPDATE booking_proposals SET amount = amount - 1 WHERE reference = 'NMB-A'",
+        "UPDATE booking_proposals SET amount = amount - 1 WHERE bank_reference = 'NMB-A'",
         "NMB-A",
     ),
     "an approval of another paper": (
-        "UPDATE booking_proposals SET reference = 'NMB-X' WHERE reference = 'NMB-A'",
+        "UPDATE booking_proposals SET reference = 'NMB-X' WHERE bank_reference = 'NMB-A'",
         "NMB-A",
     ),
     "a booking that was rejected": (
-        "UPDATE booking_proposals SET is_approved = false WHERE reference = 'NMB-A'",
+        "UPDATE booking_proposals SET is_approved = false WHERE bank_reference = 'NMB-A'",
         "NMB-A",
     ),
     "a booking that still waits": (
-        "UPDATE booking_proposals SET is_approved = NULL, ended_by = NULL, ended_at = NULL WHERE reference = 'NMB-A'",
+        "UPDATE booking_proposals SET is_approved = NULL, decided_by = NULL, decided_at = NULL WHERE bank_reference = 'NMB-A'",
         "NMB-A",
     ),
     "a paper that waits and was booked beside it": (
-        "UPDATE booking_proposals SET reference = 'NMB-D' WHERE reference = 'NMB-O'",
+        "UPDATE booking_proposals SET reference = 'NMB-D' WHERE bank_reference = 'NMB-O'",
         "NMB-O",
     ),
 }

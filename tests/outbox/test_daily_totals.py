@@ -107,7 +107,7 @@ def added_up(ended: Sequence[Transaction]) -> dict[tuple[date, str, str], Total]
             total.completed += 1
             total.amount += each.amount
             total.fees += each.fee
-            total.seconds += (each.ended_at - each.created_at).total_seconds()
+            total.total_seconds += (each.ended_at - each.created_at).total_seconds()
         total.failed += each.status is Status.FAILED
         total.cancelled += each.status is Status.CANCELLED
     return sums
@@ -147,7 +147,7 @@ async def crowd(database: Database, merchant: Merchant, count: int, chance: rand
     [
         (Status.PENDING, None),
         (Status.PROCESSING, None),
-        (Status.COMPLETED, Total(completed=1, amount=1000, fees=30, seconds=90.5)),
+        (Status.COMPLETED, Total(completed=1, amount=1000, fees=30, total_seconds=90.5)),
         (Status.FAILED, Total(failed=1)),
         (Status.CANCELLED, Total(cancelled=1)),
     ],
@@ -227,7 +227,7 @@ async def test_a_body_that_cannot_be_read_leaves_the_others_counted(database: Da
     bodies = [good % "2026-11-14T21:00:00Z", "{}", "", good % "2026-11-14T20:59:00Z"]
     facts = [Fact(f"evt_{at}", "m", "t", Event.PAYMENT_COMPLETED, body, MIDNIGHT) for at, body in enumerate(bodies)]
     assert daily_totals.totals_of(facts) == {
-        ("m", DAY, "COLLECTION", "MPESA"): Total(completed=2, amount=10, fees=2, seconds=60.0)
+        ("m", DAY, "COLLECTION", "MPESA"): Total(completed=2, amount=10, fees=2, total_seconds=60.0)
     }
 
 
@@ -239,7 +239,7 @@ async def test_a_body_that_cannot_be_read_leaves_the_others_counted(database: Da
         "UPDATE daily_totals SET cancelled = cancelled + 1",
         "UPDATE daily_totals SET amount = amount - 1",
         "UPDATE daily_totals SET fees = fees + 1",
-        "UPDATE daily_totals SET seconds = seconds + 1",
+        "UPDATE daily_totals SET total_seconds = total_seconds + 1",
         "UPDATE daily_totals SET day = day - 1",
         "DELETE FROM daily_totals",
     ],

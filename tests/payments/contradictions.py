@@ -6,7 +6,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.payments import resolve
-from malipo.payments.network_answer import Rules
+from malipo.payments.dispatch import Rules
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Transaction
 from malipo.service import Service

@@ -14,7 +14,7 @@ from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.correction import Correction
-from malipo.payments.network_answer import Act, Dispatch, ReceivedAnswer
+from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
 from malipo.payments.settle import Report, Settled
 from malipo.payments.store import corrections, dispatches
 from malipo.payments.submit import Claim, Taken
@@ -31,7 +31,7 @@ FEE = 30
 def a_claim(**changes: Any) -> Claim:
     whole: dict[str, Any] = {
         "id": ids.mint("clm_", clock.now()),
-        "route": ROUTE,
+        "connector": ROUTE,
         "pairs": PAIRS,
         "most": 1000,
         "lease_seconds": 60,
@@ -40,7 +40,7 @@ def a_claim(**changes: Any) -> Claim:
     return Claim(**whole | changes)
 
 
-def a_report(transaction: Transaction, verdict: Verdict, act: Act = Act.ASK, **how: Any) -> Report:
+def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.ASK, **how: Any) -> Report:
     is_trusted = how.pop("is_trusted", True)
     resubmit = how.pop("resubmit", Resubmit.DUPLICATES_REFUSED)
     answer = Answer(verdict=verdict, **how)
@@ -48,7 +48,7 @@ def a_report(transaction: Transaction, verdict: Verdict, act: Act = Act.ASK, **h
         id=ids.mint("hrg_", clock.now()),
         channels=[transaction.channel],
         key=transaction.network_key,
-        heard=ReceivedAnswer(route=ROUTE, act=act, answer=answer, is_trusted=is_trusted, resubmit=resubmit),
+        heard=ReceivedAnswer(connector=ROUTE, source=act, answer=answer, is_trusted=is_trusted, resubmit=resubmit),
     )
 
 
@@ -97,7 +97,9 @@ class PaymentSteps:
         [sent] = [each for each in taken.to_send if each.id == opened.id]
         return sent
 
-    async def hear(self, transaction: Transaction, verdict: Verdict, act: Act = Act.ASK, **how: Any) -> Settled:
+    async def hear(
+        self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.ASK, **how: Any
+    ) -> Settled:
         settled = await self.service.settle(a_report(transaction, verdict, act, **how))
         assert settled is not None
         return settled
@@ -105,7 +107,7 @@ class PaymentSteps:
     async def processing(self, type_: Type, amount: int = 1000) -> Transaction:
         """A payment that the network has, and has not decided."""
         sent = await self.send(type_, amount)
-        return (await self.hear(sent, Verdict.WAITING, Act.SEND)).transaction
+        return (await self.hear(sent, Verdict.WAITING, AnswerSource.SEND)).transaction
 
     async def ended(self, type_: Type, status: Status, amount: int = 1000) -> Transaction:
         """A payment as its network ended it, or its merchant."""
@@ -114,13 +116,13 @@ class PaymentSteps:
             return await self.service.cancel(Cancellation(self.merchant_id, opened.id))
         sent = await self.send(type_, amount)
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
-        return (await self.hear(sent, verdict, Act.SEND)).transaction
+        return (await self.hear(sent, verdict, AnswerSource.SEND)).transaction
 
     async def contradicted(self, type_: Type, status: Status, amount: int = 1000) -> Transaction:
         """A payment whose network takes back its word: first by the way, then asked."""
         ended = await self.ended(type_, status, amount)
         says = Verdict.REFUSED if status is Status.COMPLETED else Verdict.CONFIRMED
-        await self.hear(ended, says, Act.CALLBACK, is_trusted=False)
+        await self.hear(ended, says, AnswerSource.CALLBACK, is_trusted=False)
         settled = await self.hear(ended, says)
         assert settled.is_contradiction
         return settled.transaction

@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments import resolve
-from malipo.payments.network_answer import Attention
+from malipo.payments.dispatch import Attention
 from malipo.payments.resolve import Finding, Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
@@ -70,8 +70,10 @@ async def unsettled(steps: PaymentSteps, *, seconds: float = 3600) -> dict[str, 
 async def deeds(steps: PaymentSteps) -> list[tuple[str, str]]:
     """What operators did to payments, oldest first."""
     async with steps.database.read() as connection:
-        rows = await connection.fetch("SELECT what, who FROM audit WHERE what LIKE 'payment.res%' ORDER BY id")
-    return [(row["what"].removeprefix("payment."), row["who"].removeprefix("operator ")) for row in rows]
+        rows = await connection.fetch(
+            "SELECT action, actor FROM audit_log WHERE action LIKE 'payment.res%' ORDER BY id"
+        )
+    return [(row["action"].removeprefix("payment."), row["actor"].removeprefix("operator ")) for row in rows]
 
 
 async def told(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str, int]]:

@@ -45,7 +45,7 @@ async def names(steps: PaymentSteps) -> dict[str, str]:
 
 
 _MOVE = """
-    INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, at)
+    INSERT INTO moves (merchant_id, cause_id, step, ordinal, move_number, source, target, channel, amount, created_at)
     VALUES ('{merchant}', '{%s}', '%s', %d, %d, '%s', '%s', %s, 1000, now())
 """
 _OF = "WHERE cause_id = '{%s}' AND step = '%s'"
@@ -100,7 +100,7 @@ TAMPERED = {
         "disbursement_failed_failed",
     ),
     "a resolution of another amount": (
-        "UPDATE moves SET amount = 999 " + _OF % ("disbursement_failed_failed", "resolution") + " AND line = 1",
+        "UPDATE moves SET amount = 999 " + _OF % ("disbursement_failed_failed", "resolution") + " AND move_number = 1",
         "disbursement_failed_failed",
     ),
     "a fee that was not given back": (
@@ -108,7 +108,9 @@ TAMPERED = {
         "disbursement_completed_failed",
     ),
     "a loss that was booked to the bank": (
-        "UPDATE moves SET source = 'bank' " + _OF % ("disbursement_failed_failed", "resolution") + " AND line = 1",
+        "UPDATE moves SET source = 'bank' "
+        + _OF % ("disbursement_failed_failed", "resolution")
+        + " AND move_number = 1",
         "disbursement_failed_failed",
     ),
     "a resolution that nobody has said": (

@@ -56,23 +56,23 @@ async def test_what_is_counted_and_what_is_not_yet_are_both_clean(database: Data
 
 
 @pytest.mark.parametrize("level", range(4))
-@pytest.mark.parametrize(("book", "what"), [("payments", "payments"), ("statement", "statement lines")])
+@pytest.mark.parametrize(("rollup", "what"), [("payments", "payments"), ("statement", "statement lines")])
 @pytest.mark.parametrize(
     "tampering",
     [
-        "UPDATE tallies SET counts[2] = counts[2] + 1 WHERE {}",
-        "UPDATE tallies SET counts = counts[2:] || counts[1] WHERE {}",
-        "UPDATE tallies SET bucket = bucket + 1000 WHERE {}",
-        "DELETE FROM tallies WHERE {}",
-        "INSERT INTO tallies SELECT merchant_id, book, level, bucket + 1000, counts FROM tallies WHERE {}",
+        "UPDATE rollup_counts SET counts[2] = counts[2] + 1 WHERE {}",
+        "UPDATE rollup_counts SET counts = counts[2:] || counts[1] WHERE {}",
+        "UPDATE rollup_counts SET bucket = bucket + 1000 WHERE {}",
+        "DELETE FROM rollup_counts WHERE {}",
+        "INSERT INTO rollup_counts SELECT merchant_id, rollup, level, bucket + 1000, counts FROM rollup_counts WHERE {}",
     ],
 )
 async def test_a_wrong_count_is_found(
-    database: Database, shop: Shop, tampering: str, book: str, what: str, level: int
+    database: Database, shop: Shop, tampering: str, rollup: str, what: str, level: int
 ) -> None:
     which = f"""
-        (merchant_id, book, level, bucket) = (
-            SELECT merchant_id, book, level, bucket FROM tallies WHERE book = '{book}' AND level = {level} LIMIT 1)
+        (merchant_id, rollup, level, bucket) = (
+            SELECT merchant_id, rollup, level, bucket FROM rollup_counts WHERE rollup = '{rollup}' AND level = {level} LIMIT 1)
     """
     found = await findings(database, tampering.format(which))
     assert set(found) == {f"{what} counted"}
@@ -81,11 +81,11 @@ async def test_a_wrong_count_is_found(
 @pytest.mark.parametrize(
     "tampering",
     [
-        "DELETE FROM searches WHERE id = (SELECT min(id) FROM searches)",
-        "UPDATE searches SET searchable = searchable || 'x' WHERE id = (SELECT min(id) FROM searches)",
-        "UPDATE searches SET windows = '{}' WHERE id = (SELECT min(id) FROM searches)",
-        "INSERT INTO searches SELECT merchant_id, id || 'x', searchable, windows FROM searches LIMIT 1",
-        "UPDATE searches SET merchant_id = 'mer_1' WHERE id = (SELECT min(id) FROM searches)",
+        "DELETE FROM search_index WHERE id = (SELECT min(id) FROM search_index)",
+        "UPDATE search_index SET search_text = search_text || 'x' WHERE id = (SELECT min(id) FROM search_index)",
+        "UPDATE search_index SET ngrams = '{}' WHERE id = (SELECT min(id) FROM search_index)",
+        "INSERT INTO search_index SELECT merchant_id, id || 'x', search_text, ngrams FROM search_index LIMIT 1",
+        "UPDATE search_index SET merchant_id = 'mer_1' WHERE id = (SELECT min(id) FROM search_index)",
     ],
 )
 async def test_what_a_search_would_not_find_is_found(database: Database, shop: Shop, tampering: str) -> None:
@@ -93,21 +93,21 @@ async def test_what_a_search_would_not_find_is_found(database: Database, shop: S
 
 
 @pytest.mark.parametrize(
-    ("book", "upto", "what"),
+    ("rollup", "position", "what"),
     [
-        ("payments", "upto - 10", {"payments counted", "is not found as it is by a search"}),
-        ("payments", "(SELECT max(last) FROM feeds)", {"payments counted", "is not found as it is by a search"}),
-        ("statement", "upto - 10", {"statement lines counted"}),
+        ("payments", "position - 10", {"payments counted", "is not found as it is by a search"}),
+        ("payments", "(SELECT max(last_number) FROM feeds)", {"payments counted", "is not found as it is by a search"}),
+        ("statement", "position - 10", {"statement lines counted"}),
         ("statement", "(SELECT max(lines) FROM wallets)", {"statement lines counted"}),
     ],
 )
 async def test_a_mark_that_does_not_fit_is_found(
-    database: Database, shop: Shop, book: str, upto: str, what: set[str]
+    database: Database, shop: Shop, rollup: str, position: str, what: set[str]
 ) -> None:
     """It says that less was counted than was; or more, where more has happened since."""
     await shop.sell(30)
     for _ in range(4):
         await shop.go_on()
     await number(database)
-    found = await findings(database, f"UPDATE tally_marks SET upto = {upto} WHERE book = '{book}'")
+    found = await findings(database, f"UPDATE rollup_positions SET position = {position} WHERE rollup = '{rollup}'")
     assert set(found) == what

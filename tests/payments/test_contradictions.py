@@ -10,7 +10,7 @@ from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import AnswerSource, Attention
 from malipo.payments.resolve import Truth
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions
@@ -89,7 +89,7 @@ async def test_a_contradiction_told_twice_moves_money_once(steps: PaymentSteps) 
     contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
     before = await steps.balances()
 
-    for act in Act:
+    for act in AnswerSource:
         again = await steps.hear(contradicted, Verdict.CONFIRMED, act)
         assert not again.is_contradiction
         assert again.transaction.status is Status.FAILED
@@ -101,7 +101,7 @@ async def test_a_contradiction_told_twice_moves_money_once(steps: PaymentSteps) 
 
 async def _noted(steps: PaymentSteps) -> int:
     async with steps.database.read() as connection:
-        return int(await connection.fetchval("SELECT count(*) FROM audit WHERE what = 'payment.contradicted'"))
+        return int(await connection.fetchval("SELECT count(*) FROM audit_log WHERE action = 'payment.contradicted'"))
 
 
 async def test_contradictions_told_in_one_breath_move_money_once(steps: PaymentSteps) -> None:
@@ -183,7 +183,7 @@ async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by
     await steps.charge_fees()
     collection = await steps.ended(Type.COLLECTION, Status.FAILED)
 
-    settled = await steps.hear(collection, Verdict.CONFIRMED, Act(how))
+    settled = await steps.hear(collection, Verdict.CONFIRMED, AnswerSource(how))
 
     assert (settled.is_contradiction, settled.is_told) == (True, True), "whatever a query says or fails to say"
     assert await database_facts.wallet(steps.database, merchant.id) == (1_000_970, 0)
@@ -231,7 +231,7 @@ async def test_a_debt_is_held_in_the_commit_of_the_contradiction_and_withdrawn_w
 
 async def test_a_signed_success_after_the_end_counts_whatever_the_query_says(steps: PaymentSteps) -> None:
     payout = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
-    assert (await steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)).is_contradiction
+    assert (await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)).is_contradiction
     for verdict in (Verdict.UNKNOWN, Verdict.REFUSED, Verdict.MISSING):
         assert not (await steps.hear(payout, verdict)).is_contradiction
     assert await _owed(steps) == 1030
@@ -241,7 +241,7 @@ async def test_a_signed_success_after_the_end_counts_whatever_the_query_says(ste
 async def test_a_payment_that_its_network_confirms_again_is_no_contradiction(steps: PaymentSteps) -> None:
     ended = await steps.ended(Type.COLLECTION, Status.COMPLETED)
     before = await steps.balances()
-    for act in Act:
+    for act in AnswerSource:
         assert not (await steps.hear(ended, Verdict.CONFIRMED, act)).is_contradiction
     assert await steps.balances() == before
     assert await steps.dispatch(ended) is None
@@ -251,7 +251,7 @@ async def test_a_payment_that_its_network_confirms_again_is_no_contradiction(ste
 async def test_a_contradiction_is_on_the_trail_with_what_both_sides_said(steps: PaymentSteps) -> None:
     contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
     async with steps.database.read() as connection:
-        [row] = await connection.fetch("SELECT * FROM audit WHERE what = 'payment.contradicted'")
-    assert (row["who"], row["origin"], row["merchant_id"]) == ("network mpesa", "ask", steps.merchant_id)
+        [row] = await connection.fetch("SELECT * FROM audit_log WHERE action = 'payment.contradicted'")
+    assert (row["actor"], row["address"], row["merchant_id"]) == ("network mpesa", "ask", steps.merchant_id)
     for word in (contradicted.id, "FAILED", "confirmed", "1000"):
         assert word in row["details"]

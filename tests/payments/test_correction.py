@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from malipo.ledger.moves import Account, Move, Step
 from malipo.payments import correction
 from malipo.payments.correction import Change, Correction
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.effects import posting_of
-from malipo.payments.network_answer import Act
 from malipo.payments.transaction import Reason, Status, Transaction, Type
 from tests.payments.test_transaction import a_transaction
 
@@ -63,9 +63,9 @@ def without_fees(moves: str) -> str:
     )
 
 
-def contradicted(transaction: Transaction, act: Act | None = Act.ASK) -> Change:
+def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.ASK) -> Change:
     before = correction.begin(transaction)
-    return correction.hear(transaction, before, is_paid=not before.is_paid, act=act)
+    return correction.hear(transaction, before, is_paid=not before.is_paid, source=act)
 
 
 @pytest.mark.parametrize(("type_", "status", "_says", "moves", "due"), HEARD_ROWS)
@@ -151,7 +151,9 @@ def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
     for type_, status in itertools.product(Type, FINAL):
         transaction = a_transaction(type_, status, 30)
         heard = contradicted(transaction)
-        back = correction.hear(transaction, heard.correction, is_paid=not heard.correction.is_paid, act=Act.ASK)
+        back = correction.hear(
+            transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.ASK
+        )
         assert not correction.is_open(transaction, back.correction)
         assert back.correction.owed == 0
         assert _balances(transaction, [heard, back]) == _balances(transaction, [])
@@ -162,7 +164,7 @@ def test_a_network_that_recants_gives_back_to_the_house_what_it_bore() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
     heard = contradicted(payout)
     waived = correction.decide(payout, heard.correction, is_paid=False, available=EMPTY)
-    back = correction.hear(payout, waived.correction, is_paid=False, act=Act.CALLBACK)
+    back = correction.hear(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
     assert not correction.is_open(payout, back.correction)
     assert _balances(payout, [heard, waived, back]) == _balances(payout, [])
 
@@ -201,7 +203,7 @@ def test_whatever_is_heard_and_decided_money_is_conserved_and_nothing_stays_in_s
     changes: list[Change] = []
     for what, available in steps:
         if what == "hear":
-            change = correction.hear(transaction, state, is_paid=not state.is_paid, act=Act.ASK)
+            change = correction.hear(transaction, state, is_paid=not state.is_paid, source=AnswerSource.ASK)
         else:
             is_paid = state.is_paid if what != "stay" else not state.is_paid
             change = correction.decide(

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from malipo.payments.fees import BadTariff, Band, check, fee_of
 
-TWO_BANDS = [Band(500, fixed=50), Band(10_000, fixed=100, basis_points=150, least=300, most=2_000)]
+TWO_BANDS = [Band(500, fixed_fee=50), Band(10_000, fixed_fee=100, basis_points=150, min_fee=300, max_fee=2_000)]
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ def test_without_a_tariff_there_is_no_fee() -> None:
 @pytest.mark.parametrize(
     "bands",
     [
-        [Band(500, fixed=500)],
-        [Band(500, least=500)],
-        [Band(0, fixed=500)],
+        [Band(500, fixed_fee=500)],
+        [Band(500, min_fee=500)],
+        [Band(0, fixed_fee=500)],
         [Band(500, basis_points=10_000)],
-        [Band(500), Band(1_000, fixed=1_000)],
+        [Band(500), Band(1_000, fixed_fee=1_000)],
         [Band(500), Band(500)],
-        [Band(500, least=20, most=10)],
+        [Band(500, min_fee=20, max_fee=10)],
         [Band(500, basis_points=10_001)],
         [Band(-1)],
     ],

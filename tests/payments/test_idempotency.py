@@ -1,6 +1,6 @@
 import pytest
 
-from malipo.payments.idempotency import fingerprint, problem_with
+from malipo.payments.idempotency import problem_with, request_hash
 
 
 @pytest.mark.parametrize("key", ["a", "!", "~", "0f8fad5b-d9cb-469f-a165-70867728950e", "x" * 255])
@@ -14,8 +14,8 @@ def test_anything_else_is_refused_in_words(key: str) -> None:
 
 
 def test_the_order_of_fields_does_not_matter_and_values_do() -> None:
-    one = fingerprint({"amount": 1000, "metadata": {"a": 1, "b": 2}})
-    assert one == fingerprint({"metadata": {"b": 2, "a": 1}, "amount": 1000})
-    assert one != fingerprint({"amount": 1001, "metadata": {"a": 1, "b": 2}})
-    assert one != fingerprint({"amount": "1000", "metadata": {"a": 1, "b": 2}})
-    assert one != fingerprint({"amount": 1000, "metadata": {"a": 1, "b": True}})
+    one = request_hash({"amount": 1000, "metadata": {"a": 1, "b": 2}})
+    assert one == request_hash({"metadata": {"b": 2, "a": 1}, "amount": 1000})
+    assert one != request_hash({"amount": 1001, "metadata": {"a": 1, "b": 2}})
+    assert one != request_hash({"amount": "1000", "metadata": {"a": 1, "b": 2}})
+    assert one != request_hash({"amount": 1000, "metadata": {"a": 1, "b": True}})

@@ -19,7 +19,7 @@ from malipo.outbox import store as outbox
 from malipo.payments.counts import counter
 from malipo.payments.listing import by_counts, keyset, transaction_list
 from malipo.payments.listing.filter import Filter
-from malipo.payments.network_answer import follow_up
+from malipo.payments.network_answer.after_end import follow_up
 from malipo.payments.record import Change
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
@@ -193,7 +193,7 @@ async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) 
     await agree(database, shop, Filter())
     await agree(database, shop, Filter(status=Status.COMPLETED))
     async with database.read() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM searches") == sum(
+        assert await connection.fetchval("SELECT count(*) FROM search_index") == sum(
             each.status.is_final for each in shop.payments.values()
         )
 

@@ -14,8 +14,8 @@ def has(ngrams: list[int], clue: Clue) -> bool:
     return (any if clue.is_any else all)(ngram in ngrams for ngram in clue.ngrams)
 
 
-def is_worth_a_look(searchable: str, term: str) -> bool:
-    ngrams = ngrams_of(MERCHANT, searchable)
+def is_worth_a_look(search_text: str, term: str) -> bool:
+    ngrams = ngrams_of(MERCHANT, search_text)
     return any(has(ngrams, clue) for clue in clues_of(MERCHANT, term))
 
 
@@ -32,12 +32,12 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("searchable", TEXTS)
-def test_every_part_of_every_field_is_worth_a_look(searchable: str) -> None:
-    for line in searchable.split("\n"):
+@pytest.mark.parametrize("search_text", TEXTS)
+def test_every_part_of_every_field_is_worth_a_look(search_text: str) -> None:
+    for line in search_text.split("\n"):
         for first in range(len(line)):
             for last in range(first + LEAST, len(line) + 1):
-                assert is_worth_a_look(searchable, line[first:last]), line[first:last]
+                assert is_worth_a_look(search_text, line[first:last]), line[first:last]
 
 
 def test_hardly_anything_else_is() -> None:

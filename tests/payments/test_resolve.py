@@ -8,7 +8,7 @@ import pytest
 from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolve import Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction
@@ -76,7 +76,7 @@ async def test_the_same_operator_from_another_machine_is_still_the_same(steps: P
     payout = await steps.processing(PAYOUT)
     await propose(steps, payout.id, Truth.FAILED)
     with pytest.raises(Forbidden):
-        await approve(steps, payout.id, actor=Actor(ASHA.who, "another till"))
+        await approve(steps, payout.id, actor=Actor(ASHA.name, "another till"))
 
 
 @pytest.mark.parametrize("by", [ASHA, JUMA], ids=["taken back", "by another"])
@@ -93,7 +93,7 @@ async def test_a_proposal_that_was_rejected_is_gone_and_another_may_be_made(step
     await propose(steps, payout.id, Truth.COMPLETED, actor=JUMA)
     await approve(steps, payout.id, actor=ASHA)
     assert await steps.status(payout) is Status.COMPLETED
-    whose = by.who.removeprefix("operator ")
+    whose = by.name.removeprefix("operator ")
     assert await deeds(steps) == [
         ("resolution_proposed", "asha"),
         ("resolution_rejected", whose),
@@ -126,12 +126,12 @@ async def test_the_evidence_is_kept_with_who_said_it_and_who_agreed(steps: Payme
 
     async with steps.database.read() as connection:
         [kept] = await connection.fetch("SELECT * FROM resolutions")
-        [row] = await connection.fetch("SELECT merchant_id, details FROM audit WHERE what = 'payment.resolved'")
+        [row] = await connection.fetch("SELECT merchant_id, details FROM audit_log WHERE action = 'payment.resolved'")
 
     assert (kept["outcome"], kept["evidence"], kept["is_approved"]) == ("completed", EVIDENCE, True)
-    assert (kept["proposed_by"], kept["ended_by"]) == (ASHA.who, JUMA.who)
+    assert (kept["requested_by"], kept["decided_by"]) == (ASHA.name, JUMA.name)
     assert row["merchant_id"] == steps.merchant_id
-    for word in (payout.id, "completed", EVIDENCE, ASHA.who, "1000"):
+    for word in (payout.id, "completed", EVIDENCE, ASHA.name, "1000"):
         assert word in row["details"]
 
 
@@ -154,7 +154,7 @@ async def _cancelled(steps: PaymentSteps) -> Transaction:
 async def _asked_about(steps: PaymentSteps) -> Transaction:
     """A callback says that it was paid, and its network has not been asked yet."""
     ended = await steps.ended(PAYOUT, Status.COMPLETED)
-    await steps.hear(ended, Verdict.REFUSED, Act.CALLBACK, is_trusted=False)
+    await steps.hear(ended, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
     return ended
 
 
@@ -219,7 +219,7 @@ async def test_a_payout_that_its_network_last_called_waiting_fails_only_for_who_
 
 async def test_a_collection_that_is_said_to_be_paid_fails_only_by_two_operators(steps: PaymentSteps) -> None:
     collection = await steps.processing(COLLECTION)
-    await steps.hear(collection, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    await steps.hear(collection, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     assert not (await propose(steps, collection.id, Truth.FAILED)).is_done
     assert (await approve(steps, collection.id)).is_done
     assert await steps.status(collection) is Status.FAILED

@@ -6,8 +6,8 @@ from malipo.db import Database
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger.bookings import WalletTooLow
 from malipo.networks.connector import Verdict
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.network_answer import Act
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
@@ -26,7 +26,7 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
     await propose(steps, payout.id, Truth.FAILED)
     await approve(steps, payout.id)
 
-    settled = await steps.hear(payout, Verdict.CONFIRMED, Act.SEND)  # The reply was late.
+    settled = await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.SEND)  # The reply was late.
     again = await steps.hear(payout, Verdict.CONFIRMED)
 
     assert (settled.is_contradiction, again.is_contradiction) == (True, False)

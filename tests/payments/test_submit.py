@@ -9,8 +9,8 @@ from malipo import clock
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.network_answer import Act, Next
-from malipo.payments.store import dispatches
+from malipo.payments.dispatch import AnswerSource, NextAction
+from malipo.payments.store import dispatch_claims
 from malipo.payments.submit import Taken
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
@@ -22,13 +22,13 @@ from tests.payments.payment_steps import PAIRS, ROUTE, PaymentSteps, a_claim, a_
 from tests.payments.payment_steps import steps as steps
 
 # What a transaction has run that takes payments up.
-TAKES_UP = "SET route = $3, claim = $4"
+TAKES_UP = "SET connector = $3, claim_id = $4"
 
 
 async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 100) -> list[str]:
     """What is due to be asked about."""
     async with database.begin() as tx:
-        due = await dispatches.claim_asks(tx, ROUTE, lease_seconds=lease_seconds, most=most)
+        due = await dispatch_claims.claim_queries(tx, ROUTE, lease_seconds=lease_seconds, most=most)
     return of([each.transaction for each in due])
 
 
@@ -46,7 +46,7 @@ async def test_a_payment_is_processing_and_committed_before_a_worker_gets_it(ste
     assert await steps.status(opened) is Status.PROCESSING
     dispatch = await steps.dispatch(opened)
     assert dispatch is not None
-    assert (dispatch.route, dispatch.next_act, dispatch.sends) == (ROUTE, Next.SENDING, 1)
+    assert (dispatch.connector, dispatch.next_action, dispatch.send_count) == (ROUTE, NextAction.SENDING, 1)
     assert (await steps.claim()).to_send == [], "and nobody else gets it"
     await database_facts.assert_clean(steps.database)
 
@@ -152,7 +152,7 @@ async def test_what_did_not_leave_before_its_merchant_was_stopped_is_held_too(
 ) -> None:
     payout, collection = await steps.send(Type.DISBURSEMENT), await steps.send(Type.COLLECTION)
     for each in (payout, collection):
-        await steps.hear(each, Verdict.UNSENT, Act.SEND)
+        await steps.hear(each, Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(payout, collection)
     await _set_active(database, steps.merchant_id, is_active=False)
     assert of((await steps.claim()).to_send) == [collection.id]
@@ -176,7 +176,7 @@ async def test_payouts_that_are_held_do_not_take_the_places_of_others(steps: Pay
 
 async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_same_key(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(sent, Verdict.UNSENT, Act.SEND)
+    await steps.hear(sent, Verdict.UNSENT, AnswerSource.SEND)
 
     assert (await steps.claim()).to_send == [], "not at once"
     assert await _asks(steps.database) == [], "and there is nothing to ask"
@@ -187,7 +187,7 @@ async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_
     assert again.processing_at == sent.processing_at
     dispatch = await steps.dispatch(sent)
     assert dispatch is not None
-    assert (dispatch.sends, dispatch.next_act) == (1, Next.SENDING)
+    assert (dispatch.send_count, dispatch.next_action) == (1, NextAction.SENDING)
 
 
 async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_asked_about_and_not_sent(
@@ -204,7 +204,9 @@ async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_i
     assert 25 < await steps.due_in_seconds(dead) <= 30
     dispatch = await steps.dispatch(dead)
     assert dispatch is not None
-    assert (dispatch.next_act, dispatch.sends) == (Next.SENDING, 1), "only an answer changes where we stand"
+    assert (dispatch.next_action, dispatch.send_count) == (NextAction.SENDING, 1), (
+        "only an answer changes where we stand"
+    )
 
 
 async def test_workers_who_ask_at_once_never_ask_about_the_same_payment(steps: PaymentSteps) -> None:
@@ -244,7 +246,7 @@ async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_
         await worker.finish()
     assert set(of(taken.to_send)) == set(of(opened[:3]))
     assert {each.status for each in taken.to_send} == {Status.PROCESSING}
-    sends = [dispatch.sends for each in opened if (dispatch := await steps.dispatch(each))]
+    sends = [dispatch.send_count for each in opened if (dispatch := await steps.dispatch(each))]
     assert sends == [1, 1, 1, 0, 0, 0], "each is sent once, and no other was taken along"
     assert of((await steps.claim()).to_send) == of(opened[3:])
     await database_facts.assert_clean(steps.database)
@@ -260,7 +262,7 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
         claiming = asyncio.create_task(worker.submit(a_claim()))
         await trap.sprung.wait()
         await trap.server_is_done.wait()
-        await steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK)
+        await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
         wire.cut_all()
 
         assert (await claiming).to_send == []
@@ -274,7 +276,7 @@ async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(
 ) -> None:
     """Whoever did not hear of the commit tells it again, with the same id, and perhaps much later."""
     sent = await steps.send(Type.DISBURSEMENT)
-    act = Act.ASK if verdict is Verdict.MISSING else Act.SEND
+    act = AnswerSource.ASK if verdict is Verdict.MISSING else AnswerSource.SEND
     report = a_report(sent, verdict, act)
     await steps.service.settle(report)
     await steps.make_due(sent)

@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Channel, FailureCode, Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.submit import lapse
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
@@ -36,11 +36,11 @@ async def test_an_unsent_collection_lapses_too_and_one_that_may_have_arrived_nev
     unsent, lost, again = [await steps.send(Type.COLLECTION) for _ in range(3)]
     payout = await steps.send(Type.DISBURSEMENT)
     await steps.wait(unsent, lost, again, payout, seconds=700)
-    await steps.hear(lost, Verdict.UNKNOWN, Act.SEND)
+    await steps.hear(lost, Verdict.UNKNOWN, AnswerSource.SEND)
     for each in (unsent, again, payout):
-        await steps.hear(each, Verdict.UNSENT, Act.SEND)
+        await steps.hear(each, Verdict.UNSENT, AnswerSource.SEND)
     async with steps.database.begin() as tx:  # As if it had been sent before, and heard of.
-        await tx.execute("UPDATE dispatches SET sends = 1 WHERE transaction_id = $1", again.id)
+        await tx.execute("UPDATE dispatches SET send_count = 1 WHERE transaction_id = $1", again.id)
     await steps.make_due(unsent, lost, again, payout)
 
     taken = await steps.claim(lapse_seconds=600)
@@ -80,14 +80,14 @@ async def test_an_api_whose_clock_is_minutes_off_has_no_collection_lapse_too_ear
 
 async def test_while_a_network_is_down_collections_lapse_and_payouts_wait(steps: PaymentSteps) -> None:
     unsent, lost = [await steps.send(Type.COLLECTION) for _ in range(2)]
-    await steps.hear(unsent, Verdict.UNSENT, Act.SEND)
-    await steps.hear(lost, Verdict.UNKNOWN, Act.SEND)
+    await steps.hear(unsent, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.hear(lost, Verdict.UNKNOWN, AnswerSource.SEND)
     waiting, payout = await steps.open(Type.COLLECTION), await steps.open(Type.DISBURSEMENT)
     await steps.wait(waiting, payout, unsent, lost, seconds=700)
     fresh = await steps.open(Type.COLLECTION)
 
     async with steps.database.begin() as tx:
-        ended = await lapse(tx, [Channel.MPESA], route=ROUTE, lapse_seconds=600, most=500, now=clock.now())
+        ended = await lapse(tx, [Channel.MPESA], connector=ROUTE, lapse_seconds=600, most=500, now=clock.now())
 
     assert set(of(ended)) == {unsent.id, waiting.id}
     assert {each.failure_code for each in ended} == {FailureCode.CHANNEL_UNAVAILABLE}

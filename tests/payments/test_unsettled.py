@@ -4,7 +4,7 @@ import pytest
 
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import AnswerSource, Attention
 from malipo.payments.resolve import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
@@ -42,7 +42,7 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
         for status in (Status.COMPLETED, Status.FAILED, Status.CANCELLED):
             await old.ended(type_, status)
         asked = await eager.ended(type_, Status.FAILED)
-        await eager.hear(asked, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+        await eager.hear(asked, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     missing = await eager.send(PAYOUT)
     for _ in range(3):
         await eager.hear(missing, Verdict.MISSING, resubmit=Resubmit.UNSAFE)
@@ -55,7 +55,9 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
 async def test_a_payment_that_was_not_sent_and_is_spoken_of_is_on_the_list_and_is_not_sent(steps: PaymentSteps) -> None:
     opened = await steps.open(PAYOUT)
 
-    settled = await steps.hear(opened, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, provider_reference="FORGED")
+    settled = await steps.hear(
+        opened, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, provider_reference="FORGED"
+    )
 
     assert settled.transaction.status is Status.PROCESSING
     assert settled.transaction.provider_reference is None, "what is not signed is not written down as true"
@@ -88,7 +90,7 @@ async def test_a_failed_payment_that_is_said_to_be_paid_is_listed_until_two_oper
     steps: PaymentSteps,
 ) -> None:
     payout = await steps.ended(PAYOUT, Status.FAILED)
-    await steps.hear(payout, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     for _ in range(9):
         await steps.hear(payout, Verdict.UNKNOWN)
     assert await unsettled(steps) == {payout.id: Attention.SAID_PAID}

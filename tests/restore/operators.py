@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_restore
 from malipo.payments.transaction import Transaction
 from malipo.restore import release
 from malipo.service import Service
@@ -24,11 +24,15 @@ async def fence(steps: PaymentSteps) -> None:
     await steps.service.fence("A test says that it was restored.", epoch=1)
 
 
-async def let_go(steps: PaymentSteps, *actors: Actor, scope: release.Scope = None, is_alone: bool = False) -> bool:
+async def let_go(
+    steps: PaymentSteps, *actors: Actor, scope: release.Scope = None, is_single_operator: bool = False
+) -> bool:
     released = None
     for actor in actors:
         async with steps.database.begin() as tx:
-            released = await release.release(tx, EVIDENCE, scope, actor=actor, now=clock.now(), is_alone=is_alone)
+            released = await release.release(
+                tx, EVIDENCE, scope, actor=actor, now=clock.now(), is_single_operator=is_single_operator
+            )
     assert released is not None
     return released.is_done
 
@@ -37,7 +41,7 @@ async def ask_first(steps: PaymentSteps) -> list[Transaction]:
     """What a worker asks about before anything is sent."""
     async with steps.database.begin() as tx:
         found = [
-            await dispatches.claim_asked_first(tx, channel, type_, lease_seconds=60, most=100)
+            await dispatch_restore.claim_asked_first(tx, channel, type_, lease_seconds=60, most=100)
             for channel, type_ in PAIRS
         ]
     return [each.transaction for some in found for each in some]

@@ -20,7 +20,7 @@ from tests.restore.operators import steps as steps
 async def _restart_server(steps: PaymentSteps) -> None:
     """As the rows look on a server that no worker has seen."""
     async with steps.database.begin() as tx:
-        await tx.execute("UPDATE send_marks SET server = 'the one before'")
+        await tx.execute("UPDATE worker_send_counts SET server_id = 'the one before'")
 
 
 async def _worker(steps: PaymentSteps, folder: Path) -> RestoreDetector:

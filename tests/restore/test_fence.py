@@ -12,9 +12,9 @@ from malipo.installation.state import OnHold, Restored
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
+from malipo.payments.dispatch import AnswerSource, Attention
 from malipo.payments.initiate import Initiate
-from malipo.payments.network_answer import Act, Attention
-from malipo.payments.store import dispatches
+from malipo.payments.store import dispatch_restore
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
 from tests.journeys import database_facts
@@ -28,7 +28,7 @@ async def test_a_fence_begins_an_epoch_once_however_many_notice(steps: PaymentSt
     await asyncio.gather(*(fence(steps) for _ in range(5)))
     async with steps.database.read() as connection:
         standing = await installation.get(connection)
-        noted = await connection.fetchval("SELECT count(*) FROM audit WHERE what = 'installation.fenced'")
+        noted = await connection.fetchval("SELECT count(*) FROM audit_log WHERE action = 'installation.fenced'")
     assert (standing.epoch > 1, standing.is_fenced, noted) == (True, True, 1)
 
 
@@ -183,14 +183,14 @@ async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
 async def test_what_was_on_its_way_counts_as_sent_and_is_asked_about(steps: PaymentSteps) -> None:
     sending = await steps.send(Type.DISBURSEMENT)
     unsent = await steps.send(Type.COLLECTION)
-    await steps.hear(unsent, Verdict.UNSENT, Act.SEND)
+    await steps.hear(unsent, Verdict.UNSENT, AnswerSource.SEND)
     await fence(steps)
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim(lapse_seconds=0)).to_send == []
     for each in (sending, unsent):
         dispatch = await steps.dispatch(each)
         assert dispatch is not None
-        assert (dispatch.next_act, dispatch.sends) == ("ask", 1)
+        assert (dispatch.next_action, dispatch.send_count) == ("ask", 1)
 
 
 @pytest.mark.parametrize("type_", Type)
@@ -293,11 +293,11 @@ async def test_what_was_asked_and_may_go_is_not_shown_as_not_asked(steps: Paymen
     payout = await steps.open(Type.DISBURSEMENT)
     await fence(steps)
     async with steps.database.read() as connection:
-        assert [each.not_asked for each in await dispatches.find_open(connection)] == [1]
+        assert [each.not_asked for each in await dispatch_restore.find_open(connection)] == [1]
     await ask_first(steps)
     await steps.wait(payout, seconds=2000)
     await steps.hear(payout, Verdict.NOT_INDEXED)
     async with steps.database.read() as connection:
-        assert [(each.is_asked_first, each.not_asked) for each in await dispatches.find_open(connection)] == [
+        assert [(each.is_asked_first, each.not_asked) for each in await dispatch_restore.find_open(connection)] == [
             (False, 0)
         ]

@@ -20,7 +20,7 @@ async def test_it_takes_two_operators_or_the_only_one(steps: PaymentSteps) -> No
         for name in ("asha", "juma"):
             await tx.execute("INSERT INTO operators (id, name, created_at) VALUES ($1, $2, now())", f"opr_{name}", name)
     with pytest.raises(Forbidden, match="more than one"):
-        await let_go(steps, ASHA, is_alone=True)
+        await let_go(steps, ASHA, is_single_operator=True)
     assert await let_go(steps, JUMA)
     with pytest.raises(Conflict, match="not fenced"):
         await let_go(steps, ASHA)
@@ -28,9 +28,9 @@ async def test_it_takes_two_operators_or_the_only_one(steps: PaymentSteps) -> No
 
 async def test_where_there_is_one_operator_that_one_releases_alone_and_it_is_kept(steps: PaymentSteps) -> None:
     await fence(steps)
-    assert await let_go(steps, ASHA, is_alone=True)
+    assert await let_go(steps, ASHA, is_single_operator=True)
     async with steps.database.read() as connection:
-        assert await connection.fetchval("SELECT is_alone FROM restore_releases")
+        assert await connection.fetchval("SELECT is_single_operator FROM restore_releases")
 
 
 @pytest.mark.parametrize("rejects", [ASHA, JUMA], ids=["whoever proposed it", "another"])
@@ -47,8 +47,10 @@ async def test_a_proposed_release_is_rejected_or_taken_back_and_lets_nothing_go(
     assert not await let_go(steps, JUMA, scope=scope), "it is proposed anew, and by that not approved"
     assert await let_go(steps, ASHA, scope=scope)
     async with steps.database.read() as connection:
-        noted = await connection.fetch("SELECT who, details FROM audit WHERE what = 'installation.release_rejected'")
-    assert [each["who"] for each in noted] == [rejects.who]
+        noted = await connection.fetch(
+            "SELECT actor, details FROM audit_log WHERE action = 'installation.release_rejected'"
+        )
+    assert [each["actor"] for each in noted] == [rejects.name]
     assert EVIDENCE in str(noted[0]["details"])
 
 

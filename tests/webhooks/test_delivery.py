@@ -16,13 +16,13 @@ TOOK = timedelta(milliseconds=1500)
 OURS, THEIRS = "clm_ours", "clm_theirs"
 
 
-def _attempt(status: int | None, claim: str = OURS) -> Attempt:
+def _attempt(status: int | None, claim_id: str = OURS) -> Attempt:
     error = None if status is not None else "no answer within 10 s"
-    return Attempt(KEY, claim, "att_1", NOW, 1500, status, (), b"", error)
+    return Attempt(KEY, claim_id, "att_1", NOW, 1500, status, (), b"", error)
 
 
-def _delivery(state: State = State.PENDING, tries: int = 0, claim: str | None = OURS) -> Delivery:
-    return Delivery(KEY, state, tries, NOW - timedelta(hours=1), claim)
+def _delivery(state: State = State.PENDING, attempt_count: int = 0, claim_id: str | None = OURS) -> Delivery:
+    return Delivery(KEY, state, attempt_count, NOW - timedelta(hours=1), claim_id)
 
 
 @pytest.mark.parametrize(
@@ -41,43 +41,47 @@ def test_only_2xx_is_a_success(status: int | None, is_success: bool) -> None:
 def test_a_status_of_an_answer_that_broke_off_is_no_success() -> None:
     broken = replace(_attempt(200), error="the answer broke off")
     assert not broken.is_success
-    assert not replace(broken, status=410).is_gone
+    assert not replace(broken, http_status=410).is_gone
 
 
 @pytest.mark.parametrize(
-    ("tries", "expected"),
+    ("attempt_count", "expected"),
     [
-        (0, {"tries": 1, "due_at": NOW + TOOK + timedelta(seconds=30)}),
-        (1, {"tries": 2, "due_at": NOW + TOOK + timedelta(seconds=300)}),
-        (2, {"tries": 3, "state": State.EXHAUSTED}),
-        (9, {"tries": 10, "state": State.EXHAUSTED}),
+        (0, {"attempt_count": 1, "due_at": NOW + TOOK + timedelta(seconds=30)}),
+        (1, {"attempt_count": 2, "due_at": NOW + TOOK + timedelta(seconds=300)}),
+        (2, {"attempt_count": 3, "state": State.EXHAUSTED}),
+        (9, {"attempt_count": 10, "state": State.EXHAUSTED}),
     ],
 )
 def test_a_failure_is_tried_again_after_it_ended_until_the_delays_are_used_up(
-    tries: int, expected: dict[str, Any]
+    attempt_count: int, expected: dict[str, Any]
 ) -> None:
     for status in (500, 404, None):
-        before = _delivery(tries=tries)
-        assert before.after(_attempt(status), RETRIES) == replace(before, claim=None, **expected)
+        before = _delivery(attempt_count=attempt_count)
+        assert before.after(_attempt(status), RETRIES) == replace(before, claim_id=None, **expected)
 
 
 def test_a_receiver_that_is_gone_is_not_tried_again() -> None:
     before = _delivery()
 
-    assert before.after(_attempt(410), RETRIES) == replace(before, state=State.EXHAUSTED, tries=1, claim=None)
+    assert before.after(_attempt(410), RETRIES) == replace(
+        before, state=State.EXHAUSTED, attempt_count=1, claim_id=None
+    )
 
 
-@pytest.mark.parametrize("claim", [OURS, THEIRS, None], ids=["ours", "somebody else's", "nobody's"])
+@pytest.mark.parametrize("claim_id", [OURS, THEIRS, None], ids=["ours", "somebody else's", "nobody's"])
 @pytest.mark.parametrize("state", [State.PENDING, State.EXHAUSTED])
-def test_a_success_counts_whoever_has_it_now(state: State, claim: str | None) -> None:
-    before = _delivery(state, 2, claim)
+def test_a_success_counts_whoever_has_it_now(state: State, claim_id: str | None) -> None:
+    before = _delivery(state, 2, claim_id)
 
-    assert before.after(_attempt(204), RETRIES) == replace(before, state=State.DELIVERED, tries=3, claim=None)
+    assert before.after(_attempt(204), RETRIES) == replace(
+        before, state=State.DELIVERED, attempt_count=3, claim_id=None
+    )
 
 
 @pytest.mark.parametrize("status", [500, 410, None])
 def test_a_failure_of_a_claim_that_has_ended_changes_nothing(status: int | None) -> None:
-    for before in (_delivery(claim=THEIRS), _delivery(claim=None), _delivery(State.EXHAUSTED, 3, None)):
+    for before in (_delivery(claim_id=THEIRS), _delivery(claim_id=None), _delivery(State.EXHAUSTED, 3, None)):
         assert before.after(_attempt(status), RETRIES) == before
 
 

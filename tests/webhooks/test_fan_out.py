@@ -63,8 +63,8 @@ async def _fan_out(
 async def _deliveries(place: WebhookStack) -> list[dict[str, Any]]:
     return await place.rows(
         """
-        SELECT d.*, e.number, e.body AS told, d.leased_until > now() AS is_leased
-        FROM deliveries d JOIN events e ON e.id = d.event_id ORDER BY e.merchant_id, e.number, d.endpoint_id
+        SELECT d.*, e.feed_number, e.body AS told, d.leased_until > now() AS is_leased
+        FROM webhook_deliveries d JOIN events e ON e.id = d.event_id ORDER BY e.merchant_id, e.feed_number, d.endpoint_id
         """
     )
 
@@ -86,7 +86,7 @@ async def test_only_those_are_told_who_listen_now(place: WebhookStack) -> None:
     done = await _fan_out(place)
 
     assert (done.facts, list(done.taken), set(done.left)) == (2, [], {all_.id, ends.id})
-    told = [(row["number"], row["event"], row["endpoint_id"]) for row in await _deliveries(place)]
+    told = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(place)]
     assert told == [
         (1, "payment.pending", all_.id),
         (2, "payment.cancelled", all_.id),
@@ -105,10 +105,10 @@ async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(
 
     # After the first that is left, nobody asks for more: an endpoint is not given the new before the old.
     rows = await _deliveries(place)
-    assert [row["claim"] for row in rows] == ["clm_1", "clm_1", None, None, None]
+    assert [row["claim_id"] for row in rows] == ["clm_1", "clm_1", None, None, None]
     assert [row["is_leased"] for row in rows] == [True, True, None, None, None]
-    assert {(row["state"], row["tries"]) for row in rows} == {("PENDING", 0)}
-    assert [(each.endpoint.id, each.event_id, each.body, each.claim) for each in done.taken] == [
+    assert {(row["state"], row["attempt_count"]) for row in rows} == {("PENDING", 0)}
+    assert [(each.endpoint.id, each.event_id, each.body, each.claim_id) for each in done.taken] == [
         (stand.id, row["event_id"], row["told"], "clm_1") for row in rows[:2]
     ]
     assert done.left == {stand.id}
@@ -130,8 +130,8 @@ async def test_events_that_nobody_listens_to_have_their_places_too(place: Webhoo
     await place.open(merchant, 5)
 
     assert [(await _fan_out(place, most=2)).facts for _ in range(4)] == [2, 2, 1, 0]
-    numbers = await place.rows("SELECT number FROM events ORDER BY number")
-    assert [row["number"] for row in numbers] == [1, 2, 3, 4, 5]
+    numbers = await place.rows("SELECT feed_number FROM events ORDER BY feed_number")
+    assert [row["feed_number"] for row in numbers] == [1, 2, 3, 4, 5]
     assert await _deliveries(place) == []
 
 
@@ -152,7 +152,7 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(place: Webhook
     assert await _deliveries(place) == []
 
     assert (await _fan_out(place)).facts == 1
-    assert [row["number"] for row in await _deliveries(place)] == [1]
+    assert [row["feed_number"] for row in await _deliveries(place)] == [1]
 
 
 # The events that there were before corrections were told.

@@ -57,14 +57,17 @@ async def _try_each(place: WebhookStack) -> None:
     async with place.database.begin() as tx:
         await tx.execute(
             """
-            INSERT INTO attempts SELECT endpoint_id, event_id, 'att_1', due_at, 1, 500, '[]', '', NULL FROM deliveries
+            INSERT INTO webhook_attempts SELECT endpoint_id, event_id, 'att_1', due_at, 1, 500, '[]', '', NULL FROM webhook_deliveries
             ON CONFLICT DO NOTHING
             """
         )
 
 
 async def _counts(place: WebhookStack) -> dict[str, int]:
-    return {table: await database_facts.count(place.database, table) for table in ("events", "deliveries", "attempts")}
+    return {
+        table: await database_facts.count(place.database, table)
+        for table in ("events", "webhook_deliveries", "webhook_attempts")
+    }
 
 
 async def test_what_is_older_than_is_kept_goes_and_the_rest_stays(place: WebhookStack, hand: Hand) -> None:
@@ -83,16 +86,18 @@ async def test_what_is_older_than_is_kept_goes_and_the_rest_stays(place: Webhook
     await _try_each(place)
     async with place.database.begin() as tx:
         await manage_endpoints.delete(tx, merchant.id, deleted.id, actor=NOBODY, now=hand())
-    assert await _counts(place) == {"events": 12, "deliveries": 25, "attempts": 25}
+    assert await _counts(place) == {"events": 12, "webhook_deliveries": 25, "webhook_attempts": 25}
 
     hand.move_to(began + timedelta(days=KEPT_DAYS))
     await prune(place.service)
-    assert await _counts(place) == {"events": 10, "deliveries": 21, "attempts": 21}, "not a millisecond earlier"
+    assert await _counts(place) == {"events": 10, "webhook_deliveries": 21, "webhook_attempts": 21}, (
+        "not a millisecond earlier"
+    )
     hand.move(A_MOMENT)
     await prune(place.service)
-    assert await _counts(place) == {"events": 6, "deliveries": 12, "attempts": 12}
+    assert await _counts(place) == {"events": 6, "webhook_deliveries": 12, "webhook_attempts": 12}
     await prune(place.service)
-    assert await _counts(place) == {"events": 6, "deliveries": 12, "attempts": 12}
+    assert await _counts(place) == {"events": 6, "webhook_deliveries": 12, "webhook_attempts": 12}
     hand.move(timedelta(days=KEPT_DAYS))
     await prune(place.service)
     assert set((await _counts(place)).values()) == {0}
@@ -112,9 +117,9 @@ async def test_more_than_is_forgotten_at_once_is_forgotten_by_two_at_once(place:
 
     await asyncio.gather(prune(place.service), prune(place.service))
 
-    assert await _counts(place) == {"events": 2, "deliveries": 2, "attempts": 0}
-    feeds = await place.rows("SELECT merchant_id, last, pruned FROM feeds")
-    assert {row["merchant_id"]: (row["last"], row["pruned"]) for row in feeds} == {
+    assert await _counts(place) == {"events": 2, "webhook_deliveries": 2, "webhook_attempts": 0}
+    feeds = await place.rows("SELECT merchant_id, last_number, pruned_to FROM feeds")
+    assert {row["merchant_id"]: (row["last_number"], row["pruned_to"]) for row in feeds} == {
         merchant.id: (1100, 1100),
         other.id: (12, 10),
     }
@@ -159,8 +164,8 @@ async def test_what_is_kept_of_a_feed_has_no_gap_even_if_its_times_are_not_in_or
     hand.move_to(began + timedelta(days=KEPT_DAYS + 1))
     await prune(place.service)
 
-    rows = await place.rows("SELECT number, created_at FROM events ORDER BY number")
-    assert [(row["number"], row["created_at"] == began) for row in rows] == [(3, False), (4, False), (5, True)]
+    rows = await place.rows("SELECT feed_number, created_at FROM events ORDER BY feed_number")
+    assert [(row["feed_number"], row["created_at"] == began) for row in rows] == [(3, False), (4, False), (5, True)]
     assert await database_facts.findings(place.database) == []
 
 
@@ -178,7 +183,7 @@ async def test_the_ledger_check_knows_what_was_forgotten_from_what_was_lost(
 
     clean = await malipo("ledger", "check", database_url=database_url)
     assert clean.code == 0, clean.err
-    [lost] = await place.rows("DELETE FROM events WHERE number = 7 RETURNING transaction_id, event")
+    [lost] = await place.rows("DELETE FROM events WHERE feed_number = 7 RETURNING transaction_id, event")
     wrong = await malipo("ledger", "check", database_url=database_url)
     assert wrong.code == 1
     [line] = [line for line in wrong.err.splitlines() if lost["transaction_id"] in line]

@@ -1,1 +1,1 @@
-"""The pages that the API shows to people: what stands in them, their template and their style."""
+"""The API reference at /docs: its content, template and style."""

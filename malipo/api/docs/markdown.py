@@ -1,4 +1,4 @@
-"""Words and examples as HTML: the little Markdown that our descriptions use, JSON with its colours, curl. Pure."""
+"""Markdown, JSON examples and curl commands of the API reference as HTML. Pure."""
 
 import json
 import re

@@ -1,7 +1,7 @@
-"""The contract as a page: areas, their routes, and for each what it takes, what it answers and what can go wrong.
+"""The API reference as a page: areas, routes, and for each its fields, responses and errors.
 
-Everything is read from the contract. A test holds the contract against the route table, so the page cannot promise
-what the service does not do.
+Everything is read from the OpenAPI contract. A test compares the contract with the route table, so the page cannot
+promise what the service does not do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ class Code:
 
 
 def page(contract: Schema, limits: Mapping[RateClass, int]) -> str:
-    """The whole page. Its examples speak to BASE_URL."""
+    """The whole page. Its examples use BASE_URL."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
         each.__name__: each

@@ -1,1 +1,1 @@
-"""What `malipo listen` is made of."""
+"""Commands for developers of receivers: the parts of `malipo listen` and `malipo trigger`."""

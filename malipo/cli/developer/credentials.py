@@ -1,4 +1,4 @@
-"""Which service a developer's command speaks to, and with which key: what they typed, else what the demo wrote down.
+"""Address and API key of the service for a developer's command: from the arguments, else from demo.json.
 
 No database is needed for it, and no key is ever printed.
 """
@@ -39,7 +39,7 @@ def access(arguments: argparse.Namespace, settings: Settings) -> Access:
     demo = _demo(settings)
     key, base_url = arguments.api_key, arguments.base_url and address(arguments.base_url, "--base-url")
     if key is None:
-        # The demo's key is for the demo: nobody else is to see it.
+        # The demo's key is only sent to the demo.
         if demo is None or base_url not in (None, demo.base_url):
             raise Invalid(f"--api-key is needed: {_why(demo, settings)}")
         return Access(demo.base_url, demo.api_key)

@@ -1,7 +1,7 @@
-"""The cursor file of `malipo listen`: where it has come to, so that it goes on there however it was stopped.
+"""The cursor file of `malipo listen`: its position in the feed, so that it continues there after any stop.
 
-It knows files and nothing of HTTP. A place is the cursor with which a page of the feed was asked for, and the last
-event of that page which is done. There is one file for each service, key and receiver, and one listener at a time.
+A position is the cursor of a page of the feed, and the last event of that page which is done. There is one file for
+each service, key and receiver, and one listener at a time. It knows files and nothing of HTTP.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ class Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Unreadable(Exception):  # noqa: N818
-    """There is a file, and it does not say where we were."""
+    """There is a file, and it cannot be read."""
 
 
 class CursorFile:
@@ -58,7 +58,7 @@ class CursorFile:
         return self._kept
 
     def keep(self, place: Place) -> None:
-        """Whole or not at all: there is never a moment without a place."""
+        """Written atomically: there is never a moment without a position."""
         if place == self._kept:
             return
         new = self.path.with_suffix(".new")

@@ -1,6 +1,6 @@
-"""The service's feed of events, read as a merchant's program reads it.
+"""A client of the event feed, as a merchant's program has one.
 
-It knows HTTP and nothing of where we are in the feed. What passes by itself is a value; what does not is a Refusal.
+It knows HTTP and nothing of our position. A temporary failure is a value; a permanent one is a Refusal.
 """
 
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class Feed:
                 f"{self._access.base_url}/v1/events",
                 params=query,
                 headers={"x-api-key": self._access.api_key},
-                allow_redirects=False,  # The key is for nobody else.
+                allow_redirects=False,  # The key must not be sent elsewhere.
                 timeout=aiohttp.ClientTimeout(total=seconds + _PATIENCE_SECONDS),
             ) as answer:
                 return self._understood(answer, await answer.read(), has_place=after is not None)

@@ -1,6 +1,6 @@
-"""Carries an event to the developer's own receiver, as a webhook: the same bytes, the same headers, the same patience.
+"""Forwards an event to the developer's receiver as a webhook: the same bytes, headers and timeout.
 
-Signed with a secret of its own, which is made from the API key: a developer sets it once, and nobody has to keep it.
+The secret is derived from the API key: a developer sets it once, and it is stored nowhere.
 """
 
 import base64
@@ -14,7 +14,7 @@ from malipo.webhooks.signature import headers_of
 
 
 def secret_of(api_key: str) -> str:
-    """The same for the same key, and from it nobody finds the key."""
+    """The same for the same key; the key cannot be computed from it."""
     made = hmac.digest(api_key.encode(), b"malipo listen", hashlib.sha256)
     return "whsec_" + base64.b64encode(made).decode()
 

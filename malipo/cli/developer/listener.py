@@ -1,7 +1,7 @@
-"""The loop: reads the feed, forwards event after event, and keeps where it is.
+"""The loop of `malipo listen`: reads the feed, forwards each event, and stores its cursor.
 
-An event is done when the receiver has said yes, and only then is the place moved behind it. So whenever this is
-stopped, even by a kill -9, nothing is lost: at worst the last event is forwarded twice.
+An event is done when the receiver has answered 2xx, and only then the cursor moves behind it. So even a kill -9 loses
+nothing: at worst the last event is forwarded twice.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ class Listener:
         return Place(lost.go_on)
 
     async def _read(self, after: str | None, *, is_waiting: bool) -> Page | Lost:
-        """However long the service is away; that it is gets said once, and that it is back too."""
+        """However long the service is away. That is printed once, and so is its return."""
         pauses, is_away = _pauses(1, 2, 5), False
         while isinstance(read := await self._ask(after, is_waiting=is_waiting), Away):
             if not is_away:
@@ -90,7 +90,7 @@ class Listener:
         return await self._feed.read(after, is_waiting=is_waiting)
 
     async def _see_through(self, event: Event, behind: Place) -> None:
-        """Until the receiver has said yes."""
+        """Until the receiver has answered 2xx."""
         for pause in _pauses(1, 2, 5, 10, 30):
             outcome = await self._forward(event)
             is_done = outcome.is_success or self._skips_failed
@@ -115,7 +115,7 @@ def _left(events: Sequence[Event], done: str | None) -> Sequence[Event]:
 
 
 def _plain(cursor: str) -> str:
-    """Nothing that a terminal would obey."""
+    """Without terminal control characters."""
     return "".join(character for character in cursor[:40] if character.isprintable())
 
 

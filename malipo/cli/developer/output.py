@@ -1,6 +1,6 @@
-"""What the developer sees: who is listened to, and one line for each try. Plain lines where no terminal is.
+"""Output of `malipo listen`: what is listened to, and one line for each attempt. Plain lines without a terminal.
 
-Whatever a receiver answers is shown without anything that could move a terminal's cursor.
+A receiver's answer is shown without terminal control characters.
 """
 
 import os
@@ -119,6 +119,6 @@ def _phrase(status: int) -> str:
 
 
 def _shown(text: str) -> str:
-    """As much of it as fits on the line, and nothing that a terminal would obey."""
+    """As much of it as fits on the line, without terminal control characters."""
     plain = "".join(character if character.isprintable() else " " for character in text).strip()
     return plain if len(plain) <= _MOST_OF_AN_ANSWER else plain[: _MOST_OF_AN_ANSWER - 1] + "…"

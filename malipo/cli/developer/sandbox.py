@@ -1,7 +1,7 @@
-"""A service whose networks are simulated: there, what is asked for really happens, and no money is real.
+"""The sandbox of `malipo trigger`: a service whose networks are simulated, so no money is real.
 
-It speaks to the service as a merchant's program does, and to the simulator as a person at the phone does. It refuses to
-ask for anything where it is not sure that these two belong together.
+It calls the API as a merchant's program does, and answers the simulated phone as a person does. It refuses to create a
+payment where it is not sure that the two belong together.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class Sandbox:
         self._patience_seconds = patience_seconds  # until the simulator must have seen a payment
 
     async def check(self) -> None:
-        """Refuse where money may be real: before anything is asked for."""
+        """Refuse where money may be real: before anything is created."""
         no_simulator = (
             f"What is at {self._phones_url} does not answer as our simulator does, and this is for simulated networks "
             "only, where no money is real."
@@ -69,7 +69,7 @@ class Sandbox:
             raise
 
     async def until_seen(self, payment: Transaction, phone: str) -> Transaction:
-        """The payment, as soon as the simulator has it. If it never does, whoever has it is not simulated."""
+        """The payment, as soon as the simulator has it. If it never does, another network may have it."""
         key = payment["reference"].rpartition("-")[2]
 
         async def look() -> bool:
@@ -90,7 +90,7 @@ class Sandbox:
         )
 
     async def answer(self, phone: str, action: str) -> None:
-        """Do with the prompt what a person at the phone does. Whoever does not find one leaves it to the phone."""
+        """Answer the prompt as a person at the phone does. Without a prompt, the phone's number decides."""
 
         async def look() -> str | None:
             prompts = await self._phones(f"/api/prompts?phone={quote(phone)}")

@@ -1,4 +1,4 @@
-"""API keys: the list, a new one, which is shown once, and taking one back."""
+"""API keys: the list, a new one, which is shown once, and revoking one."""
 
 import re
 from collections.abc import Mapping, Sequence

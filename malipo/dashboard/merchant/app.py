@@ -1,7 +1,6 @@
-"""The dashboard: lets people of merchants in.
+"""The merchant's dashboard: authentication of people, and the right that each page needs.
 
-A page is for everybody or for people with a right; it says so in `routes.py`, and nothing is drawn before that is
-looked at.
+A page is for everybody or for people with a right, as `routes.py` says. That is checked before anything is rendered.
 """
 
 from starlette.exceptions import HTTPException

@@ -1,4 +1,4 @@
-"""The audit log of a business, in words. What has no words here is not a merchant's to read, and is left out."""
+"""The audit log of a merchant, as sentences. An action without a sentence here is not shown to merchants."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -49,7 +49,7 @@ ROLES = {"owner": "owner", "staff": "staff", "viewer": "viewer"}
 WHO = {"operator": "Whoever runs this service", "malipo": "malipo"}
 
 _PER_PAGE = 50
-# What each deed is about, and the page that shows it, where there is one.
+# What each entry is about, and the page that shows it, where there is one.
 _LINKS = {"transaction": "/dashboard/transactions/{}", "endpoint": "/dashboard/webhooks/{}"}
 _WITHOUT_LINK = ("webhook.deleted",)
 
@@ -71,21 +71,21 @@ async def show(request: MerchantRequest) -> Response:
 
 
 def _told(words: Words, deed: Entry) -> dict[str, Any]:
-    is_one_of_theirs = "@" in deed.who
+    is_one_of_theirs = "@" in deed.actor
     return {
-        "at": deed.at,
+        "at": deed.created_at,
         "sentence": sentence_of(words, deed),
-        "who": deed.who if is_one_of_theirs else words(WHO.get(deed.who, WHO["operator"])),
-        # Where an operator sits is nobody else's business.
-        "origin": deed.origin if is_one_of_theirs else None,
+        "actor": deed.actor if is_one_of_theirs else words(WHO.get(deed.actor, WHO["operator"])),
+        # The address of an operator is not shown to merchants.
+        "address": deed.address if is_one_of_theirs else None,
         "href": _link(deed),
     }
 
 
 def sentence_of(words: Words, deed: Entry) -> str:
-    """A deed that was noted with fewer details than its sentence has is told all the same."""
+    """An entry with fewer details than its sentence needs is shown all the same."""
     values = _Values({name: _shown(words, name, value) for name, value in deed.details.items()})
-    return words(SENTENCES[deed.what]).format_map(values)
+    return words(SENTENCES[deed.action]).format_map(values)
 
 
 class _Values(dict[str, str]):
@@ -102,5 +102,5 @@ def _shown(words: Words, name: str, value: Any) -> str:
 
 
 def _link(deed: Entry) -> str | None:
-    details: Mapping[str, Any] = {} if deed.what in _WITHOUT_LINK else deed.details
+    details: Mapping[str, Any] = {} if deed.action in _WITHOUT_LINK else deed.details
     return next((path.format(details[name]) for name, path in _LINKS.items() if name in details), None)

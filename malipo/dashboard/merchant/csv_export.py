@@ -1,4 +1,4 @@
-"""The list as a CSV file: everything that the filters leave, however much that is, in constant memory."""
+"""CSV export of the list of transactions, with its filters, streamed in constant memory."""
 
 import csv
 import io
@@ -81,5 +81,5 @@ def row_of(transaction: Transaction) -> tuple[str | int, ...]:
 
 
 def harmless(text: str) -> str:
-    """Words that a customer or a network chose, so that no spreadsheet runs them."""
+    """Text of a customer or a network, so that no spreadsheet runs it (CSV injection)."""
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,4 +1,4 @@
-"""An endpoint and what was sent there: how it fares, each delivery with every try, and sending again."""
+"""The delivery log of an endpoint: its health, each delivery with its attempts, and resends."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""A new collection or payout: a form, a page that asks whether it is meant, and one payment, however often it is sent.
+"""A new collection or payout: a form, a confirmation page, and one payment, however often it is sent.
 
-The idempotency key is minted with the form and travels with it: a double click, a reload, or going back and pressing
-again are the same request to malipo, and make the same payment.
+The idempotency key is generated with the form and sent with it: a double click, a reload, or going back and pressing
+again are the same request, and make the same payment.
 """
 
 import re
@@ -76,7 +76,7 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
     typed = {name: form.text(name) for name in _TYPED}
     step, key = form.text("step"), form.text("key")
     if idempotency.problem_with(key) is not None:
-        # Without its key it could be made twice, so it is asked for anew.
+        # Without its key it could be made twice, so the form is shown again.
         step, key = "review", _mint()
     if step == "change":
         return await _form(request, type_, typed, key)
@@ -90,7 +90,7 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
 async def _decide(
     request: MerchantRequest, order: Order, draft: Transaction, typed: Mapping[str, str], *, is_meant: bool
 ) -> Response:
-    """Ask whether it is meant, or make it; unless this form has made its payment, or the wallet is too low."""
+    """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
     assert order.key is not None
     made, quote = await request.service.read_snapshot(lambda connection: _look(connection, order, draft))
     if made is not None:
@@ -102,7 +102,7 @@ async def _decide(
     try:
         initiated = await request.service.initiate(order)
     except (InsufficientBalance, KeyReused):
-        # Somebody was quicker: with the wallet's money, or with this form in another window. Look again, and ask.
+        # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
         return await _decide(request, order, draft, typed, is_meant=False)
     except Closed as closed:
         said = form_errors.sentence(request.words, closed.code)
@@ -115,7 +115,7 @@ async def _decide(
 async def _again(
     request: MerchantRequest, typed: Mapping[str, str], transaction: Transaction, is_same: bool
 ) -> Response:
-    """The form has made its payment. Sent again it leads there; with other values it is a new form, and says so."""
+    """The form has made its payment. Sent again it redirects there; with other values it is shown as a new form."""
     if is_same:
         return request.go(f"{PATH}/{transaction.id}", "payment-once")
     return await _form(request, transaction.type, typed, _mint(), made=transaction, status=409)
@@ -128,7 +128,7 @@ async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tup
     used = (await idempotency_keys.find(connection, [key])).get(key)
     bands = await tariffs.find_for(connection, [place])
     wallet, _ = await wallets.get(connection, draft.merchant_id)
-    made = None if used is None else (used[1], used[0].fingerprint == order.fingerprint)
+    made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
     return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
 
 
@@ -191,7 +191,7 @@ def _confirm(
 
 
 def _kept(page: Response) -> Response:
-    """Whoever goes back finds the form with its key and what they typed, and not a browser's page about resending."""
+    """Going back shows the form with its key and its fields, and not the browser's page about resending."""
     page.headers["Cache-Control"] = "private, no-cache"
     return page
 
@@ -233,7 +233,7 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
     names = {f"{party}Phone": "phone", f"{party}Name": "name"}
     problems = {names.get(name, name): said for name, said in form_errors.in_words(request.words, fields).items()}
     if "channel" in problems:
-        # Nobody fills in a choice.
+        # A choice is not filled in, so its sentence differs.
         problems["channel"] = form_errors.sentence(request.words, "channel_invalid")
     return problems
 

@@ -1,4 +1,4 @@
-"""The first page: money in and out, how the channels fare, the wallet, and what needs attention.
+"""The overview: money in and out, success rate by channel, the wallet, and what needs attention.
 
 Sums come from the daily totals, so that they cost the same after a million payments as after ten. A payment is counted
 on the day on which it ended, in Dar es Salaam.
@@ -41,9 +41,8 @@ from malipo.networks.connector import Channel
 from malipo.networks.routing import Route
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
-from malipo.payments.listing import keyset
+from malipo.payments.listing import keyset, slow_payouts
 from malipo.payments.listing.filter import Filter
-from malipo.payments.store import dispatches
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_history, endpoints
@@ -58,7 +57,7 @@ _EXPIRY = timedelta(days=14)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the page is drawn of, as it stood at one moment."""
+    """The data of the page, from one snapshot."""
 
     totals: Totals
     wallet: Wallet
@@ -115,7 +114,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
         given_up=await delivery_history.count_exhausted(
             connection, merchant_id, since=now - timedelta(days=_GIVEN_UP_DAYS), most=MOST_COUNTED
         ),
-        slow=await dispatches.find_slow_payouts(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
+        slow=await slow_payouts.find(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
         keys=await api_keys.find_all(connection, merchant_id),
         down=await networks.find_down(connection),
     )
@@ -123,7 +122,7 @@ async def _look(connection: Conn, merchant_id: str, first: date, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What somebody should look at, by what it is; all empty on a good day."""
+    """What needs attention, by kind; all empty on a good day."""
 
     down: Sequence[tuple[Channel, datetime]]  # and since when
     switched_off: Sequence[tuple[str, datetime]]  # the endpoint's host, and when
@@ -138,12 +137,12 @@ class Attention:
 
 
 def attention(seen: Seen, routes: Mapping[Route, str], now: datetime) -> Attention:
-    """Pure. A key that expired long ago is nobody's worry any more."""
+    """Pure. A key that expired long ago is not shown any more."""
     hosts = {each.id: urlsplit(each.url).netloc for each in seen.endpoints}
     ending = [key for key in seen.keys if key.expires_at is not None and abs(key.expires_at - now) <= _EXPIRY]
     return Attention(
         down=_channels_down(seen.down, routes),
-        switched_off=[(hosts[each.id], each.switched_off_at) for each in seen.endpoints if each.switched_off_at],
+        switched_off=[(hosts[each.id], each.disabled_at) for each in seen.endpoints if each.disabled_at],
         failing=[
             (hosts[each.id], each.failing_since) for each in seen.endpoints if each.is_active and each.failing_since
         ],

@@ -1,4 +1,4 @@
-"""The people of a business: who they are, what they may do, a link for a password, and removing them."""
+"""The people of a merchant: list, add, change a role, password links, remove."""
 
 from collections.abc import Mapping
 
@@ -76,13 +76,13 @@ async def change_role(request: MerchantRequest) -> Response:
         await request.service.write(act)
     except Conflict as refusal:
         return await _page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
-    # Whoever has demoted themselves may no longer see the list.
+    # People who have lowered their own role may no longer see the list.
     is_still_owner = id_in(request) != request.person.id or role is Role.OWNER
     return request.go(PATH if is_still_owner else "/dashboard/settings", "role-changed")
 
 
 async def give_link(request: MerchantRequest) -> Response:
-    """For somebody who has forgotten the password, or let the first link grow old."""
+    """For a forgotten password, or a first link that has expired."""
     await request.form()
     now = request.service.clock()
 

@@ -11,7 +11,7 @@ from malipo.merchants.store.sessions import Session
 
 @dataclass(slots=True)
 class MerchantRequest(BrowserRequest):
-    """Of a person of a merchant's."""
+    """A request of a merchant's person."""
 
     root: ClassVar[str] = "/dashboard"
 

@@ -33,6 +33,6 @@ async def _changes(request: MerchantRequest) -> AsyncIterator[str]:
         if await service.login.live_session(request.session.id, now=service.clock()) is None:
             return
         now = (await service.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)
-        # A comment keeps the line open where nothing has changed.
+        # A comment keeps the connection open where nothing has changed.
         yield f"event: changed\ndata: {now}\n\n" if now != seen else ": still here\n\n"
         seen = now

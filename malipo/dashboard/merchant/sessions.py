@@ -1,4 +1,4 @@
-"""Where a person is logged in, in words, and how they end it from elsewhere."""
+"""Sessions of a person, by browser and address, and how to end them."""
 
 from starlette.responses import Response
 

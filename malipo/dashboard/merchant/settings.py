@@ -18,7 +18,7 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def change_password(request: MerchantRequest) -> Response:
-    """Every session ends, this one too: whoever knew the old password is out."""
+    """Every session ends, this one too: the old password may be known to others."""
     form = await request.form()
     current, new = form.secret("current"), form.secret("password")
     missing = {

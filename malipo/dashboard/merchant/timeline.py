@@ -1,7 +1,7 @@
-"""Everything that happened to a payment, in order and in plain words. Pure.
+"""The timeline of a payment: everything that happened to it, in order, as sentences. Pure.
 
-Rows become entries by tables. An entry holds its sentence in English with its values beside it; whoever draws it says
-it in the reader's language. What a network or a receiver said in its own words is small print, and never translated.
+Tables map rows to entries. An entry holds its sentence in English with its values beside it; the template translates
+it. Text of a network or a receiver is small print, and never translated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Correction
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.settle import reason_of
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told
@@ -50,8 +50,8 @@ class Entry:
     detail: str = ""  # a second sentence, in the reader's language too
     detail_values: Mapping[str, str] = field(default_factory=dict)
     small_print: str = ""
-    times: int = 1  # how often the same was heard in a row
-    until: datetime | None = None  # when it was last heard, if more than once
+    times: int = 1  # how often the same answer came in a row
+    until: datetime | None = None  # when it last came, if more than once
 
 
 STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
@@ -67,31 +67,37 @@ STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
     (Type.DISBURSEMENT, Status.CANCELLED): (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
 }
 
-HEARD: dict[tuple[Act, Verdict], tuple[Tone, str]] = {
-    (Act.SEND, Verdict.CONFIRMED): (Tone.GOOD, "{network} answered: the money has moved."),
-    (Act.SEND, Verdict.REFUSED): (Tone.BAD, "{network} answered: it refuses this payment."),
-    (Act.SEND, Verdict.WAITING): (Tone.WAIT, "{network} has taken it, and has not decided yet."),
-    (Act.SEND, Verdict.UNKNOWN): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
-    (Act.SEND, Verdict.MISSING): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
-    (Act.SEND, Verdict.NOT_INDEXED): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
-    (Act.SEND, Verdict.UNSENT): (Tone.WAIT, "{network} could not be reached. Nothing was sent; we try again."),
-    (Act.ASK, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
-    (Act.ASK, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
-    (Act.ASK, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
-    (Act.ASK, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
-    (Act.ASK, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
-    (Act.ASK, Verdict.NOT_INDEXED): (Tone.WAIT, "We asked {network}: it does not find this payment, or not yet."),
-    (Act.ASK, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
-    (Act.CALLBACK, Verdict.CONFIRMED): (Tone.GOOD, "{network} reported: the money has moved."),
-    (Act.CALLBACK, Verdict.REFUSED): (Tone.BAD, "{network} reported: no money has moved."),
-    (Act.CALLBACK, Verdict.WAITING): (Tone.WAIT, "{network} reported: it has not decided yet."),
-    (Act.CALLBACK, Verdict.UNKNOWN): (Tone.WAIT, "{network} reported something unclear."),
-    (Act.CALLBACK, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
-    (Act.CALLBACK, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
-    (Act.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
+HEARD: dict[tuple[AnswerSource, Verdict], tuple[Tone, str]] = {
+    (AnswerSource.SEND, Verdict.CONFIRMED): (Tone.GOOD, "{network} answered: the money has moved."),
+    (AnswerSource.SEND, Verdict.REFUSED): (Tone.BAD, "{network} answered: it refuses this payment."),
+    (AnswerSource.SEND, Verdict.WAITING): (Tone.WAIT, "{network} has taken it, and has not decided yet."),
+    (AnswerSource.SEND, Verdict.UNKNOWN): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (AnswerSource.SEND, Verdict.MISSING): (Tone.WAIT, "No clear answer from {network}. We assume nothing, and ask."),
+    (AnswerSource.SEND, Verdict.NOT_INDEXED): (
+        Tone.WAIT,
+        "No clear answer from {network}. We assume nothing, and ask.",
+    ),
+    (AnswerSource.SEND, Verdict.UNSENT): (Tone.WAIT, "{network} could not be reached. Nothing was sent; we try again."),
+    (AnswerSource.ASK, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
+    (AnswerSource.ASK, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
+    (AnswerSource.ASK, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
+    (AnswerSource.ASK, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (AnswerSource.ASK, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
+    (AnswerSource.ASK, Verdict.NOT_INDEXED): (
+        Tone.WAIT,
+        "We asked {network}: it does not find this payment, or not yet.",
+    ),
+    (AnswerSource.ASK, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (AnswerSource.CALLBACK, Verdict.CONFIRMED): (Tone.GOOD, "{network} reported: the money has moved."),
+    (AnswerSource.CALLBACK, Verdict.REFUSED): (Tone.BAD, "{network} reported: no money has moved."),
+    (AnswerSource.CALLBACK, Verdict.WAITING): (Tone.WAIT, "{network} reported: it has not decided yet."),
+    (AnswerSource.CALLBACK, Verdict.UNKNOWN): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.CALLBACK, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.CALLBACK, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
 }
 
-# What somebody is told when the network, or its statement, says something else than before: by the type, by whether it
+# The sentence for a network, or its statement, that reports another outcome than before: by the type, by whether it
 # is said to be paid, and by whether that changes what the wallet should hold.
 LATER: dict[tuple[Type, bool, bool], tuple[Tone, str]] = {
     (Type.COLLECTION, True, True): (
@@ -159,7 +165,7 @@ _NOT_TAKEN = "Your server {host} could not be told: {event}."
 _NEXT = "Your server {host} will be told: {event}."
 _GIVEN_UP = "Your server {host} did not take {event}. We have given up; it can be sent again."
 
-# Of what happens in the same moment, the cause comes first: we send, the network speaks, the payment ends, money moves,
+# Of what happens in the same moment, the cause comes first: we send, the network answers, it ends, money moves,
 # and the merchant's servers are told.
 _RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
 
@@ -181,7 +187,7 @@ def timeline(
 
 
 def sentences() -> set[str]:
-    """Every sentence that an entry may hold, so that none goes untranslated."""
+    """Every sentence that an entry may hold, for the test of translations."""
     said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
     return {words for _, words in said} | others | {reason_of(code) for code in FailureCode}
@@ -209,15 +215,15 @@ def _statuses(transaction: Transaction, network: str) -> Iterator[Entry]:
 
 def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[Entry]:
     for each in heard:
-        tone, words = HEARD[each.act, Verdict(each.verdict)]
-        small_print = " · ".join(part for part in (each.route, each.code, each.detail) if part)
-        yield Entry(each.at, Kind.NETWORK, tone, words, {"network": network}, small_print=small_print)
+        tone, words = HEARD[each.source, Verdict(each.verdict)]
+        small_print = " · ".join(part for part in (each.connector, each.code, each.detail) if part)
+        yield Entry(each.received_at, Kind.NETWORK, tone, words, {"network": network}, small_print=small_print)
 
 
 def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) -> Iterator[Entry]:
     """What is owed after a step is worked out from the moves up to there: they are kept for ever."""
     standing = correction.begin(transaction)
-    for _, step in groupby(booked, key=lambda each: (each.at, each.step)):
+    for _, step in groupby(booked, key=lambda each: (each.created_at, each.step)):
         moves = list(step)
         for each in moves:
             standing = _after(transaction, standing, each.move)
@@ -226,11 +232,11 @@ def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) ->
             yield _moved(transaction, each, network, standing, due)
         if moves[0].step is Step.RESOLUTION and due < 0:
             owed = {"amount": money.display(-due), "network": network}
-            yield Entry(moves[0].at, Kind.MONEY, Tone.BAD, _STILL_OWED, owed)
+            yield Entry(moves[0].created_at, Kind.MONEY, Tone.BAD, _STILL_OWED, owed)
 
 
 def _after(transaction: Transaction, standing: Correction, move: Move) -> Correction:
-    """How far it was put right after one more move. What it did before its end is not a correction."""
+    """The correction after one more move. What happened before the end is not a correction."""
     if Account.SUSPENSE not in (move.source, move.target):
         return standing
     gets = -move.change_of(Account.SUSPENSE)
@@ -251,25 +257,25 @@ def _moved(transaction: Transaction, each: Booked, network: str, standing: Corre
         amount = abs(due)
     else:
         tone, words = BOOKED[each.step, each.move.source, each.move.target]
-    entry = Entry(each.at, Kind.MONEY, tone, words, {"amount": money.display(amount), "network": network})
-    if each.wallet_after is None:
+    entry = Entry(each.created_at, Kind.MONEY, tone, words, {"amount": money.display(amount), "network": network})
+    if each.balance_after is None:
         return entry
-    return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.wallet_after)})
+    return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.balance_after)})
 
 
 def _tries(told: Sequence[Told]) -> Iterator[Entry]:
     for each in told:
-        if each.at is None:
+        if each.attempted_at is None:
             continue
-        is_taken = each.error is None and each.status is not None and 200 <= each.status < 300
-        answer = each.error or f"HTTP {each.status}"
+        is_taken = each.error is None and each.http_status is not None and 200 <= each.http_status < 300
+        answer = each.error or f"HTTP {each.http_status}"
         yield Entry(
-            each.at,
+            each.attempted_at,
             Kind.WEBHOOK,
             Tone.GOOD if is_taken else Tone.BAD,
             _TAKEN if is_taken else _NOT_TAKEN,
             _receiver(each),
-            small_print=f"{answer} · {each.took_ms} ms",
+            small_print=f"{answer} · {each.duration_ms} ms",
         )
 
 
@@ -279,7 +285,7 @@ def _ends(told: Sequence[Told]) -> Iterator[Entry]:
         if each.state == "PENDING":
             yield Entry(each.due_at, Kind.WEBHOOK, Tone.WAIT, _NEXT, _receiver(each))
         elif each.state == "EXHAUSTED":
-            yield Entry(each.at or each.due_at, Kind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each))
+            yield Entry(each.attempted_at or each.due_at, Kind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each))
 
 
 def _receiver(told: Told) -> dict[str, str]:
@@ -287,7 +293,7 @@ def _receiver(told: Told) -> dict[str, str]:
 
 
 def _folded(entries: Sequence[Entry]) -> list[Entry]:
-    """A network that says the same again and again is heard once, with how often and until when."""
+    """The same answer several times in a row is one entry, with how often and until when."""
     folded: list[Entry] = []
     for entry in entries:
         last = folded[-1] if folded else None

@@ -1,4 +1,4 @@
-"""One transaction: all there is to know, everything that happened to it, and taking it back while that is possible."""
+"""One transaction: its details, its timeline, and cancelling it while that is possible."""
 
 import re
 
@@ -39,7 +39,7 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def ask_to_cancel(request: MerchantRequest) -> Response:
-    """Only asks: whoever changes their mind loses nothing."""
+    """The confirmation page; nothing is cancelled yet."""
     name = _name_in(request)
     transaction = await request.service.read(lambda connection: _get(connection, request.merchant_id, name))
     if transaction.status is not Status.PENDING:

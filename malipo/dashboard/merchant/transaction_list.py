@@ -1,4 +1,4 @@
-"""The list of transactions: every filter of the API, pages by key, and no totals that would slow it down."""
+"""The list of transactions: every filter of the API, keyset pagination, no totals."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"\+?[0-9]{2,15}")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What somebody wants to see: as they typed it, as the store takes it, and what is wrong with it."""
+    """The filters: as they were typed, as the store takes them, and what is wrong with them."""
 
     typed: Mapping[str, str]
     wanted: Filter
@@ -71,7 +71,7 @@ async def show(request: MerchantRequest) -> Response:
 async def _page(request: MerchantRequest, wanted: Filter, before: str | None, after: str | None) -> Page:
     name = _whole_name(wanted)
     if name is not None:
-        # Whoever pastes a whole reference or id gets it at once, however old it is.
+        # A whole reference or id is looked up at once, however old it is.
         found = await request.service.read(lambda connection: transactions.get(connection, request.merchant_id, name))
         if found is not None:
             return Page([found])

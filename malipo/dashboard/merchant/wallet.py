@@ -1,4 +1,4 @@
-"""The wallet: what is in it, and its statement, on the screen, as a file and on paper.
+"""The wallet: its balance, and its statement on the screen, as CSV and for printing.
 
 Lines are numbered without gaps and never change, so pages go by number, and a page that was printed stays true.
 """
@@ -28,7 +28,7 @@ _MOMENT = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which days somebody wants to see: as they typed them, as days of Dar es Salaam, and what is wrong with them."""
+    """The chosen days: as they were typed, as days of Dar es Salaam, and what is wrong with them."""
 
     typed: Mapping[str, str]
     first: date | None
@@ -97,7 +97,7 @@ def _newer(asked: Asked, wallet: Wallet, before: int | None) -> str | None:
     if before is None:
         return None
     above = before + PER_PAGE
-    return asked.link(before=above) if above <= wallet.lines else asked.link()
+    return asked.link(before=above) if above <= wallet.statement_lines else asked.link()
 
 
 async def download(request: MerchantRequest) -> Response:

@@ -1,4 +1,4 @@
-"""APIs & Secrets: where we are found, and the merchant's endpoints: new, changed, paused, deleted, a new secret."""
+"""APIs & Secrets: the base URL, and webhook endpoints: add, change, pause, delete, rotate the secret."""
 
 from collections.abc import Sequence
 
@@ -90,11 +90,11 @@ async def pause(request: MerchantRequest) -> Response:
 
 
 async def resume(request: MerchantRequest) -> Response:
-    """What happened meanwhile was not sent: whoever resumes is asked whether they want it."""
+    """What happened meanwhile was not sent: after resuming, the page offers to recover it."""
     await request.form()
     before = await get(request)
     await _change(request, before.id, is_active=True)
-    missed_since = min((at for at in (before.failing_since, before.switched_off_at) if at is not None), default=None)
+    missed_since = min((at for at in (before.failing_since, before.disabled_at) if at is not None), default=None)
     if before.is_active or missed_since is None:
         return request.go(f"{PATH}/{before.id}", "webhook-resumed")
     since = f"{missed_since.astimezone(ZONE):%Y-%m-%dT%H:%M}"
@@ -194,7 +194,7 @@ def _form(
 ) -> Response:
     problems: dict[str, str | Sequence[str]] = dict(form_errors.in_words(request.words, fields)) if fields else {}
     if fields and (wrong := fields.problem) and wrong.details and problems.get("url"):
-        # Why a URL will not do is for whoever runs the server there, and said in English only.
+        # Why a URL is refused is for the receiver's developer, and in English only.
         problems["url"] = [str(problems["url"]), *wrong.details["url"]]
     if refusal is not None:
         problems[""] = form_errors.of_refusal(request.words, refusal)

@@ -1,1 +1,1 @@
-"""/operator: pages for those who run the service. Merchants' people have nothing to do with them."""
+"""/operator: pages for operators, who run the service."""

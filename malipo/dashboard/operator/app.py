@@ -1,4 +1,4 @@
-"""The operators' pages: lets operators in, and nobody else."""
+"""The operators' dashboard: authentication of operators."""
 
 from starlette.requests import Request
 from starlette.responses import Response

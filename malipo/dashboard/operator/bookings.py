@@ -1,4 +1,4 @@
-"""Top-ups and settlements that wait for a second operator. The rules are those of
+"""Approval of top-ups and settlements by a second operator (maker and checker). The rules are those of
 `malipo/operators/booking_approval.py`.
 
 Each form names the booking by its id, so nobody approves another sum than the one they saw.
@@ -70,7 +70,7 @@ async def _page(
         return found, {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
 
     found, names = await request.service.read_snapshot(find)
-    rows = [Row(each, names[each.merchant_id], each.proposed_by == request.actor.who) for each in found]
+    rows = [Row(each, names[each.merchant_id], each.requested_by == request.actor.name) for each in found]
     return render.page(
         request,
         "operator/bookings.html",

@@ -1,4 +1,4 @@
-"""Why an operator should look at a payment, in words. They are in the catalogues."""
+"""Case reasons as sentences: why an operator should look at a payment. They are translated."""
 
 SENTENCES = {
     "not_found": "The network does not know it, and it must not be sent again.",

@@ -1,4 +1,4 @@
-"""Payments that an operator must look at: all of them, and one with everything that was heard of it."""
+"""Cases, payments that an operator must look at: the list, and one with all its network answers."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     merchant: str
     why: str
     minutes: int
-    is_open: bool  # somebody has to do something about it
+    is_open: bool  # an operator must act
 
 
 class Dossier(NamedTuple):
@@ -76,7 +76,7 @@ def _row(request: OperatorRequest, case: Case, merchant: str) -> Row:
 
 
 async def look_up(request: OperatorRequest) -> Response:
-    """From what somebody typed to its page."""
+    """From a typed id or reference to its page."""
     name = request.http.query_params.get("payment", "").strip()
     return request.go(f"/operator/cases/{_possible(name)}" if name else "/operator")
 
@@ -98,7 +98,7 @@ async def page(
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
-    # The database was restored: what it calls PENDING may have left before.
+    # The database was restored: what it calls PENDING may have been sent before.
     may_be_sent = is_pending and case.dispatch is not None and case.dispatch.is_asked_first
     shown: dict[str, Any] = {
         "row": _row(request, case, merchant),
@@ -117,7 +117,7 @@ async def page(
         "may_be_sent": may_be_sent,
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,
-        "is_mine": proposal is not None and proposal.proposed_by == request.actor.who,
+        "is_mine": proposal is not None and proposal.requested_by == request.actor.name,
         "heard": heard[::-1],
     }
     return render.page(

@@ -1,6 +1,6 @@
-"""The ledger check, run while the operator waits. It reads at one moment, and never mends.
+"""The ledger check, run while the operator waits. It reads one snapshot, and changes nothing.
 
-One check at a time in each process: on a large book each takes minutes, and a connection.
+One check at a time in each process: on a large ledger each takes minutes, and a connection.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ async def check(request: OperatorRequest) -> Response:
 
 
 async def _recompute(service: Service) -> tuple[dict[str, int], list[Finding]]:
-    # One moment for all of it, so that a busy service does not look like a wrong book.
+    # One snapshot for all of it, so that payments that arrive meanwhile do not look like differences.
     async with service.database.snapshot() as connection:
         await ledger_check.prepare(connection)
         balances = await ledger_check.balances(connection)

@@ -1,4 +1,4 @@
-"""Operators log in and out."""
+"""Log-in and log-out of operators."""
 
 from malipo.dashboard import cookies
 from malipo.dashboard.login_pages import LoginPages

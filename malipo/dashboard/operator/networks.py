@@ -1,4 +1,4 @@
-"""Which connector carries what, and whether it is up."""
+"""Networks: which connector carries which channel and type, and whether it is up."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

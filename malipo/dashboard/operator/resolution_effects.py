@@ -1,6 +1,6 @@
-"""What each thing that an operator can say of a payment does to the wallet, in words, before they say it.
+"""Effects of a resolution on the wallet, as sentences, shown to the operator before the decision.
 
-The rules are those of `payments/resolve.py`: the wallet follows the network's word, or the house bears it.
+The rules are those of `payments/resolve.py`: the wallet follows the network, or the house bears the amount.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def is_waiting(case: Case) -> bool:
 
 
 def said_of(case: Case) -> str:
-    """What was last said of it and done about it, so that nobody decides about something else than they saw."""
+    """The version of the case, so that nobody decides about something else than they saw (optimistic locking)."""
     return "" if case.correction is None else str(case.correction.ordinal)
 
 
@@ -104,7 +104,7 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
     truth, is_waived = finding_of(case, value)
     after = before
     if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        after = correction.hear(transaction, before, is_paid=truth.is_paid, act=None).correction
+        after = correction.hear(transaction, before, is_paid=truth.is_paid, source=None).correction
     decided = correction.decide(
         transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
     ).correction

@@ -1,7 +1,7 @@
-"""An operator says what became of a payment, or what they think of what another one said.
+"""Resolving a case: an operator proposes an outcome, another one approves or rejects it.
 
-The rules are those of `payments/resolve.py`. What stands here is that nobody decides about anything else than what
-they saw: each form names what was shown, and is refused if that has changed.
+The rules are those of `payments/resolve.py`. Here nobody decides about anything else than what they saw: each form
+names what was shown, and is refused if that has changed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -110,7 +110,7 @@ async def reject(request: OperatorRequest) -> Response:
 
 
 async def cancel(request: OperatorRequest) -> Response:
-    """Nobody else can take back what a closed merchant has left behind."""
+    """Cancel an unsent payout of a deactivated merchant: only operators can."""
     form = await request.form()
 
     async def act(tx: Tx) -> None:
@@ -132,7 +132,7 @@ async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
 
 
 def _when(request: OperatorRequest) -> dict[str, Any]:
-    """Now; and when the network is asked again, if it ends as FAILED."""
+    """Now; and when the network is queried again, if it ends as FAILED."""
     return {"now": request.service.clock(), "follow_up_seconds": request.service.settings.follow_up_seconds[0]}
 
 

@@ -1,4 +1,4 @@
-"""After a restored backup: what is open, what lets sending begin again; and what operators hold.
+"""After a restored backup: open payments, release; and holds.
 
 The rules are those of `malipo/restore`. Each form names what was shown, and is refused if that has changed.
 """
@@ -64,23 +64,23 @@ async def show(request: OperatorRequest) -> Response:
 
 
 async def let_go(request: OperatorRequest) -> Response:
-    """Propose that sending begins, or agree with another operator who has."""
+    """Propose the release, or approve another operator's proposal."""
     form = await request.form()
     scope = _scope_of(form)
     evidence = " ".join(form.text("evidence").split())
 
     async def act(tx: Tx) -> Released:
         await _require_as_seen(tx, form, scope)
-        is_alone = form.text("alone") == "yes"
+        is_single_operator = form.text("alone") == "yes"
         return await release.release(
-            tx, evidence, scope, actor=request.actor, now=request.service.clock(), is_alone=is_alone
+            tx, evidence, scope, actor=request.actor, now=request.service.clock(), is_single_operator=is_single_operator
         )
 
     return await _done(request, form, act, lambda released: "released" if released.is_done else "release-proposed")
 
 
 async def reject(request: OperatorRequest) -> Response:
-    """Disagree with another operator, or take one's own proposal back."""
+    """Reject another operator's proposal, or withdraw one's own."""
     form = await request.form()
     scope = _scope_of(form)
 
@@ -119,7 +119,7 @@ async def end_hold(request: OperatorRequest) -> Response:
 
 
 def _scope_of(form: Form) -> Scope:
-    """One that is not known is never taken for the whole."""
+    """An unknown channel never means all channels."""
     if not form.text("channel") and not form.text("type"):
         return None
     return _known(form.text("channel"), form.text("type"))
@@ -147,7 +147,7 @@ async def _done(
         problem = form_errors.of_refusal(request.words, refusal)
         return await _page(request, code=form_errors.status_of(refusal), problem=problem, values=form.values())
     for channel in Channel:
-        request.service.notifier.notify(channel)  # What has waited may go.
+        request.service.notifier.notify(channel)  # What has waited may be sent.
     return request.go(_PATH, notice(done))
 
 
@@ -165,7 +165,7 @@ async def _find(request: OperatorRequest, connection: Conn) -> Found:
 
 
 def _held_back(request: OperatorRequest, found: Status) -> list[tuple[str, str]]:
-    """Payouts whose network cannot be asked, and whatever else waits for operators."""
+    """Payouts whose network has no query, and whatever else waits for operators."""
     networks = request.service.networks
     silent = {
         (channel, type_)
@@ -192,6 +192,6 @@ async def _page(
         problem=problem,
         values=values or {},
         found=found,
-        me=request.actor.who,
+        me=request.actor.name,
         pairs=[(channel, type_) for channel in Channel for type_ in (Type.DISBURSEMENT, Type.COLLECTION)],
     )

@@ -1,4 +1,4 @@
-"""Callbacks about payments that we do not have: somebody may have paid, and nobody knows whom."""
+"""Unknown callbacks: callbacks about payments that we do not have."""
 
 from starlette.responses import Response
 

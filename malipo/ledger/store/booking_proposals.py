@@ -10,18 +10,18 @@ _BOOKINGS = 0x626F6F6B
 
 ID_PREFIX = "bok_"
 
-_COLUMNS = "id, merchant_id, kind, reference, amount, proposed_by, proposed_at, ended_by, is_approved"
+_COLUMNS = "id, merchant_id, kind, bank_reference, amount, requested_by, requested_at, decided_by, is_approved"
 
 
 class Proposal(NamedTuple):
     id: str  # and its booking's, once it is approved
     merchant_id: str
     kind: str
-    reference: str
+    bank_reference: str
     amount: int
-    proposed_by: str
-    proposed_at: datetime
-    ended_by: str | None = None
+    requested_by: str
+    requested_at: datetime
+    decided_by: str | None = None
     is_approved: bool | None = None
 
 
@@ -29,23 +29,23 @@ def _proposal_of(row: Row) -> Proposal:
     return Proposal(*row.values())
 
 
-async def lock_booking(tx: Tx, kind: str, reference: str) -> None:
+async def lock_booking(tx: Tx, kind: str, bank_reference: str) -> None:
     """Until the commit nobody else proposes or books this paper, of which there may be no row yet."""
-    await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {reference}")
+    await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {bank_reference}")
 
 
-async def find_open(connection: Conn, kind: str, reference: str) -> Proposal | None:
+async def find_open(connection: Conn, kind: str, bank_reference: str) -> Proposal | None:
     row = await connection.fetchrow(
-        f"SELECT {_COLUMNS} FROM booking_proposals WHERE kind = $1 AND reference = $2 AND ended_at IS NULL",
+        f"SELECT {_COLUMNS} FROM booking_proposals WHERE kind = $1 AND bank_reference = $2 AND decided_at IS NULL",
         kind,
-        reference,
+        bank_reference,
     )
     return None if row is None else _proposal_of(row)
 
 
 async def find_all_open(connection: Conn) -> list[Proposal]:
     """The oldest first."""
-    rows = await connection.fetch(f"SELECT {_COLUMNS} FROM booking_proposals WHERE ended_at IS NULL ORDER BY id")
+    rows = await connection.fetch(f"SELECT {_COLUMNS} FROM booking_proposals WHERE decided_at IS NULL ORDER BY id")
     return [_proposal_of(row) for row in rows]
 
 
@@ -53,7 +53,7 @@ async def lock_open(tx: Tx, id_or_reference: str) -> list[Proposal]:
     """The open ones that somebody can mean, held until the commit. A reference may be a top-up's and a settlement's."""
     rows = await tx.fetch(
         f"""
-        SELECT {_COLUMNS} FROM booking_proposals WHERE {_column_of(id_or_reference)} = $1 AND ended_at IS NULL
+        SELECT {_COLUMNS} FROM booking_proposals WHERE {_column_of(id_or_reference)} = $1 AND decided_at IS NULL
         ORDER BY id FOR UPDATE
         """,
         id_or_reference,
@@ -63,7 +63,7 @@ async def lock_open(tx: Tx, id_or_reference: str) -> list[Proposal]:
 
 def _column_of(id_or_reference: str) -> str:
     """What looks like an id is one: nobody can put a reference of that form in the place of what was seen."""
-    return "id" if id_or_reference.startswith(ID_PREFIX) else "reference"
+    return "id" if id_or_reference.startswith(ID_PREFIX) else "bank_reference"
 
 
 async def find_last(connection: Conn, id_or_reference: str) -> Proposal | None:
@@ -79,26 +79,26 @@ async def find_last(connection: Conn, id_or_reference: str) -> Proposal | None:
 async def insert(tx: Tx, proposal: Proposal) -> None:
     await tx.execute(
         """
-        INSERT INTO booking_proposals (id, merchant_id, kind, reference, amount, proposed_by, proposed_at)
+        INSERT INTO booking_proposals (id, merchant_id, kind, bank_reference, amount, requested_by, requested_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7)
         """,
         *proposal[:7],
     )
 
 
-async def end(tx: Tx, proposal_id: str, *, ended_by: str, is_approved: bool, now: datetime) -> None:
+async def end(tx: Tx, proposal_id: str, *, decided_by: str, is_approved: bool, now: datetime) -> None:
     await tx.execute(
-        "UPDATE booking_proposals SET ended_by = $2, ended_at = $3, is_approved = $4 WHERE id = $1",
+        "UPDATE booking_proposals SET decided_by = $2, decided_at = $3, is_approved = $4 WHERE id = $1",
         proposal_id,
-        ended_by,
+        decided_by,
         now,
         is_approved,
     )
 
 
-async def is_booked(connection: Conn, kind: str, reference: str) -> bool:
+async def is_booked(connection: Conn, kind: str, bank_reference: str) -> bool:
     return bool(
         await connection.fetchval(
-            "SELECT EXISTS (SELECT FROM bookings WHERE kind = $1 AND reference = $2)", kind, reference
+            "SELECT EXISTS (SELECT FROM bookings WHERE kind = $1 AND bank_reference = $2)", kind, bank_reference
         )
     )

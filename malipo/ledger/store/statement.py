@@ -23,8 +23,8 @@ _FIRST_PIECE = 50  # so that something is seen soon
 _SKEW = timedelta(minutes=5)
 
 _LINES = """
-    SELECT m.wallet_line, m.source, m.target, m.amount, m.wallet_after, m.cause_id, m.at,
-           coalesce(t.reference, b.reference, '') AS reference
+    SELECT m.statement_line, m.source, m.target, m.amount, m.balance_after, m.cause_id, m.created_at,
+           coalesce(t.reference, b.bank_reference, '') AS reference
     FROM moves m
     LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
     LEFT JOIN bookings b ON b.id = m.cause_id
@@ -51,9 +51,9 @@ async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int,
     rows = await connection.fetch(
         f"""
         SELECT l.* FROM unnest(${first}::bigint[], ${last}::bigint[]) AS piece (first, last)
-        CROSS JOIN LATERAL ({_LINES} WHERE {where} AND m.wallet_line BETWEEN piece.first AND piece.last
-                            ORDER BY m.wallet_line DESC LIMIT {skip + limit:d}) l
-        ORDER BY l.wallet_line DESC LIMIT {limit:d} OFFSET {skip:d}
+        CROSS JOIN LATERAL ({_LINES} WHERE {where} AND m.statement_line BETWEEN piece.first AND piece.last
+                            ORDER BY m.statement_line DESC LIMIT {skip + limit:d}) l
+        ORDER BY l.statement_line DESC LIMIT {limit:d} OFFSET {skip:d}
         """,
         *where.values,
         [piece.range.first for piece in picked],
@@ -86,8 +86,8 @@ async def _counted(connection: Conn, merchant_id: str, wanted: Filter, span: Ran
 
 async def _count(connection: Conn, merchant_id: str, wanted: Filter, span: Range) -> int:
     where = _where(merchant_id, wanted)
-    where.add("m.wallet_line >= {}", span.first)
-    where.add("m.wallet_line <= {}", span.last)
+    where.add("m.statement_line >= {}", span.first)
+    where.add("m.statement_line <= {}", span.last)
     return int(await connection.fetchval(f"SELECT count(*) FROM moves m WHERE {where}", *where.values))
 
 
@@ -114,11 +114,13 @@ async def before(
     """The newest lines below a number, newest first. As quick far back as at the end: nothing is counted or skipped."""
     where = _where(merchant_id, wanted)
     if wanted.first is not None:
-        where.add("m.wallet_line > {}", await _last_until(connection, merchant_id, wanted.first - _SKEW))
+        where.add("m.statement_line > {}", await _last_until(connection, merchant_id, wanted.first - _SKEW))
     if wanted.last is not None:
-        where.add("m.wallet_line <= {}", await _last_until(connection, merchant_id, wanted.last + _SKEW))
-    where.add("m.wallet_line < {}", number)
-    rows = await connection.fetch(f"{_LINES} WHERE {where} ORDER BY m.wallet_line DESC LIMIT {limit:d}", *where.values)
+        where.add("m.statement_line <= {}", await _last_until(connection, merchant_id, wanted.last + _SKEW))
+    where.add("m.statement_line < {}", number)
+    rows = await connection.fetch(
+        f"{_LINES} WHERE {where} ORDER BY m.statement_line DESC LIMIT {limit:d}", *where.values
+    )
     return [_line(row) for row in rows]
 
 
@@ -127,11 +129,12 @@ async def _last_until(connection: Conn, merchant_id: str, moment: datetime) -> i
     number = await connection.fetchval(
         """
         WITH RECURSIVE halved (low, high) AS (
-            SELECT 0::bigint, lines + 1 FROM wallets WHERE merchant_id = $1
+            SELECT 0::bigint, statement_lines + 1 FROM wallets WHERE merchant_id = $1
             UNION ALL
-            SELECT CASE WHEN m.at <= $2 THEN middle ELSE low END, CASE WHEN m.at <= $2 THEN high ELSE middle END
+            SELECT CASE WHEN m.created_at <= $2 THEN middle ELSE low END,
+                   CASE WHEN m.created_at <= $2 THEN high ELSE middle END
             FROM (SELECT low, high, (low + high) / 2 AS middle FROM halved WHERE high - low > 1) h
-            JOIN moves m ON m.merchant_id = $1 AND m.wallet_line = middle
+            JOIN moves m ON m.merchant_id = $1 AND m.statement_line = middle
         )
         SELECT max(low) FROM halved
         """,
@@ -154,7 +157,7 @@ async def stream(
         if len(rows) < size:
             return
         size = _PIECE
-        after = rows[-1]["wallet_line"]
+        after = rows[-1]["statement_line"]
 
 
 async def _ends(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[int, int]:
@@ -165,7 +168,7 @@ async def _ends(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[int
 
 
 async def _last(connection: Conn, merchant_id: str) -> int:
-    return int(await connection.fetchval("SELECT lines FROM wallets WHERE merchant_id = $1", merchant_id))
+    return int(await connection.fetchval("SELECT statement_lines FROM wallets WHERE merchant_id = $1", merchant_id))
 
 
 async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int, last: int, size: int) -> list[Row]:
@@ -173,8 +176,8 @@ async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int,
     count = len(where.values)
     return await connection.fetch(
         f"""
-        {_LINES} WHERE {where} AND m.wallet_line > ${count + 1} AND m.wallet_line <= ${count + 2}
-        ORDER BY m.wallet_line LIMIT {size:d}
+        {_LINES} WHERE {where} AND m.statement_line > ${count + 1} AND m.statement_line <= ${count + 2}
+        ORDER BY m.statement_line LIMIT {size:d}
         """,
         *where.values,
         after,
@@ -183,9 +186,9 @@ async def _piece(connection: Conn, merchant_id: str, wanted: Filter, after: int,
 
 
 def _where(merchant_id: str, wanted: Filter) -> Conditions:
-    where = Conditions("m.merchant_id = {} AND m.wallet_line IS NOT NULL", merchant_id)
-    where.add("m.at >= {}", wanted.first)
-    where.add("m.at <= {}", wanted.last)
+    where = Conditions("m.merchant_id = {} AND m.statement_line IS NOT NULL", merchant_id)
+    where.add("m.created_at >= {}", wanted.first)
+    where.add("m.created_at <= {}", wanted.last)
     if wanted.kind is not None:
         source, target = ROUTES[wanted.kind]
         where.add("m.source = {}", source)
@@ -196,11 +199,11 @@ def _where(merchant_id: str, wanted: Filter) -> Conditions:
 def _line(row: Row) -> Line:
     target = Account(row["target"])
     return Line(
-        number=row["wallet_line"],
+        number=row["statement_line"],
         kind=KINDS[Account(row["source"]), target],
         change=row["amount"] if target is Account.WALLET else -row["amount"],
-        balance=row["wallet_after"],
+        balance=row["balance_after"],
         cause_id=row["cause_id"],
         reference=row["reference"],
-        at=row["at"],
+        at=row["created_at"],
     )

@@ -18,7 +18,7 @@ async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
         return {}
     rows = await tx.fetch(
         """
-        SELECT merchant_id, available, in_flight, lines, owed FROM wallets
+        SELECT merchant_id, available, in_flight, statement_lines, owed FROM wallets
         WHERE merchant_id = ANY($1) ORDER BY merchant_id FOR UPDATE
         """,
         wanted,
@@ -33,13 +33,13 @@ class _Row(msgspec.Struct, frozen=True):
     cause_id: str
     step: str
     ordinal: int
-    line: int
+    move_number: int
     source: str
     target: str
     channel: str | None
     amount: int
-    wallet_line: int | None
-    wallet_after: int | None
+    statement_line: int | None
+    balance_after: int | None
 
 
 def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> tuple[str, str]:
@@ -48,9 +48,9 @@ def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> 
     rows: list[_Row] = []
     for posting in postings:
         wallet = touched.get(posting.merchant_id) or wallets[posting.merchant_id]
-        for line, move in enumerate(posting.moves, start=1):
+        for move_number, move in enumerate(posting.moves, start=1):
             wallet = wallet.after([move])
-            rows.append(_row(posting, line, move, wallet))
+            rows.append(_row(posting, move_number, move, wallet))
         touched[posting.merchant_id] = wallet.after((), owed=posting.owed) if posting.owed else wallet
     return _encode(rows).decode(), _encode([*touched.values()]).decode()
 
@@ -58,21 +58,22 @@ def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> 
 def moving(moves: str, now: str) -> str:
     """Writes moves, as a part of a statement: its parameters are named by whoever makes the whole."""
     return f"""
-        INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, wallet_line,
-                           wallet_after, at)
+        INSERT INTO moves (merchant_id, cause_id, step, ordinal, move_number, source, target, channel, amount,
+                           statement_line, balance_after, created_at)
         SELECT new.*, {now}::timestamptz FROM json_to_recordset({moves}) AS new (
-            merchant_id text, cause_id text, step text, ordinal smallint, line smallint, source text, target text,
-            channel text, amount bigint, wallet_line bigint, wallet_after bigint)
+            merchant_id text, cause_id text, step text, ordinal smallint, move_number smallint, source text,
+            target text, channel text, amount bigint, statement_line bigint, balance_after bigint)
     """
 
 
 def following(wallets: str, now: str) -> str:
     """Writes what moves leave in wallets, as a part of the statement that writes the moves."""
     return f"""
-        UPDATE wallets SET available = new.available, in_flight = new.in_flight, lines = new.lines, owed = new.owed,
+        UPDATE wallets SET available = new.available, in_flight = new.in_flight,
+                           statement_lines = new.statement_lines, owed = new.owed,
                            updated_at = greatest(wallets.updated_at, {now}::timestamptz)
         FROM json_to_recordset({wallets})
-             AS new (merchant_id text, available bigint, in_flight bigint, lines bigint, owed bigint)
+             AS new (merchant_id text, available bigint, in_flight bigint, statement_lines bigint, owed bigint)
         WHERE wallets.merchant_id = new.merchant_id
     """
 
@@ -98,7 +99,7 @@ def _row(posting: Posting, line: int, move: Move, after: Wallet) -> _Row:
         move.target,
         move.channel,
         move.amount,
-        after.lines if in_statement else None,
+        after.statement_lines if in_statement else None,
         after.available if in_statement else None,
     )
 
@@ -109,7 +110,9 @@ async def open_wallet(tx: Tx, merchant_id: str, *, now: datetime) -> None:
 
 async def get(connection: Conn, merchant_id: str) -> tuple[Wallet, datetime]:
     row = await connection.fetchrow(
-        "SELECT merchant_id, available, in_flight, lines, owed, updated_at FROM wallets WHERE merchant_id = $1",
+        """
+        SELECT merchant_id, available, in_flight, statement_lines, owed, updated_at FROM wallets WHERE merchant_id = $1
+        """,
         merchant_id,
     )
     assert row is not None, "a merchant has a wallet from the first"
@@ -118,28 +121,28 @@ async def get(connection: Conn, merchant_id: str) -> tuple[Wallet, datetime]:
 
 
 async def insert_booking(
-    tx: Tx, *, booking_id: str, merchant_id: str, kind: str, reference: str, amount: int, now: datetime
+    tx: Tx, *, booking_id: str, merchant_id: str, kind: str, bank_reference: str, amount: int, now: datetime
 ) -> bool:
     """Whether this reference was new."""
     done = await tx.execute(
         """
-        INSERT INTO bookings (id, merchant_id, kind, reference, amount, created_at) VALUES ($1, $2, $3, $4, $5, $6)
-        ON CONFLICT (kind, reference) DO NOTHING
+        INSERT INTO bookings (id, merchant_id, kind, bank_reference, amount, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (kind, bank_reference) DO NOTHING
         """,
         booking_id,
         merchant_id,
         kind,
-        reference,
+        bank_reference,
         amount,
         now,
     )
     return done == "INSERT 0 1"
 
 
-async def get_booking(connection: Conn, kind: str, reference: str) -> tuple[str, int]:
+async def get_booking(connection: Conn, kind: str, bank_reference: str) -> tuple[str, int]:
     """Whose wallet a reference was booked to, and how much."""
     row = await connection.fetchrow(
-        "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND reference = $2", kind, reference
+        "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND bank_reference = $2", kind, bank_reference
     )
     assert row is not None
     return row["merchant_id"], row["amount"]

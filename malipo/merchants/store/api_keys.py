@@ -52,14 +52,14 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
     """The keys that have these hashes, each with the window of this class, if any."""
     rows = await connection.fetch(
         """
-        SELECT wanted.hash, wanted.class, w.admitted, w.xmin::text::bigint,
+        SELECT wanted.hash, wanted.rate_class, w.requests, w.xmin::text::bigint,
                (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
                k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at,
                k.last_used_at
-        FROM unnest($1::bytea[], $2::text[]) AS wanted (hash, class)
+        FROM unnest($1::bytea[], $2::text[]) AS wanted (hash, rate_class)
         JOIN api_keys k ON k.hash = wanted.hash
         JOIN merchants m ON m.id = k.merchant_id
-        LEFT JOIN rate_windows w ON w.key_id = k.id AND w.class = wanted.class
+        LEFT JOIN rate_limit_windows w ON w.key_id = k.id AND w.rate_class = wanted.rate_class
         """,
         [hash_ for hash_, _ in wanted],
         [rate_class for _, rate_class in wanted],

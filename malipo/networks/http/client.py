@@ -1,10 +1,10 @@
-"""An HTTP client for networks: one request, and what came of it, as a value.
+"""The HTTP client for networks: one request, and its result as a value.
 
 It knows HTTP and nothing of payments. What matters above all is whether anything can have reached the other side:
 
     Reply       the network answered, whatever it said
     Unsent      no connection was made, so provably nothing was sent
-    Lost        something may have been sent, and no whole answer came: nobody knows what happened
+    Lost        something may have been sent, and no whole answer came: the outcome is unknown
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -30,7 +30,7 @@ class Reply:
 
     @property
     def is_fault(self) -> bool:
-        """The network itself is in trouble, and what it says of the payment is worth nothing."""
+        """A fault of the network itself: what it says about the payment does not count."""
         return self.status >= 500 or self.status == 408
 
     def json(self) -> dict[str, Any] | None:
@@ -109,7 +109,7 @@ def text_of(value: object) -> str:
 
 
 def is_true(value: object) -> bool:
-    """A field that says yes, as a boolean or in words."""
+    """A field that is true, as a boolean or as text."""
     return value is True or text_of(value).lower() == "true"
 
 

@@ -1,8 +1,8 @@
-"""A connection that carries one request, and hears one answer, bit by bit.
+"""A connection for one request and its response, parsed as it arrives.
 
-It knows when an answer is whole, and that one which is too long, or not HTTP, or followed by something that is not, is
-none. It closes itself when it has heard enough: what comes later is nobody's. But whoever closes first has to remember
-the connection for a minute, and our ports are not without end: so the other side, which was asked to, may do it.
+It decides when a response is complete. One that is too long, or not HTTP, or followed by other bytes, counts as none.
+What comes after the response is ignored. The side that closes first keeps the port in TIME_WAIT for a minute, and ports
+are limited: so the other side, which was asked to close, may close first.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _TOO_LONG = "the answer is too long"
 
 
 class Broken(Exception):  # noqa: N818
-    """There was a connection, and no whole answer on it."""
+    """There was a connection, and no complete response on it."""
 
 
 class Answer(NamedTuple):
@@ -38,7 +38,7 @@ class Connection(asyncio.Protocol):
         self.outcome = outcome
         self._among = among  # while it is open
         self._parser = httptools.HttpResponseParser(self)
-        # As lenient as the networks are sloppy. It endangers those who read another answer from the same connection.
+        # Lenient, because networks are. That is only dangerous where another response follows on the same connection.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         if self._leaving is not None:
             self._leaving.cancel()
         self._fail(in_words(error) if error else "the connection was closed before the answer was whole")
-        del self._parser  # It holds us as we hold it.
+        del self._parser  # A reference cycle.
 
     def on_message_begin(self) -> None:
         if not self._is_whole:
@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
 
 
 def _is_goodbye(transport: asyncio.Transport) -> bool:
-    """The other side has said all. Anybody on the way can close a connection; through TLS only they can say so."""
+    """The end of the response by close. Anybody on the path can close TCP; with TLS only the peer can end it."""
     inside: SSLObject | None = transport.get_extra_info("ssl_object")
     if inside is None:
         return True
@@ -145,7 +145,7 @@ def _is_goodbye(transport: asyncio.Transport) -> bool:
 
 
 def _unpacked(body: bytes | bytearray) -> bytes:
-    """Nobody asked for it, but nobody forbade it either."""
+    """Content-Encoding, which we did not ask for, but which HTTP allows."""
     unpacking = zlib.decompressobj(32 + zlib.MAX_WBITS)  # gzip or deflate, as it says itself
     whole = unpacking.decompress(body, _MOST_OF_A_BODY + 1)
     if len(whole) > _MOST_OF_A_BODY or not unpacking.eof or unpacking.unused_data:

@@ -1,6 +1,6 @@
-"""A DNS cache for the networks: a look-up is shared by everybody who waits for it, and believed for a few seconds.
+"""A DNS cache for the networks: a look-up is shared by all callers, and cached for a few seconds.
 
-Each call has a connection of its own; without this it would have a question to the name server of its own too.
+Each call has a connection of its own; without the cache each would also make a DNS query.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _BELIEVED_SECONDS = 10.0
 
 
 async def look_up(host: str) -> Iterable[str]:
-    """In a thread: nothing else knows all that the machine knows of names."""
+    """In a thread: only the system's resolver knows hosts files and search lists."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     return [str(address[0]) for *_, address in found]
@@ -28,7 +28,7 @@ class DnsCache:
         self._best: dict[str, str] = {}
 
     async def addresses(self, host: str) -> list[str]:
-        """In the order in which to try them, and never none: OSError says that the name leads nowhere."""
+        """In the order in which to try them, and never empty: OSError if the name does not resolve."""
         if _is_address(host):
             return [host]
         if host not in self._addresses:
@@ -37,7 +37,7 @@ class DnsCache:
         return sorted(found, key=lambda each: each != self._best.get(host))
 
     def prefer(self, host: str, address: str) -> None:
-        """It let us in. Another may keep us waiting, and not only once."""
+        """This address accepted a connection, so it is tried first the next time."""
         self._best[host] = address
 
     async def _find(self, host: str) -> tuple[str, float]:

@@ -1,8 +1,8 @@
-"""One HTTP/1.1 request on a connection of its own, and its whole answer.
+"""The HTTP/1.1 transport: one request on a connection of its own, and its whole response.
 
-A worker makes one for every payment, and a client that can do more costs three times as much. This one knows no second
-request, and so no reuse, no redirects, no cookies and no proxies. It sends only once a connection is made (with TLS,
-once the other side has shown who it is). Until then nothing can have been sent; from then on nobody knows.
+A worker makes one for every payment, and a general client costs three times as much. There is no connection reuse, no
+redirect, no cookie and no proxy. It sends only once the connection is made (with TLS, after the handshake). Until then
+provably nothing was sent; from then on the outcome of a failure is unknown.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from malipo.networks.http.connection import Answer, Broken, Connection, in_words
 from malipo.networks.http.dns import DnsCache
 
 _CONNECT_SECONDS = 10
-_FAREWELL_SECONDS = 1  # for the other side to say goodbye in TLS
+_FAREWELL_SECONDS = 1  # for the other side's TLS close_notify
 _TOO_LATE = "no answer in time"
 _LEFT_AS_GIVEN = "/?:@!$&'()*+,;=%[]"
 
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 class Transport:
-    """What they share: how we speak TLS, and where names lead."""
+    """What all requests share: the TLS settings and the DNS cache."""
 
     def __init__(self, tls: SSLContext, names: DnsCache | None = None) -> None:
         self._tls = tls
@@ -71,19 +71,19 @@ class Transport:
         return outcome
 
     async def close(self) -> None:
-        """Whoever has not said goodbye by now is not waited for."""
+        """Connections that are not closed by now are dropped."""
         for connection in tuple(self._lines):
             connection.hang_up(at_once=True)
         while self._lines:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
     async def _connect(self, target: Target, seconds: float) -> Connection:
-        """To the first of its addresses that lets us in. The next is tried only if there was no connection."""
+        """To the first of its addresses that accepts. The next is tried only if there was no connection."""
         try:
             addresses = await self._names.addresses(target.host)
             for address in addresses[:-1]:
                 try:
-                    # One that is silent leaves time for the next.
+                    # One that does not answer leaves time for the next.
                     async with asyncio.timeout(seconds / len(addresses)):
                         return await self._connect_to(address, target)
                 except OSError:

@@ -1,4 +1,4 @@
-"""Holds everything that is counted against what it counts: totals of days, tallies, and what a search finds.
+"""Holds everything that is counted against what it counts: totals of days, rollups, and what a search finds.
 
 It reads, and never mends. What is not counted yet is not missing.
 """
@@ -10,15 +10,15 @@ from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.ledger.check import Finding
 from malipo.outbox.event import IS_END
-from malipo.payments.check.expected import CELL, COUNTED, FOUND_SEARCHES, LEAF
+from malipo.payments.check.expected import CELL, COUNTED, FOUND_IN_SEARCH, LEAF
 
 
 async def check(connection: Conn, differs: Collection[str]) -> list[Finding]:
     """`differs` says in which of them something is wrong already."""
     return [
         *(await _wrong_totals(connection) if "totals" in differs else []),
-        *await _wrong_tallies(connection, are_leaves_right="tallies" not in differs),
-        *(await _wrong_searches(connection) if "searches" in differs else []),
+        *await _wrong_counts(connection, are_leaves_right="counts" not in differs),
+        *(await _wrong_search_index(connection) if "search_index" in differs else []),
     ]
 
 
@@ -34,11 +34,11 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
                    coalesce(sum(t.amount) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS amount,
                    coalesce(sum(t.fee) FILTER (WHERE t.status = 'COMPLETED'), 0)::bigint AS fees,
                    coalesce(sum(date_part('epoch', t.ended_at - t.created_at)) FILTER (WHERE t.status = 'COMPLETED'), 0)
-                       AS seconds
+                       AS total_seconds
             FROM transactions t
             WHERE t.ended_at IS NOT NULL AND NOT EXISTS (
                 SELECT FROM events e
-                WHERE e.number IS NULL AND e.merchant_id = t.merchant_id AND e.transaction_id = t.id
+                WHERE e.feed_number IS NULL AND e.merchant_id = t.merchant_id AND e.transaction_id = t.id
                   AND e.{IS_END})
             GROUP BY 1, 2, 3, 4
         )
@@ -49,7 +49,7 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
               IS DISTINCT FROM
               (coalesce(d.completed, 0), coalesce(d.failed, 0), coalesce(d.cancelled, 0), coalesce(d.amount, 0),
                coalesce(d.fees, 0))
-           OR abs(coalesce(e.seconds, 0) - coalesce(d.seconds, 0)) > 0.01
+           OR abs(coalesce(e.total_seconds, 0) - coalesce(d.total_seconds, 0)) > 0.01
         ORDER BY 1, 2, 3, 4 LIMIT 100
         """
     )
@@ -64,19 +64,19 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
     ]
 
 
-async def _wrong_tallies(connection: Conn, *, are_leaves_right: bool) -> list[Finding]:
+async def _wrong_counts(connection: Conn, *, are_leaves_right: bool) -> list[Finding]:
     things = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({COUNTED}) AS counted"
     wrong = await rollup_check.check(connection, Rollup.PAYMENTS, None if are_leaves_right else things)
     return [Finding("payments counted", each.where, each.stored, each.computed) for each in wrong]
 
 
-async def _wrong_searches(connection: Conn) -> list[Finding]:
+async def _wrong_search_index(connection: Conn) -> list[Finding]:
     """A search finds what is counted, and nothing else."""
     rows = await connection.fetch(
         f"""
-        WITH expected AS (SELECT merchant_id, id, searchable FROM ({COUNTED}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0)
-        SELECT id FROM expected e FULL JOIN ({FOUND_SEARCHES}) s USING (merchant_id, id)
-        WHERE e.searchable IS DISTINCT FROM s.searchable ORDER BY 1 LIMIT 100
+        WITH expected AS (SELECT merchant_id, id, search_text FROM ({COUNTED}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0)
+        SELECT id FROM expected e FULL JOIN ({FOUND_IN_SEARCH}) s USING (merchant_id, id)
+        WHERE e.search_text IS DISTINCT FROM s.search_text ORDER BY 1 LIMIT 100
         """
     )
     return [Finding("is not found as it is by a search", row["id"], None, None) for row in rows]

@@ -8,7 +8,7 @@ from malipo.counts.store import Rollup
 from malipo.outbox.event import IS_END
 from malipo.payments.counts.categories import TREE
 
-# Step, line, source, target, amount, and when it is due.
+# Step, move_number, source, target, amount, and when it is due.
 _DUE_MOVES = (
     ("open", 1, "wallet", "in_flight", "t.amount + t.fee", "t.type = 'DISBURSEMENT'"),
     (
@@ -24,17 +24,17 @@ _DUE_MOVES = (
     ("end", 1, "float", "wallet", "t.amount - t.fee", "t.type = 'COLLECTION' AND t.status = 'COMPLETED'"),
     ("end", 2, "float", "fees", "t.fee", "t.type = 'COLLECTION' AND t.status = 'COMPLETED' AND t.fee > 0"),
 )
-# Each due move as a row of merchant_id, id, step, line, source, target, amount and channel, with when it is due.
+# Each due move as a row of merchant_id, id, step, move_number, source, target, amount and channel, with when it is due.
 DUE_MOVES = [
     (
-        f"t.merchant_id, t.id, '{step}'::text, {line}::smallint, '{source}'::text, '{target}'::text, {amount}, "
+        f"t.merchant_id, t.id, '{step}'::text, {move_number}::smallint, '{source}'::text, '{target}'::text, {amount}, "
         + ("t.channel" if "float" in (source, target) else "NULL::text"),
         condition,
     )
-    for step, line, source, target, amount, condition in _DUE_MOVES
+    for step, move_number, source, target, amount, condition in _DUE_MOVES
 ]
 FOUND_MOVES = """
-    SELECT merchant_id, cause_id AS id, step, line, source, target, amount, channel
+    SELECT merchant_id, cause_id AS id, step, move_number, source, target, amount, channel
     FROM moves WHERE step IN ('open', 'end')
 """
 
@@ -52,14 +52,14 @@ FOUND_EVENTS = """
 """
 
 # Ends that have no place in the feed yet, and those that the counter has not come to.
-_UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND {IS_END}"
+_UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}"
 _UNCOUNTED = f"""
     {_UNNUMBERED}
     UNION ALL
     SELECT e.merchant_id, e.transaction_id
-    FROM feeds f LEFT JOIN tally_marks m ON m.merchant_id = f.merchant_id AND m.book = '{Rollup.PAYMENTS}'
-    CROSS JOIN LATERAL generate_series(coalesce(m.upto, 0) + 1, f.last) AS place
-    JOIN events e ON e.merchant_id = f.merchant_id AND e.number = place
+    FROM feeds f LEFT JOIN rollup_positions m ON m.merchant_id = f.merchant_id AND m.rollup = '{Rollup.PAYMENTS}'
+    CROSS JOIN LATERAL generate_series(coalesce(m.position, 0) + 1, f.last_number) AS place
+    JOIN events e ON e.merchant_id = f.merchant_id AND e.feed_number = place
     WHERE e.{IS_END}
 """
 UNNUMBERED = f"""
@@ -71,10 +71,10 @@ UNCOUNTED = f"""
 # Those that must be counted, each with a 1; and with a -1 those that are not yet. So nobody has to look for the few
 # uncounted ones among all.
 COUNTED = f"""
-    SELECT merchant_id, id, type, channel, status, created_at, searchable, 1 AS count
+    SELECT merchant_id, id, type, channel, status, created_at, search_text, 1 AS count
     FROM transactions WHERE ended_at IS NOT NULL
     UNION ALL
-    SELECT merchant_id, id, type, channel, status, created_at, searchable, -1 FROM ({UNCOUNTED}) AS uncounted
+    SELECT merchant_id, id, type, channel, status, created_at, search_text, -1 FROM ({UNCOUNTED}) AS uncounted
 """
 CELL = """
     6 * CASE channel WHEN 'MPESA' THEN 0 WHEN 'TIGO_PESA' THEN 1 WHEN 'AIRTEL_MONEY' THEN 2 WHEN 'HALOPESA' THEN 3 END
@@ -85,4 +85,4 @@ CELL = """
 LEAF = f"round(date_part('epoch', created_at) * 1000)::bigint >> {TREE.bits(0)}"
 # The day of an end in Dar es Salaam, where the clocks are never changed.
 DAY = "(ended_at AT TIME ZONE INTERVAL '3 hours')::date"
-FOUND_SEARCHES = "SELECT merchant_id, id, searchable FROM searches WHERE cardinality(windows) > 0"
+FOUND_IN_SEARCH = "SELECT merchant_id, id, search_text FROM search_index WHERE cardinality(ngrams) > 0"

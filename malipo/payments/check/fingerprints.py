@@ -13,15 +13,15 @@ from malipo.payments.check.expected import (
     DUE_EVENTS,
     DUE_MOVES,
     FOUND_EVENTS,
+    FOUND_IN_SEARCH,
     FOUND_MOVES,
-    FOUND_SEARCHES,
     LEAF,
     UNCOUNTED,
     UNNUMBERED,
 )
 
 _COUNTED = f"merchant_id, {LEAF}, {CELL}"
-_SEARCHED = "merchant_id, id, searchable"
+_SEARCHED = "merchant_id, id, search_text"
 # Three sums in one: what a fee and a millisecond weigh beside a shilling. They are primes, so that a mistake in one of
 # them is not made good by one in another.
 _FEE, _MS = 15_485_863, 32_452_843
@@ -30,30 +30,32 @@ _KEPT_EVENTS = [(row, f"{due} AND (f.pruned_before IS NULL OR {at} >= f.pruned_b
 
 
 async def differences(connection: Conn) -> set[str]:
-    """In which of moves, events, totals, tallies and searches something is not as it must be."""
+    """In which of moves, events, totals, counts and the search index something is not as it must be."""
     # `fetch`, though it is one row: whoever asks for one row only gets no help from PostgreSQL's other processes.
     (expected,) = await connection.fetch(
         f"""
         SELECT {_sum(DUE_MOVES)} AS moves,
                {_sum(_KEPT_EVENTS)} AS events,
-               {_sum([(_COUNTED, "t.ended_at IS NOT NULL")])} AS tallies,
-               {_sum([(f"t.{_SEARCHED}", "t.ended_at IS NOT NULL")])} AS searches,
+               {_sum([(_COUNTED, "t.ended_at IS NOT NULL")])} AS counts,
+               {_sum([(f"t.{_SEARCHED}", "t.ended_at IS NOT NULL")])} AS search_index,
                {_totals("t.ended_at IS NOT NULL")} AS totals
         FROM transactions t LEFT JOIN feeds f USING (merchant_id)
         """
     )
     (uncounted,) = await connection.fetch(
         f"""
-        SELECT {_sum([(_COUNTED, "true")])} AS tallies, {_sum([(_SEARCHED, "true")])} AS searches
+        SELECT {_sum([(_COUNTED, "true")])} AS counts, {_sum([(_SEARCHED, "true")])} AS search_index
         FROM ({UNCOUNTED}) AS uncounted
         """
     )
     ((unnumbered,),) = await connection.fetch(f"SELECT {_totals('true')} FROM ({UNNUMBERED}) AS t")
     found = {
-        "moves": await _found(connection, FOUND_MOVES, "merchant_id, id, step, line, source, target, amount, channel"),
+        "moves": await _found(
+            connection, FOUND_MOVES, "merchant_id, id, step, move_number, source, target, amount, channel"
+        ),
         "events": await _found(connection, _kept(FOUND_EVENTS), "merchant_id, id, event"),
-        "searches": await _found(connection, FOUND_SEARCHES, _SEARCHED) + uncounted["searches"],
-        "tallies": await stored_leaves(connection, Rollup.PAYMENTS) + uncounted["tallies"],
+        "search_index": await _found(connection, FOUND_IN_SEARCH, _SEARCHED) + uncounted["search_index"],
+        "counts": await stored_leaves(connection, Rollup.PAYMENTS) + uncounted["counts"],
         "totals": await _found_totals(connection) + unnumbered,
     }
     return {what for what, sum_ in found.items() if sum_ != expected[what]}

@@ -36,17 +36,18 @@ async def check(connection: Conn) -> list[Finding]:
 async def _wrong_moves(connection: Conn) -> list[Finding]:
     rows = await connection.fetch(
         f"""
-        WITH expected (merchant_id, id, step, line, source, target, amount) AS ({_EXPECTED_MOVES}),
+        WITH expected (merchant_id, id, step, move_number, source, target, amount) AS ({_EXPECTED_MOVES}),
              found AS ({FOUND_MOVES})
-        SELECT coalesce(e.id, f.id) AS id, coalesce(e.step, f.step) AS step, coalesce(e.line, f.line) AS line,
-               e.amount AS computed, f.amount AS stored
-        FROM expected e FULL JOIN found f USING (merchant_id, id, step, line)
+        SELECT coalesce(e.id, f.id) AS id, coalesce(e.step, f.step) AS step,
+               coalesce(e.move_number, f.move_number) AS move_number, e.amount AS computed, f.amount AS stored
+        FROM expected e FULL JOIN found f USING (merchant_id, id, step, move_number)
         WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
         ORDER BY 1, 2, 3 LIMIT 100
         """
     )
     return [
-        Finding("move", f"{row['id']} {row['step']} line {row['line']}", row["stored"], row["computed"]) for row in rows
+        Finding("move", f"{row['id']} {row['step']} line {row['move_number']}", row["stored"], row["computed"])
+        for row in rows
     ]
 
 
@@ -89,13 +90,13 @@ async def _wrong_feeds(connection: Conn) -> list[Finding]:
     """Every place of a feed that was given and is kept has its event: no gap, and nothing beyond the end."""
     rows = await connection.fetch(
         """
-        SELECT merchant_id, coalesce(f.last - f.pruned, 0) AS computed, coalesce(e.size, 0) AS stored
+        SELECT merchant_id, coalesce(f.last_number - f.pruned_to, 0) AS computed, coalesce(e.size, 0) AS stored
         FROM feeds f FULL JOIN (
-            SELECT merchant_id, count(*) AS size, min(number) AS first, max(number) AS last
-            FROM events WHERE number IS NOT NULL GROUP BY merchant_id
+            SELECT merchant_id, count(*) AS size, min(feed_number) AS first, max(feed_number) AS last
+            FROM events WHERE feed_number IS NOT NULL GROUP BY merchant_id
         ) e USING (merchant_id)
-        WHERE coalesce(e.size, 0) <> coalesce(f.last - f.pruned, 0)
-           OR e.first <> f.pruned + 1 OR e.last <> f.last
+        WHERE coalesce(e.size, 0) <> coalesce(f.last_number - f.pruned_to, 0)
+           OR e.first <> f.pruned_to + 1 OR e.last <> f.last_number
         ORDER BY 1 LIMIT 100
         """
     )

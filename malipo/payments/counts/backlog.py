@@ -11,21 +11,22 @@ from malipo.outbox.event import IS_END
 # that is all of them, each once, at every moment. (They are few: looked up one by one, the planner believes it.)
 UNCOUNTED = f"""
     unnumbered AS MATERIALIZED (
-        SELECT merchant_id, transaction_id FROM events WHERE number IS NULL AND {IS_END}
+        SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}
     ), ended AS (
         SELECT transaction_id FROM unnumbered WHERE merchant_id = $1
         UNION ALL
         SELECT e.transaction_id
         FROM generate_series(
-            coalesce((SELECT upto FROM tally_marks WHERE merchant_id = $1 AND book = '{Rollup.PAYMENTS}'), 0) + 1,
-            (SELECT last FROM feeds WHERE merchant_id = $1)
-        ) AS place JOIN events e ON e.merchant_id = $1 AND e.number = place
+            coalesce((SELECT position FROM rollup_positions
+                      WHERE merchant_id = $1 AND rollup = '{Rollup.PAYMENTS}'), 0) + 1,
+            (SELECT last_number FROM feeds WHERE merchant_id = $1)
+        ) AS place JOIN events e ON e.merchant_id = $1 AND e.feed_number = place
         WHERE e.{IS_END}
     ), uncounted AS MATERIALIZED (
-        SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.searchable
+        SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.search_text
         FROM ended JOIN transactions t ON t.merchant_id = $1 AND t.id = ended.transaction_id
         UNION ALL
-        SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.searchable
+        SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.search_text
         FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
         -- The row of a payment that has ended may be back in the queue.
         WHERE d.merchant_id = $1 AND t.ended_at IS NULL
@@ -38,7 +39,7 @@ class Behind:
     """A merchant whose counts lag behind the feed, and where that ends."""
 
     merchant_id: str
-    last: int
+    last_number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +49,37 @@ class Ended:
     type: str
     channel: str
     status: str
-    searchable: str
+    search_text: str
 
 
 async def find_behind(connection: Conn, *, least: int, most: int) -> list[Behind]:
     """The merchants with at least so many events that were not looked at, those with the most first."""
     rows = await connection.fetch(
         """
-        SELECT f.merchant_id, f.last FROM feeds f
-        LEFT JOIN tally_marks m ON m.merchant_id = f.merchant_id AND m.book = $1
-        WHERE f.last - coalesce(m.upto, 0) >= $2
-        ORDER BY f.last - coalesce(m.upto, 0) DESC LIMIT $3
+        SELECT f.merchant_id, f.last_number FROM feeds f
+        LEFT JOIN rollup_positions m ON m.merchant_id = f.merchant_id AND m.rollup = $1
+        WHERE f.last_number - coalesce(m.position, 0) >= $2
+        ORDER BY f.last_number - coalesce(m.position, 0) DESC LIMIT $3
         """,
         Rollup.PAYMENTS,
         least,
         most,
     )
-    return [Behind(row["merchant_id"], row["last"]) for row in rows]
+    return [Behind(row["merchant_id"], row["last_number"]) for row in rows]
 
 
-async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], upto: Sequence[int]) -> list[Ended]:
+async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], last: Sequence[int]) -> list[Ended]:
     """What ended by the events between these places of the merchants' feeds."""
     rows = await tx.fetch(
         f"""
-        SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.searchable
-        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, upto)
-        JOIN events e ON e.merchant_id = span.merchant_id AND e.number > span.after AND e.number <= span.upto
+        SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.search_text
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS span (merchant_id, after, last)
+        JOIN events e ON e.merchant_id = span.merchant_id AND e.feed_number > span.after AND e.feed_number <= span.last
         JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
         WHERE e.{IS_END}
         """,
         merchant_ids,
         after,
-        upto,
+        last,
     )
     return [Ended(*row.values()) for row in rows]

@@ -23,17 +23,19 @@ _EVENTS = 2000
 
 async def count(tx: Tx, *, least: int = LEAST) -> bool:
     """Count for the merchants that are furthest behind. Whether more may be waiting."""
-    behind = {each.merchant_id: each.last for each in await backlog.find_behind(tx, least=least, most=_MERCHANTS)}
+    behind = {
+        each.merchant_id: each.last_number for each in await backlog.find_behind(tx, least=least, most=_MERCHANTS)
+    }
     if not behind:
         return False
     positions = await rollups.lock_positions(tx, Rollup.PAYMENTS, behind)
     each = max(_EVENTS // len(behind), least)
     # Somebody may have counted on since we looked, but a mark never goes back.
-    upto = {
+    new_positions = {
         merchant_id: max(position, min(behind[merchant_id], position + each))
         for merchant_id, position in positions.items()
     }
-    ended = await backlog.find_ended(tx, list(positions), list(positions.values()), list(upto.values()))
+    ended = await backlog.find_ended(tx, list(positions), list(positions.values()), list(new_positions.values()))
     if ended:
         things = (
             (
@@ -45,5 +47,5 @@ async def count(tx: Tx, *, least: int = LEAST) -> bool:
         )
         await rollups.add(tx, Rollup.PAYMENTS, add_up(TREE, len(CATEGORIES), things))
         await index.insert(tx, ended)
-    await rollups.set_positions(tx, Rollup.PAYMENTS, upto)
-    return upto != positions
+    await rollups.set_positions(tx, Rollup.PAYMENTS, new_positions)
+    return new_positions != positions

@@ -53,7 +53,7 @@ def where_of(merchant_id: str, wanted: Filter) -> Conditions:
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
     add_span(where, wanted)
-    where.add("strpos(t.searchable, {}) > 0", wanted.term)
+    where.add("strpos(t.search_text, {}) > 0", wanted.term)
     return where
 
 

@@ -27,12 +27,12 @@ async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict
     """A word for each merchant that changes whenever a payment of theirs is made, is taken up, or ends."""
     rows = await connection.fetch(
         """
-        SELECT merchant_id, concat_ws('-', latest.id, f.last, open.count, open.taken) AS version
+        SELECT merchant_id, concat_ws('-', latest.id, f.last_number, open.count, open.taken) AS version
         FROM unnest($1::text[]) AS merchant_id
         LEFT JOIN feeds f USING (merchant_id)
         LEFT JOIN LATERAL (SELECT id FROM transactions t WHERE t.merchant_id = merchant_id.merchant_id
                            ORDER BY id DESC LIMIT 1) latest ON true
-        LEFT JOIN LATERAL (SELECT count(*) AS count, count(route) AS taken FROM dispatches d
+        LEFT JOIN LATERAL (SELECT count(*) AS count, count(connector) AS taken FROM dispatches d
                            WHERE d.merchant_id = merchant_id.merchant_id) open ON true
         """,
         list(merchant_ids),

@@ -16,16 +16,16 @@ async def insert(tx: Tx, ended: Sequence[Ended]) -> None:
         {
             "merchant_id": each.merchant_id,
             "id": each.id,
-            "searchable": each.searchable,
-            "windows": ngrams_of(each.merchant_id, each.searchable),
+            "search_text": each.search_text,
+            "ngrams": ngrams_of(each.merchant_id, each.search_text),
         }
         for each in ended
     ]
     await tx.execute(
         """
-        INSERT INTO searches (merchant_id, id, searchable, windows)
-        SELECT merchant_id, id, searchable, windows
-        FROM json_to_recordset($1) AS new (merchant_id text, id text, searchable text, windows integer[])
+        INSERT INTO search_index (merchant_id, id, search_text, ngrams)
+        SELECT merchant_id, id, search_text, ngrams
+        FROM json_to_recordset($1) AS new (merchant_id text, id text, search_text text, ngrams integer[])
         """,
         _encode(rows).decode(),
     )

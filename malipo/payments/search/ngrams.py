@@ -28,9 +28,9 @@ class Clue:
     is_any: bool = False
 
 
-def ngrams_of(merchant_id: str, searchable: str) -> list[int]:
+def ngrams_of(merchant_id: str, search_text: str) -> list[int]:
     """Of a payment's reference, phone and name, each in a line."""
-    reference, phone, name = searchable.split("\n", 2)
+    reference, phone, name = search_text.split("\n", 2)
     scope = _scope_of(merchant_id)
     ngrams = _threes(reference, _REFERENCE) + _fives(phone[1:]) + _threes(name, _NAME)
     return [scope + ngram for ngram in ngrams]

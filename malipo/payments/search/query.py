@@ -67,12 +67,12 @@ def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[ob
         where = where_of(merchant_id, wanted)
         return f"matching AS MATERIALIZED (SELECT t.id FROM transactions t WHERE {where})", where.values
     holds = Conditions("t.merchant_id = {}", merchant_id)
-    holds.add("strpos(t.searchable, {}) > 0", term)
+    holds.add("strpos(t.search_text, {}) > 0", term)
     add_span(holds, wanted)
     clues = clues_of(merchant_id, term)
     places = range(len(holds.values) + 1, len(holds.values) + len(clues) + 1)
     has_a_clue = " OR ".join(
-        f"t.windows {'&&' if clue.is_any else '@>'} ${place}::integer[]"
+        f"t.ngrams {'&&' if clue.is_any else '@>'} ${place}::integer[]"
         for place, clue in zip(places, clues, strict=True)
     )
     values = [*holds.values, *(list(clue.ngrams) for clue in clues)]
@@ -82,7 +82,7 @@ def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[ob
     return (
         f"""
         {UNCOUNTED}, holding AS (
-            SELECT t.id FROM searches t WHERE {holds} AND ({has_a_clue})
+            SELECT t.id FROM search_index t WHERE {holds} AND ({has_a_clue})
             UNION ALL
             SELECT t.id FROM uncounted t WHERE {holds}
         ), matching AS MATERIALIZED (SELECT id FROM holding {fits})

@@ -23,15 +23,15 @@ _decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int, int]]).dec
 _STATEMENT = f"""
     WITH claimed AS ({idempotency_keys.claiming("$1")}),
          held AS (
-             SELECT merchant_id, available, in_flight, lines, owed FROM wallets
+             SELECT merchant_id, available, in_flight, statement_lines, owed FROM wallets
              WHERE merchant_id = ANY($3) AND (SELECT count(*) FROM claimed) >= 0
              ORDER BY merchant_id FOR UPDATE)
     SELECT (SELECT coalesce(json_agg(transaction_id), '[]') FROM claimed),
-           (SELECT coalesce(json_agg(json_build_array(t.merchant_id, t.type, t.channel, t.from_amount, t.fixed,
-                                                      t.basis_points, t.least, t.most)), '[]')
+           (SELECT coalesce(json_agg(json_build_array(t.merchant_id, t.type, t.channel, t.from_amount, t.fixed_fee,
+                                                      t.basis_points, t.min_fee, t.max_fee)), '[]')
             FROM json_array_elements($2) AS place
             JOIN tariffs t ON t.merchant_id = place ->> 0 AND t.type = place ->> 1 AND t.channel = place ->> 2),
-           (SELECT coalesce(json_agg(json_build_array(merchant_id, available, in_flight, lines, owed)), '[]')
+           (SELECT coalesce(json_agg(json_build_array(merchant_id, available, in_flight, statement_lines, owed)), '[]')
             FROM held),
            {installation.IS_CLOSED}
 """
@@ -54,8 +54,8 @@ async def find(
     assert row is not None
     claimed = _decode_claimed(row[0])
     bands: dict[Place, list[Band]] = {}
-    for merchant_id, type_, channel, from_amount, fixed, basis_points, least, most in _decode_tariffs(row[1]):
-        band = Band(from_amount, fixed, basis_points, least, most)
+    for merchant_id, type_, channel, from_amount, fixed_fee, basis_points, min_fee, max_fee in _decode_tariffs(row[1]):
+        band = Band(from_amount, fixed_fee, basis_points, min_fee, max_fee)
         bands.setdefault((merchant_id, Type(type_), channel), []).append(band)
     return BatchInputs(
         {key for key, claim in wanted.items() if claim.transaction_id in claimed},

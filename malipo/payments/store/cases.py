@@ -6,7 +6,7 @@ from typing import NamedTuple
 from malipo import ids
 from malipo.db import Conn, Row, Tx
 from malipo.payments.correction import Change, Correction
-from malipo.payments.network_answer import Dispatch
+from malipo.payments.dispatch import Dispatch
 from malipo.payments.store import corrections
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
@@ -30,16 +30,16 @@ class Proposal(NamedTuple):
     outcome: str
     evidence: str
     provider_reference: str | None
-    proposed_by: str
+    requested_by: str
     is_of_contradiction: bool
     is_despite_waiting: bool
     is_waived: bool
-    proposed_at: datetime
+    requested_at: datetime
 
 
 _CASE = f"""
     {COLUMNS}, {DISPATCH}, {corrections.COLUMNS}, coalesce(c.is_open, false) AS is_contradicted,
-    coalesce(d.next_act = 'sending' AND d.due_at > now(), false) AS is_sending,
+    coalesce(d.next_action = 'sending' AND d.due_at > now(), false) AS is_sending,
     (SELECT m.is_active FROM merchants m WHERE m.id = t.merchant_id) AS is_merchant_active,
     r.outcome AS proposed
 """
@@ -47,7 +47,7 @@ _JOINED = """
     transactions t
     LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id
     LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
-    LEFT JOIN resolutions r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.ended_at IS NULL
+    LEFT JOIN resolutions r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.decided_at IS NULL
          AND r.is_of_contradiction = (t.ended_at IS NOT NULL)
 """
 
@@ -89,7 +89,7 @@ async def find_contradicted(connection: Conn) -> list[Case]:
         SELECT {_CASE} FROM {_JOINED}
         WHERE (t.merchant_id, t.id) IN (
             SELECT merchant_id, transaction_id FROM corrections WHERE is_open UNION
-            SELECT merchant_id, transaction_id FROM resolutions WHERE ended_at IS NULL AND is_of_contradiction)
+            SELECT merchant_id, transaction_id FROM resolutions WHERE decided_at IS NULL AND is_of_contradiction)
           AND d.attention IS NULL
         ORDER BY t.ended_at
         """
@@ -121,7 +121,7 @@ async def insert_proposal(tx: Tx, transaction: Transaction, proposal: Proposal) 
     await tx.execute(
         """
         INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence,
-                                 provider_reference, proposed_by, proposed_at, is_despite_waiting, is_waived)
+                                 provider_reference, requested_by, requested_at, is_despite_waiting, is_waived)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         """,
         proposal.id,
@@ -131,8 +131,8 @@ async def insert_proposal(tx: Tx, transaction: Transaction, proposal: Proposal) 
         proposal.is_of_contradiction,
         proposal.evidence,
         proposal.provider_reference,
-        proposal.proposed_by,
-        proposal.proposed_at,
+        proposal.requested_by,
+        proposal.requested_at,
         proposal.is_despite_waiting,
         proposal.is_waived,
     )
@@ -142,8 +142,8 @@ async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, 
     """What malipo has decided by itself stands beside what operators decide."""
     await tx.execute(
         """
-        INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence, proposed_by,
-                                 proposed_at, ended_by, ended_at, is_approved, ordinal, credited, borne)
+        INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence, requested_by,
+                                 requested_at, decided_by, decided_at, is_approved, ordinal, credited, borne)
         VALUES ($1, $2, $3, 'completed', true, 'The network has confirmed it.', $4, $5, $4, $5, true, $6, $7, $8)
         """,
         ids.mint("res_", now),
@@ -160,10 +160,10 @@ async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, 
 async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
     row = await tx.fetchrow(
         """
-        SELECT id, outcome, evidence, provider_reference, proposed_by, is_of_contradiction, is_despite_waiting,
-               is_waived, proposed_at
+        SELECT id, outcome, evidence, provider_reference, requested_by, is_of_contradiction, is_despite_waiting,
+               is_waived, requested_at
         FROM resolutions
-        WHERE merchant_id = $1 AND transaction_id = $2 AND ended_at IS NULL FOR UPDATE
+        WHERE merchant_id = $1 AND transaction_id = $2 AND decided_at IS NULL FOR UPDATE
         """,
         transaction.merchant_id,
         transaction.id,
@@ -172,16 +172,17 @@ async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
 
 
 async def end_proposal(
-    tx: Tx, proposal_id: str, *, ended_by: str, is_approved: bool, change: Change | None = None, now: datetime
+    tx: Tx, proposal_id: str, *, decided_by: str, is_approved: bool, change: Change | None = None, now: datetime
 ) -> None:
     """With the moves that it made, if it made any."""
     await tx.execute(
         """
-        UPDATE resolutions SET ended_by = $2, ended_at = $3, is_approved = $4, ordinal = $5, credited = $6, borne = $7
+        UPDATE resolutions
+        SET decided_by = $2, decided_at = $3, is_approved = $4, ordinal = $5, credited = $6, borne = $7
         WHERE id = $1
         """,
         proposal_id,
-        ended_by,
+        decided_by,
         now,
         is_approved,
         None if change is None else change.correction.ordinal,

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
 from malipo.payments.correction import Correction, is_open
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Told, Transaction
 
 _encode = msgspec.json.Encoder().encode
 _decode_told = msgspec.json.Decoder(Told).decode
 
-COLUMNS = "c.is_paid, c.act, c.is_fee_paid, c.credited, c.borne, c.owed, c.ordinal, c.told, c.latest"
+COLUMNS = "c.is_paid, c.source, c.is_fee_paid, c.credited, c.borne, c.owed, c.ordinal, c.told, c.latest"
 
 Key = tuple[str, str]  # a merchant's id and a transaction's
 
@@ -24,7 +24,7 @@ def correction_of(row: Row) -> Correction | None:
         return None
     return Correction(
         is_paid=row["is_paid"],
-        act=None if row["act"] is None else Act(row["act"]),
+        source=None if row["source"] is None else AnswerSource(row["source"]),
         is_fee_paid=row["is_fee_paid"],
         credited=row["credited"],
         borne=row["borne"],
@@ -58,16 +58,16 @@ async def find(connection: Conn, keys: Collection[Key]) -> dict[Key, Correction]
 async def write(tx: Tx, corrected: Sequence[tuple[Transaction, Correction]], *, now: datetime) -> None:
     await tx.execute(
         """
-        INSERT INTO corrections AS c (merchant_id, transaction_id, is_paid, act, is_fee_paid, credited, borne, owed,
+        INSERT INTO corrections AS c (merchant_id, transaction_id, is_paid, source, is_fee_paid, credited, borne, owed,
                                       ordinal, told, is_open, since, latest)
         SELECT merchant_id, transaction_id, said.*, is_open, $2, latest
         FROM json_to_recordset($1) AS new (
                  merchant_id text, transaction_id text, is_open boolean, latest json, correction json),
              json_to_record(new.correction) AS said (
-                 is_paid boolean, act text, is_fee_paid boolean, credited bigint, borne bigint, owed bigint,
+                 is_paid boolean, source text, is_fee_paid boolean, credited bigint, borne bigint, owed bigint,
                  ordinal smallint, told smallint)
         ON CONFLICT (merchant_id, transaction_id) DO UPDATE
-        SET is_paid = excluded.is_paid, act = excluded.act, is_fee_paid = excluded.is_fee_paid,
+        SET is_paid = excluded.is_paid, source = excluded.source, is_fee_paid = excluded.is_fee_paid,
             credited = excluded.credited, borne = excluded.borne, owed = excluded.owed, ordinal = excluded.ordinal,
             told = excluded.told, is_open = excluded.is_open, latest = excluded.latest,
             since = CASE WHEN excluded.is_open = c.is_open THEN c.since ELSE excluded.since END

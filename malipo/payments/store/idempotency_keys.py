@@ -17,7 +17,7 @@ _encode = msgspec.json.Encoder().encode
 class IdempotencyRecord(NamedTuple):
     """What an idempotency key was used for."""
 
-    fingerprint: bytes
+    request_hash: bytes
     transaction_id: str
 
 
@@ -29,7 +29,7 @@ def document_of(claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
 def claiming(claims: str) -> str:
     """Takes the idempotency keys that nobody has used, as a part of a statement. Who is using one is waited for."""
     return f"""
-        INSERT INTO idempotency_keys (merchant_id, route, key, fingerprint, transaction_id)
+        INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
         SELECT claim ->> 0, claim ->> 1, claim ->> 2, decode(claim ->> 3, 'base64'), claim ->> 4
         FROM json_array_elements({claims}) AS claim
         ON CONFLICT DO NOTHING
@@ -41,7 +41,7 @@ async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey,
     """What these idempotency keys were used for, and what they made."""
     rows = await tx.fetch(
         f"""
-        SELECT k.route, k.key, k.fingerprint, {COLUMNS}
+        SELECT k.route, k.key, k.request_hash, {COLUMNS}
         FROM idempotency_keys k
         JOIN transactions t ON t.merchant_id = k.merchant_id AND t.id = k.transaction_id
         WHERE (k.merchant_id, k.route, k.key) IN (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]))
@@ -50,7 +50,7 @@ async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey,
     )
     return {
         (row["merchant_id"], Type(row["route"]), row["key"]): (
-            IdempotencyRecord(row["fingerprint"], row["id"]),
+            IdempotencyRecord(row["request_hash"], row["id"]),
             transaction_of(row),
         )
         for row in rows
@@ -60,9 +60,9 @@ async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey,
 async def update(tx: Tx, claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> None:
     await tx.execute(
         """
-        UPDATE idempotency_keys k SET fingerprint = new.fingerprint, transaction_id = new.transaction_id
+        UPDATE idempotency_keys k SET request_hash = new.request_hash, transaction_id = new.transaction_id
         FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[])
-             AS new (merchant_id, route, key, fingerprint, transaction_id)
+             AS new (merchant_id, route, key, request_hash, transaction_id)
         WHERE k.merchant_id = new.merchant_id AND k.route = new.route AND k.key = new.key
         """,
         *_columns_of(list(claims.items())),

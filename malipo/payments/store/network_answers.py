@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.db import Conn, Tx
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 
 _MOST_CHARACTERS = 200
 
@@ -18,9 +18,9 @@ class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     merchant_id: str
     transaction_id: str
-    at: datetime
-    route: str
-    act: Act
+    received_at: datetime
+    connector: str
+    source: AnswerSource
     verdict: str
     code: str
     detail: str
@@ -32,11 +32,12 @@ async def insert(tx: Tx, answers: Sequence[StoredAnswer]) -> set[str]:
         return set()
     rows = await tx.fetch(
         """
-        INSERT INTO hearings (merchant_id, transaction_id, id, at, route, act, verdict, code, detail)
-        SELECT merchant_id, transaction_id, id, at, route, act, verdict, code, detail
+        INSERT INTO network_answers (merchant_id, transaction_id, id, received_at, connector, source, verdict, code,
+                                     detail)
+        SELECT merchant_id, transaction_id, id, received_at, connector, source, verdict, code, detail
         FROM json_to_recordset($1) AS new (
-            merchant_id text, transaction_id text, id text, at timestamptz, route text, act text, verdict text,
-            code text, detail text)
+            merchant_id text, transaction_id text, id text, received_at timestamptz, connector text, source text,
+            verdict text, code text, detail text)
         ON CONFLICT DO NOTHING RETURNING id
         """,
         _encode([replace(each, code=storable(each.code), detail=storable(each.detail)) for each in answers]).decode(),
@@ -48,8 +49,8 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[
     """What was heard of a payment, oldest first."""
     rows = await connection.fetch(
         """
-        SELECT id, merchant_id, transaction_id, at, route, act, verdict, code, detail FROM hearings
-        WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY id
+        SELECT id, merchant_id, transaction_id, received_at, connector, source, verdict, code, detail
+        FROM network_answers WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY id
         """,
         merchant_id,
         transaction_id,

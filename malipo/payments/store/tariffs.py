@@ -12,14 +12,14 @@ Place = tuple[str, Type, str]  # a merchant's id, the type and the channel of a 
 async def find(connection: Conn, merchant_ids: Collection[str]) -> dict[tuple[str, Type, str], list[Band]]:
     rows = await connection.fetch(
         """
-        SELECT merchant_id, type, channel, from_amount, fixed, basis_points, least, most FROM tariffs
+        SELECT merchant_id, type, channel, from_amount, fixed_fee, basis_points, min_fee, max_fee FROM tariffs
         WHERE merchant_id = ANY($1)
         """,
         list(merchant_ids),
     )
     found: dict[tuple[str, Type, str], list[Band]] = {}
     for row in rows:
-        band = Band(row["from_amount"], row["fixed"], row["basis_points"], row["least"], row["most"])
+        band = Band(row["from_amount"], row["fixed_fee"], row["basis_points"], row["min_fee"], row["max_fee"])
         found.setdefault((row["merchant_id"], Type(row["type"]), row["channel"]), []).append(band)
     return found
 
@@ -30,7 +30,7 @@ async def find_for(connection: Conn, places: Collection[Place]) -> dict[Place, l
         return {}
     rows = await connection.fetch(
         """
-        SELECT t.merchant_id, t.type, t.channel, t.from_amount, t.fixed, t.basis_points, t.least, t.most
+        SELECT t.merchant_id, t.type, t.channel, t.from_amount, t.fixed_fee, t.basis_points, t.min_fee, t.max_fee
         FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted (merchant_id, type, channel)
         JOIN tariffs t USING (merchant_id, type, channel)
         """,
@@ -49,11 +49,20 @@ async def replace(tx: Tx, merchant_id: str, type_: Type, channel: str, bands: Se
     )
     await tx.executemany(
         """
-        INSERT INTO tariffs (merchant_id, type, channel, from_amount, fixed, basis_points, least, most)
+        INSERT INTO tariffs (merchant_id, type, channel, from_amount, fixed_fee, basis_points, min_fee, max_fee)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
         [
-            (merchant_id, type_, channel, band.from_amount, band.fixed, band.basis_points, band.least, band.most)
+            (
+                merchant_id,
+                type_,
+                channel,
+                band.from_amount,
+                band.fixed_fee,
+                band.basis_points,
+                band.min_fee,
+                band.max_fee,
+            )
             for band in bands
         ],
     )

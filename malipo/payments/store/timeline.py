@@ -11,10 +11,10 @@ from malipo.ledger.moves import Account, Move, Step
 class Booked:
     """A move of a payment's money, as it stands in the book."""
 
-    at: datetime
+    created_at: datetime
     step: Step
     move: Move
-    wallet_after: int | None
+    balance_after: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Told:
     url: str
     state: str
     due_at: datetime
-    at: datetime | None
-    took_ms: int | None
-    status: int | None
+    attempted_at: datetime | None
+    duration_ms: int | None
+    http_status: int | None
     error: str | None
 
 
@@ -37,18 +37,18 @@ async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -
     """What a payment moved, in the order of the book."""
     rows = await connection.fetch(
         """
-        SELECT at, step, source, target, amount, channel, wallet_after FROM moves
-        WHERE merchant_id = $1 AND cause_id = $2 ORDER BY at, ordinal, step DESC, line
+        SELECT created_at, step, source, target, amount, channel, balance_after FROM moves
+        WHERE merchant_id = $1 AND cause_id = $2 ORDER BY created_at, ordinal, step DESC, move_number
         """,
         merchant_id,
         transaction_id,
     )
     return [
         Booked(
-            row["at"],
+            row["created_at"],
             Step(row["step"]),
             Move(Account(row["source"]), Account(row["target"]), row["amount"], row["channel"]),
-            row["wallet_after"],
+            row["balance_after"],
         )
         for row in rows
     ]
@@ -58,11 +58,12 @@ async def find_told(connection: Conn, merchant_id: str, transaction_id: str) -> 
     """Every try to tell any of the merchant's endpoints, those that are deleted since included."""
     rows = await connection.fetch(
         """
-        SELECT v.event, d.event_id, d.endpoint_id, e.url, d.state, d.due_at, a.at, a.took_ms, a.status, a.error
+        SELECT v.event, d.event_id, d.endpoint_id, e.url, d.state, d.due_at, a.attempted_at, a.duration_ms,
+               a.http_status, a.error
         FROM events v
-        JOIN endpoints e ON e.merchant_id = v.merchant_id
-        JOIN deliveries d ON d.endpoint_id = e.id AND d.event_id = v.id
-        LEFT JOIN attempts a ON a.endpoint_id = d.endpoint_id AND a.event_id = d.event_id
+        JOIN webhook_endpoints e ON e.merchant_id = v.merchant_id
+        JOIN webhook_deliveries d ON d.endpoint_id = e.id AND d.event_id = v.id
+        LEFT JOIN webhook_attempts a ON a.endpoint_id = d.endpoint_id AND a.event_id = d.event_id
         WHERE v.merchant_id = $1 AND v.transaction_id = $2 ORDER BY v.id, e.id, a.id
         """,
         merchant_id,

@@ -54,19 +54,19 @@ def transaction_of(row: Row) -> Transaction:
 
 def document_of(transactions: Sequence[Transaction]) -> str:
     # One document and not an array a column: the driver looks at every element of an array twice.
-    return _encode([msgspec.structs.asdict(each) | {"searchable": each.searchable} for each in transactions]).decode()
+    return _encode([msgspec.structs.asdict(each) | {"search_text": each.search_text} for each in transactions]).decode()
 
 
 def creating(transactions: str) -> str:
     """Writes new transactions, as a part of a statement, and returns those that were not there before."""
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
-                                  phone, name, description, metadata, searchable, created_at)
+                                  phone, name, description, metadata, search_text, created_at)
         SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
-               description, metadata, searchable, created_at
+               description, metadata, search_text, created_at
         FROM json_to_recordset({transactions}) AS new (
             merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
-            amount bigint, fee bigint, phone text, name text, description text, metadata json, searchable text,
+            amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
             created_at timestamptz)
         ON CONFLICT (merchant_id, id) DO NOTHING
         RETURNING merchant_id, id, channel, type

@@ -10,9 +10,9 @@ from malipo.payments.store.network_answers import storable
 
 class UnknownCallback(NamedTuple):
     id: str
-    at: datetime
-    route: str
-    key: str
+    received_at: datetime
+    connector: str
+    network_key: str
     amount: int | None
     phone: str | None
     provider_reference: str | None
@@ -27,11 +27,13 @@ async def insert(tx: Tx, callbacks: Sequence[UnknownCallback]) -> None:
     for each in callbacks:
         await tx.execute(
             """
-            INSERT INTO unknown_callbacks (id, at, route, key, amount, phone, provider_reference, verdict, code, detail,
-                                           is_signed)
+            INSERT INTO unknown_callbacks (id, received_at, connector, network_key, amount, phone, provider_reference,
+                                           verdict, code, detail, is_signed)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING
             """,
-            *each._replace(key=storable(each.key), code=storable(each.code), detail=storable(each.detail)),
+            *each._replace(
+                network_key=storable(each.network_key), code=storable(each.code), detail=storable(each.detail)
+            ),
         )
 
 
@@ -39,7 +41,8 @@ async def find(connection: Conn, *, most: int) -> list[UnknownCallback]:
     """The latest first."""
     rows = await connection.fetch(
         """
-        SELECT id, at, route, key, amount, phone, provider_reference, verdict, code, detail, is_signed
+        SELECT id, received_at, connector, network_key, amount, phone, provider_reference, verdict, code, detail,
+               is_signed
         FROM unknown_callbacks ORDER BY id DESC LIMIT $1
         """,
         most,

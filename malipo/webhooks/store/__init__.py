@@ -1,1 +1,1 @@
-"""The webhooks' SQL."""
+"""SQL of webhooks."""

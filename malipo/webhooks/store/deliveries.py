@@ -1,4 +1,4 @@
-"""Deliveries at work: made, claimed under a lease, and written back with what came of them."""
+"""SQL of deliveries for the sender: insert, claim under a lease, record the result."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ class New(msgspec.Struct, frozen=True):
     event_id: str
     merchant_id: str
     event: str
-    claim: str | None = None
+    claim_id: str | None = None
 
 
 async def insert(tx: Tx, new: Sequence[New], *, lease_seconds: float, now: datetime) -> None:
@@ -27,11 +27,11 @@ async def insert(tx: Tx, new: Sequence[New], *, lease_seconds: float, now: datet
         return
     await tx.execute(
         """
-        INSERT INTO deliveries (endpoint_id, event_id, merchant_id, event, due_at, claim, leased_until)
-        SELECT endpoint_id, event_id, merchant_id, event, $2, claim,
-               CASE WHEN claim IS NOT NULL THEN now() + make_interval(secs => $3) END
+        INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, due_at, claim_id, leased_until)
+        SELECT endpoint_id, event_id, merchant_id, event, $2, claim_id,
+               CASE WHEN claim_id IS NOT NULL THEN now() + make_interval(secs => $3) END
         FROM json_to_recordset($1)
-             AS new (endpoint_id text, event_id text, merchant_id text, event text, claim text)
+             AS new (endpoint_id text, event_id text, merchant_id text, event text, claim_id text)
         ON CONFLICT DO NOTHING
         """,
         _encode(new).decode(),
@@ -43,7 +43,8 @@ async def insert(tx: Tx, new: Sequence[New], *, lease_seconds: float, now: datet
 async def insert_test(tx: Tx, new: New, body: str, *, now: datetime) -> None:
     await tx.execute(
         """
-        INSERT INTO deliveries (endpoint_id, event_id, merchant_id, event, body, due_at) VALUES ($1, $2, $3, $4, $5, $6)
+        INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, body, due_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
         """,
         new.endpoint_id,
         new.event_id,
@@ -55,12 +56,12 @@ async def insert_test(tx: Tx, new: New, body: str, *, now: datetime) -> None:
 
 
 async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
-    """The endpoints for which something is due that nobody has in hand."""
+    """The endpoints for which something is due that no worker has claimed."""
     rows = await connection.fetch(
         """
-        SELECT e.id FROM endpoints e
+        SELECT e.id FROM webhook_endpoints e
         WHERE e.is_active AND EXISTS (
-            SELECT FROM deliveries d
+            SELECT FROM webhook_deliveries d
             WHERE d.endpoint_id = e.id AND d.state = 'PENDING' AND d.due_at <= $1
               AND (d.leased_until IS NULL OR d.leased_until < now())
         )
@@ -73,21 +74,21 @@ async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
 async def claim(
     tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds: float, now: datetime
 ) -> list[WebhookMessage]:
-    """Take what is due, of each endpoint as many as there is room for, the longest due first."""
+    """Claim what is due, for each endpoint as many as there is room for, the longest due first."""
     rows = await tx.fetch(
         """
         WITH taken AS (
             SELECT d.endpoint_id, d.event_id
             FROM unnest($1::text[], $2::int[]) AS wanted (endpoint_id, room)
-            JOIN endpoints e ON e.id = wanted.endpoint_id AND e.is_active
+            JOIN webhook_endpoints e ON e.id = wanted.endpoint_id AND e.is_active
             CROSS JOIN LATERAL (
-                SELECT endpoint_id, event_id FROM deliveries
+                SELECT endpoint_id, event_id FROM webhook_deliveries
                 WHERE endpoint_id = wanted.endpoint_id AND state = 'PENDING' AND due_at <= $3
                   AND (leased_until IS NULL OR leased_until < now())
                 ORDER BY due_at LIMIT wanted.room FOR UPDATE SKIP LOCKED
             ) d
         ), claimed AS (
-            UPDATE deliveries d SET claim = $4, leased_until = now() + make_interval(secs => $5)
+            UPDATE webhook_deliveries d SET claim_id = $4, leased_until = now() + make_interval(secs => $5)
             FROM taken t WHERE d.endpoint_id = t.endpoint_id AND d.event_id = t.event_id
             RETURNING d.*
         )
@@ -112,8 +113,9 @@ async def claim(
 async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Delivery]:
     rows = await tx.fetch(
         """
-        SELECT d.endpoint_id, d.event_id, d.state, d.tries, d.due_at, d.claim, d.body IS NOT NULL AS is_test
-        FROM deliveries d JOIN unnest($1::text[], $2::text[]) AS k (endpoint_id, event_id) USING (endpoint_id, event_id)
+        SELECT d.endpoint_id, d.event_id, d.state, d.attempt_count, d.due_at, d.claim_id, d.body IS NOT NULL AS is_test
+        FROM webhook_deliveries d
+        JOIN unnest($1::text[], $2::text[]) AS k (endpoint_id, event_id) USING (endpoint_id, event_id)
         ORDER BY d.endpoint_id, d.event_id FOR UPDATE OF d
         """,
         [endpoint_id for endpoint_id, _ in keys],
@@ -121,7 +123,7 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Delivery]:
     )
     return {
         (key := (row["endpoint_id"], row["event_id"])): Delivery(
-            key, State(row["state"]), row["tries"], row["due_at"], row["claim"], row["is_test"]
+            key, State(row["state"]), row["attempt_count"], row["due_at"], row["claim_id"], row["is_test"]
         )
         for row in rows
     }
@@ -130,15 +132,16 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Delivery]:
 async def update(tx: Tx, changed: Sequence[Delivery]) -> None:
     await tx.execute(
         """
-        UPDATE deliveries d SET state = n.state, tries = n.tries, due_at = n.due_at, claim = NULL, leased_until = NULL
+        UPDATE webhook_deliveries d
+        SET state = n.state, attempt_count = n.attempt_count, due_at = n.due_at, claim_id = NULL, leased_until = NULL
         FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::timestamptz[])
-             AS n (endpoint_id, event_id, state, tries, due_at)
+             AS n (endpoint_id, event_id, state, attempt_count, due_at)
         WHERE d.endpoint_id = n.endpoint_id AND d.event_id = n.event_id
         """,
         [each.key[0] for each in changed],
         [each.key[1] for each in changed],
         [each.state for each in changed],
-        [each.tries for each in changed],
+        [each.attempt_count for each in changed],
         [each.due_at for each in changed],
     )
 
@@ -147,7 +150,8 @@ async def insert_attempts(tx: Tx, attempts: Sequence[Attempt]) -> set[str]:
     """The ids of those that were not there yet."""
     rows = await tx.fetch(
         """
-        INSERT INTO attempts (endpoint_id, event_id, id, at, took_ms, status, headers, answer, error)
+        INSERT INTO webhook_attempts (endpoint_id, event_id, id, attempted_at, duration_ms, http_status,
+                                      response_headers, response_body, error)
         SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::int[], $6::smallint[],
                              $7::json[], $8::bytea[], $9::text[])
         ON CONFLICT DO NOTHING RETURNING id
@@ -155,11 +159,11 @@ async def insert_attempts(tx: Tx, attempts: Sequence[Attempt]) -> set[str]:
         [each.key[0] for each in attempts],
         [each.key[1] for each in attempts],
         [each.id for each in attempts],
-        [each.at for each in attempts],
-        [each.took_ms for each in attempts],
-        [each.status for each in attempts],
-        [_encode(each.headers).decode() for each in attempts],
-        [each.answer for each in attempts],
+        [each.attempted_at for each in attempts],
+        [each.duration_ms for each in attempts],
+        [each.http_status for each in attempts],
+        [_encode(each.response_headers).decode() for each in attempts],
+        [each.response_body for each in attempts],
         [each.error for each in attempts],
     )
     return {row["id"] for row in rows}

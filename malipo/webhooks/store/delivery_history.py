@@ -1,4 +1,4 @@
-"""Deliveries as their owner sees them: listed with their attempts, asked for again, and forgotten when they are old."""
+"""SQL of the delivery log: list deliveries with their attempts, make them due again, prune old ones."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -17,18 +17,18 @@ _decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class Attempt:
     id: str
-    at: datetime
-    took_ms: int
-    status: int | None
-    headers: list[tuple[str, str]]
-    answer: bytes
+    attempted_at: datetime
+    duration_ms: int
+    http_status: int | None
+    response_headers: list[tuple[str, str]]
+    response_body: bytes
     error: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DeliveryHistory:
     """A delivery with everything that was tried."""
 
     event_id: str
@@ -36,18 +36,18 @@ class Told:
     transaction_id: str | None  # a test tells of none
     state: State
     due_at: datetime
-    tries: list[Try]
+    attempts: list[Attempt]
 
 
 _SELECT = """
     SELECT d.event_id, d.event, d.state, d.due_at, v.transaction_id
-    FROM deliveries d LEFT JOIN events v ON v.merchant_id = d.merchant_id AND v.id = d.event_id
+    FROM webhook_deliveries d LEFT JOIN events v ON v.merchant_id = d.merchant_id AND v.id = d.event_id
 """
 
 
 async def page(
     connection: Conn, endpoint_id: str, *, state: State | None, before: str | None, limit: int
-) -> list[Told]:
+) -> list[DeliveryHistory]:
     """The latest first; `before` is the last one that was seen. A snapshot keeps deliveries and attempts in step."""
     rows = await connection.fetch(
         f"""
@@ -63,49 +63,50 @@ async def page(
     return await _told(connection, endpoint_id, rows)
 
 
-async def get(connection: Conn, endpoint_id: str, event_id: str) -> Told | None:
+async def get(connection: Conn, endpoint_id: str, event_id: str) -> DeliveryHistory | None:
     row = await connection.fetchrow(f"{_SELECT} WHERE d.endpoint_id = $1 AND d.event_id = $2", endpoint_id, event_id)
     return (await _told(connection, endpoint_id, [row]))[0] if row else None
 
 
-async def _told(connection: Conn, endpoint_id: str, rows: list[Row]) -> list[Told]:
-    tries = await _find_tries(connection, endpoint_id, [row["event_id"] for row in rows])
+async def _told(connection: Conn, endpoint_id: str, rows: list[Row]) -> list[DeliveryHistory]:
+    attempts = await _find_attempts(connection, endpoint_id, [row["event_id"] for row in rows])
     return [
-        Told(
+        DeliveryHistory(
             row["event_id"],
             row["event"],
             row["transaction_id"],
             State(row["state"]),
             row["due_at"],
-            tries[row["event_id"]],
+            attempts[row["event_id"]],
         )
         for row in rows
     ]
 
 
-async def _find_tries(connection: Conn, endpoint_id: str, event_ids: Collection[str]) -> dict[str, list[Try]]:
+async def _find_attempts(connection: Conn, endpoint_id: str, event_ids: Collection[str]) -> dict[str, list[Attempt]]:
     rows = await connection.fetch(
         """
-        SELECT event_id, id, at, took_ms, status, headers, answer, error FROM attempts
-        WHERE endpoint_id = $1 AND event_id = ANY($2::text[]) ORDER BY event_id, id
+        SELECT event_id, id, attempted_at, duration_ms, http_status, response_headers, response_body, error
+        FROM webhook_attempts WHERE endpoint_id = $1 AND event_id = ANY($2::text[]) ORDER BY event_id, id
         """,
         endpoint_id,
         event_ids,
     )
-    tries: dict[str, list[Try]] = defaultdict(list)
+    attempts: dict[str, list[Attempt]] = defaultdict(list)
     for row in rows:
-        values: dict[str, Any] = {name: row[name] for name in Try.__slots__}
-        tries[row["event_id"]].append(Try(**values | {"headers": _decode(row["headers"])}))
-    return tries
+        values: dict[str, Any] = {name: row[name] for name in Attempt.__slots__}
+        attempts[row["event_id"]].append(Attempt(**values | {"response_headers": _decode(row["response_headers"])}))
+    return attempts
 
 
 async def count_exhausted(connection: Conn, merchant_id: str, *, since: datetime, most: int) -> dict[str, int]:
     """How many events of since a time each endpoint was given up on, by the endpoint's id; at most so many of each."""
     rows = await connection.fetch(
         """
-        SELECT e.id, d.count FROM endpoints e CROSS JOIN LATERAL (
+        SELECT e.id, d.count FROM webhook_endpoints e CROSS JOIN LATERAL (
             SELECT count(*) AS count FROM (
-                SELECT FROM deliveries WHERE endpoint_id = e.id AND state = 'EXHAUSTED' AND event_id >= $2 LIMIT $3
+                SELECT FROM webhook_deliveries
+                WHERE endpoint_id = e.id AND state = 'EXHAUSTED' AND event_id >= $2 LIMIT $3
             ) given_up
         ) d
         WHERE e.merchant_id = $1 AND e.deleted_at IS NULL AND d.count > 0 ORDER BY e.id
@@ -121,20 +122,21 @@ async def find_states(connection: Conn, keys: Collection[tuple[str, str]]) -> di
     """The state of deliveries, and how often each was tried."""
     rows = await connection.fetch(
         """
-        SELECT endpoint_id, event_id, state, tries FROM deliveries
+        SELECT endpoint_id, event_id, state, attempt_count FROM webhook_deliveries
         WHERE (endpoint_id, event_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
         """,
         [endpoint_id for endpoint_id, _ in keys],
         [event_id for _, event_id in keys],
     )
-    return {(row["endpoint_id"], row["event_id"]): (row["state"], row["tries"]) for row in rows}
+    return {(row["endpoint_id"], row["event_id"]): (row["state"], row["attempt_count"]) for row in rows}
 
 
 async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bool:
-    """Whether there is such a delivery. If a worker has it in hand, that is the first try already."""
+    """Whether there is such a delivery. If a worker has claimed it, that is the first attempt already."""
     done = await tx.execute(
         """
-        UPDATE deliveries SET state = 'PENDING', tries = 0, due_at = $3 WHERE endpoint_id = $1 AND event_id = $2
+        UPDATE webhook_deliveries SET state = 'PENDING', attempt_count = 0, due_at = $3
+        WHERE endpoint_id = $1 AND event_id = $2
         """,
         endpoint_id,
         event_id,
@@ -146,14 +148,14 @@ async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bo
 async def recover(
     tx: Tx, endpoint: Endpoint, *, since: datetime, after: str | None, most: int, now: datetime
 ) -> tuple[int, str | None]:
-    """Make due what was told since a time, as far as the endpoint wants to hear it and has not taken it.
+    """Make due the events since a time that the endpoint subscribes to and has not accepted.
 
     How many, and the last event that was looked at if there may be more: the next part begins after it.
     """
     events = await tx.fetch(
         """
         SELECT id, event FROM events
-        WHERE merchant_id = $1 AND id > $2 AND number IS NOT NULL ORDER BY id LIMIT $3
+        WHERE merchant_id = $1 AND id > $2 AND feed_number IS NOT NULL ORDER BY id LIMIT $3
         """,
         endpoint.merchant_id,
         after or ids.last_of("evt_", clock.milliseconds(since) - 1),
@@ -162,9 +164,9 @@ async def recover(
     wanted = [row for row in events if endpoint.wants(row["event"])]
     done = await tx.execute(
         """
-        INSERT INTO deliveries AS d (endpoint_id, event_id, merchant_id, event, due_at)
+        INSERT INTO webhook_deliveries AS d (endpoint_id, event_id, merchant_id, event, due_at)
         SELECT $1, event_id, $2, event, $5 FROM unnest($3::text[], $4::text[]) AS new (event_id, event)
-        ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'PENDING', tries = 0, due_at = excluded.due_at
+        ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'PENDING', attempt_count = 0, due_at = excluded.due_at
         WHERE d.state <> 'DELIVERED'
         """,
         endpoint.id,
@@ -178,13 +180,13 @@ async def recover(
 
 
 async def prune(tx: Tx, *, before: datetime, most: int) -> int:
-    """Forget deliveries of events of before a time, with their attempts; how many."""
+    """Delete deliveries of events of before a time, with their attempts; how many."""
     bound = ids.first_of("evt_", clock.milliseconds(before))
     rows = await tx.fetch(
         """
-        DELETE FROM deliveries WHERE (endpoint_id, event_id) IN (
-            SELECT d.endpoint_id, d.event_id FROM endpoints e CROSS JOIN LATERAL (
-                SELECT endpoint_id, event_id FROM deliveries
+        DELETE FROM webhook_deliveries WHERE (endpoint_id, event_id) IN (
+            SELECT d.endpoint_id, d.event_id FROM webhook_endpoints e CROSS JOIN LATERAL (
+                SELECT endpoint_id, event_id FROM webhook_deliveries
                 WHERE endpoint_id = e.id AND event_id < $1 ORDER BY event_id LIMIT $2
             ) d LIMIT $2
         ) RETURNING endpoint_id, event_id
@@ -193,7 +195,7 @@ async def prune(tx: Tx, *, before: datetime, most: int) -> int:
         most,
     )
     await tx.execute(
-        "DELETE FROM attempts WHERE (endpoint_id, event_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))",
+        "DELETE FROM webhook_attempts WHERE (endpoint_id, event_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))",
         [row["endpoint_id"] for row in rows],
         [row["event_id"] for row in rows],
     )

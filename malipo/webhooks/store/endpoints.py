@@ -1,4 +1,4 @@
-"""Endpoints."""
+"""SQL of webhook endpoints."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from malipo.webhooks.endpoint import Endpoint
 
 _COLUMNS = """
     id, merchant_id, url, events, is_active, secret, created_at, next_secret, rotation_ends_at, failing_since,
-    switched_off_at, switched_off_why
+    disabled_at, disabled_reason
 """
 
 
@@ -17,17 +17,20 @@ def from_row(row: Row) -> Endpoint:
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> int:
-    """How many the merchant has. Whoever adds another one waits until we commit."""
+    """How many the merchant has, under a lock: another transaction that adds one waits until we commit."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR UPDATE", merchant_id)
     count = await tx.fetchval(
-        "SELECT count(*) FROM endpoints WHERE merchant_id = $1 AND deleted_at IS NULL", merchant_id
+        "SELECT count(*) FROM webhook_endpoints WHERE merchant_id = $1 AND deleted_at IS NULL", merchant_id
     )
     return int(count)
 
 
 async def insert(tx: Tx, endpoint: Endpoint) -> None:
     await tx.execute(
-        "INSERT INTO endpoints (id, merchant_id, url, events, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+        """
+        INSERT INTO webhook_endpoints (id, merchant_id, url, events, secret, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        """,
         endpoint.id,
         endpoint.merchant_id,
         endpoint.url,
@@ -39,7 +42,8 @@ async def insert(tx: Tx, endpoint: Endpoint) -> None:
 
 async def find_all(connection: Conn, merchant_id: str) -> list[Endpoint]:
     rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM endpoints WHERE merchant_id = $1 AND deleted_at IS NULL ORDER BY id", merchant_id
+        f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND deleted_at IS NULL ORDER BY id",
+        merchant_id,
     )
     return [from_row(row) for row in rows]
 
@@ -47,7 +51,7 @@ async def find_all(connection: Conn, merchant_id: str) -> list[Endpoint]:
 async def get(connection: Conn, merchant_id: str, id_: str, *, is_locked: bool = False) -> Endpoint | None:
     row = await connection.fetchrow(
         f"""
-        SELECT {_COLUMNS} FROM endpoints WHERE merchant_id = $1 AND id = $2 AND deleted_at IS NULL
+        SELECT {_COLUMNS} FROM webhook_endpoints WHERE merchant_id = $1 AND id = $2 AND deleted_at IS NULL
         {"FOR UPDATE" if is_locked else ""}
         """,
         merchant_id,
@@ -60,7 +64,7 @@ async def find_active(connection: Conn, merchant_ids: Collection[str]) -> list[E
     """The endpoints that are to be told of what happens to these merchants."""
     rows = await connection.fetch(
         f"""
-        SELECT {_COLUMNS} FROM endpoints
+        SELECT {_COLUMNS} FROM webhook_endpoints
         WHERE merchant_id = ANY($1::text[]) AND is_active AND deleted_at IS NULL ORDER BY id
         """,
         list(merchant_ids),
@@ -70,7 +74,8 @@ async def find_active(connection: Conn, merchant_ids: Collection[str]) -> list[E
 
 async def find_active_by_id(connection: Conn, ids: Collection[str]) -> list[Endpoint]:
     rows = await connection.fetch(
-        f"SELECT {_COLUMNS} FROM endpoints WHERE id = ANY($1::text[]) AND is_active AND deleted_at IS NULL", list(ids)
+        f"SELECT {_COLUMNS} FROM webhook_endpoints WHERE id = ANY($1::text[]) AND is_active AND deleted_at IS NULL",
+        list(ids),
     )
     return [from_row(row) for row in rows]
 
@@ -79,8 +84,8 @@ async def update(tx: Tx, endpoint: Endpoint) -> None:
     """Write what its owner changed. The caller has locked it."""
     await tx.execute(
         """
-        UPDATE endpoints SET url = $2, events = $3, is_active = $4, secret = $5, next_secret = $6,
-               rotation_ends_at = $7, failing_since = $8, switched_off_at = $9, switched_off_why = $10
+        UPDATE webhook_endpoints SET url = $2, events = $3, is_active = $4, secret = $5, next_secret = $6,
+               rotation_ends_at = $7, failing_since = $8, disabled_at = $9, disabled_reason = $10
         WHERE id = $1
         """,
         endpoint.id,
@@ -91,8 +96,8 @@ async def update(tx: Tx, endpoint: Endpoint) -> None:
         endpoint.next_secret,
         endpoint.rotation_ends_at,
         endpoint.failing_since,
-        endpoint.switched_off_at,
-        endpoint.switched_off_why,
+        endpoint.disabled_at,
+        endpoint.disabled_reason,
     )
 
 
@@ -100,7 +105,7 @@ async def delete(tx: Tx, id_: str, *, now: datetime) -> None:
     """Its deliveries stay until they are old; its secrets go now."""
     await tx.execute(
         """
-        UPDATE endpoints
+        UPDATE webhook_endpoints
         SET deleted_at = $2, is_active = false, secret = '', next_secret = NULL, rotation_ends_at = NULL
         WHERE id = $1
         """,
@@ -113,8 +118,9 @@ async def note_success(tx: Tx, ids: Sequence[str]) -> None:
     """Almost always there is nothing to write."""
     await tx.execute(
         """
-        UPDATE endpoints SET failing_since = NULL WHERE id IN (
-            SELECT id FROM endpoints WHERE id = ANY($1::text[]) AND failing_since IS NOT NULL ORDER BY id FOR UPDATE
+        UPDATE webhook_endpoints SET failing_since = NULL WHERE id IN (
+            SELECT id FROM webhook_endpoints WHERE id = ANY($1::text[]) AND failing_since IS NOT NULL
+            ORDER BY id FOR UPDATE
         )
         """,
         ids,
@@ -125,14 +131,14 @@ async def note_failure(tx: Tx, ids: Sequence[str], *, now: datetime) -> dict[str
     """Since when each of these has been failing."""
     await tx.execute(
         """
-        UPDATE endpoints SET failing_since = $2 WHERE id IN (
-            SELECT id FROM endpoints WHERE id = ANY($1::text[]) AND failing_since IS NULL ORDER BY id FOR UPDATE
+        UPDATE webhook_endpoints SET failing_since = $2 WHERE id IN (
+            SELECT id FROM webhook_endpoints WHERE id = ANY($1::text[]) AND failing_since IS NULL ORDER BY id FOR UPDATE
         )
         """,
         ids,
         now,
     )
-    rows = await tx.fetch("SELECT id, failing_since FROM endpoints WHERE id = ANY($1::text[])", ids)
+    rows = await tx.fetch("SELECT id, failing_since FROM webhook_endpoints WHERE id = ANY($1::text[])", ids)
     return {row["id"]: row["failing_since"] for row in rows}
 
 
@@ -140,7 +146,7 @@ async def switch_off(tx: Tx, id_: str, why: str, *, now: datetime) -> str | None
     """The merchant whose endpoint it is; None if it was off already."""
     merchant_id: str | None = await tx.fetchval(
         """
-        UPDATE endpoints SET is_active = false, switched_off_at = $3, switched_off_why = $2
+        UPDATE webhook_endpoints SET is_active = false, disabled_at = $3, disabled_reason = $2
         WHERE id = $1 AND is_active RETURNING merchant_id
         """,
         id_,
@@ -153,10 +159,12 @@ async def switch_off(tx: Tx, id_: str, why: str, *, now: datetime) -> str | None
 async def find_encrypted(tx: Tx) -> list[tuple[str, bytes, bytes | None]]:
     """Every secret there is, locked."""
     rows = await tx.fetch(
-        "SELECT id, secret, next_secret FROM endpoints WHERE deleted_at IS NULL ORDER BY id FOR UPDATE"
+        "SELECT id, secret, next_secret FROM webhook_endpoints WHERE deleted_at IS NULL ORDER BY id FOR UPDATE"
     )
     return [(row["id"], row["secret"], row["next_secret"]) for row in rows]
 
 
 async def reencrypt(tx: Tx, id_: str, secret: bytes, next_secret: bytes | None) -> None:
-    await tx.execute("UPDATE endpoints SET secret = $2, next_secret = $3 WHERE id = $1", id_, secret, next_secret)
+    await tx.execute(
+        "UPDATE webhook_endpoints SET secret = $2, next_secret = $3 WHERE id = $1", id_, secret, next_secret
+    )

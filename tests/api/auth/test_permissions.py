@@ -100,7 +100,7 @@ async def test_the_checks_come_in_their_order(
         # The refusals before this one have used nothing of the limit up.
         assert await ask(client) == (403, "permission_missing")
     assert await ask(client) == (429, "rate_limited")
-    await change("UPDATE rate_windows SET admitted = '' WHERE key_id = $1", key.id)
+    await change("UPDATE rate_limit_windows SET requests = '' WHERE key_id = $1", key.id)
     assert await ask(client) == (403, "permission_missing")
     await change("UPDATE api_keys SET permissions = '{payments.create}' WHERE id = $1", key.id)
     assert await ask(client) == (400, "json_invalid")

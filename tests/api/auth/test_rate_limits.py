@@ -118,7 +118,7 @@ async def test_a_fleet_shares_the_limit_to_the_last_request(
     clients = [Client(http, each.url, merchant.key) for each in fleet]
     async with database.begin() as tx:
         await tx.execute(
-            "SELECT FROM rate_windows WHERE key_id = (SELECT id FROM api_keys WHERE merchant_id = $1) FOR UPDATE",
+            "SELECT FROM rate_limit_windows WHERE key_id = (SELECT id FROM api_keys WHERE merchant_id = $1) FOR UPDATE",
             merchant.id,
         )
         asked = asyncio.gather(*(clients[n % 2]("GET", "/v1/wallet") for n in range(200)))

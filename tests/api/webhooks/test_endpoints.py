@@ -122,14 +122,14 @@ async def test_who_did_what_is_written_down(desk: Desk) -> None:
 
     async with desk.gate.webhook_stack.database.read() as connection:
         deeds = await audit_log.find(connection, merchant_id=desk.merchant.id, limit=5)
-    assert [deed.what for deed in reversed(deeds)] == [
+    assert [deed.action for deed in reversed(deeds)] == [
         "webhook.registered",
         "webhook.changed",
         "webhook.rotation_begun",
         "webhook.rotation_finished",
         "webhook.deleted",
     ]
-    assert {(deed.who, deed.origin) for deed in deeds} == {(f"{desk.merchant.id}@example.com", "127.0.0.1")}
+    assert {(deed.actor, deed.address) for deed in deeds} == {(f"{desk.merchant.id}@example.com", "127.0.0.1")}
     assert {deed.details["endpoint"] for deed in deeds} == {endpoint["id"]}
 
 

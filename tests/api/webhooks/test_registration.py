@@ -74,7 +74,7 @@ async def test_a_secret_is_shown_once_and_stands_in_no_table(desk: Desk, shop: R
 async def _everything_in_tables(desk: Desk) -> str:
     rows = await desk.gate.webhook_stack.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
     tables = [row["tablename"] for row in rows]
-    assert {"endpoints", "audit", "deliveries"} <= set(tables)
+    assert {"webhook_endpoints", "audit_log", "webhook_deliveries"} <= set(tables)
     found = [await desk.gate.webhook_stack.rows(f'SELECT each::text AS row FROM "{table}" AS each') for table in tables]
     return "\n".join(row["row"] for rows in found for row in rows)
 

@@ -88,7 +88,7 @@ async def test_fifty_events_all_arrive_in_order_although_everybody_dies_in_betwe
         full_stack.start("api", port=int(api.url.rpartition(":")[2]))
         await receiver.until(lambda: len(set(receiver.taken)) == 50)
         async with full_stack.database.read() as connection:
-            told = await connection.fetch("SELECT id, body FROM events ORDER BY number")
+            told = await connection.fetch("SELECT id, body FROM events ORDER BY feed_number")
         text = await until_said(listening, "→")
 
     assert list(dict.fromkeys(receiver.taken)) == [row["id"] for row in told]

@@ -147,7 +147,7 @@ async def test_channels_show_their_success_rate_and_how_long_they_take(shop: Sho
     await shop.pay(Type.COLLECTION)
     for back in (0, 1):
         day = TODAY - timedelta(days=back)
-        total = Total(completed=100, failed=1, cancelled=50, amount=500, seconds=4_550.0)
+        total = Total(completed=100, failed=1, cancelled=50, amount=500, total_seconds=4_550.0)
         await shop.total(day, Type.COLLECTION, Channel.AIRTEL_MONEY, total)
     await shop.total(TODAY, Type.DISBURSEMENT, Channel.AIRTEL_MONEY, Total(failed=4))
     seen = await shop.page()
@@ -206,7 +206,7 @@ async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_foun
     await change_status(past, change)
     async with shop.service.database.begin() as tx:
         await tx.execute(
-            "INSERT INTO endpoints (id, merchant_id, url, events, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
+            "INSERT INTO webhook_endpoints (id, merchant_id, url, events, secret, created_at) VALUES ($1, $2, $3, $4, $5, $6)",
             *(
                 f"wh_{shop.merchant.id}",
                 shop.merchant.id,
@@ -218,7 +218,7 @@ async def test_payouts_that_take_long_and_deliveries_that_were_given_up_are_foun
         )
         for hours, state in ((1, "EXHAUSTED"), (100, "EXHAUSTED"), (170, "EXHAUSTED"), (1, "PENDING")):
             await tx.execute(
-                "INSERT INTO deliveries (endpoint_id, event_id, merchant_id, event, state, due_at)"
+                "INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, state, due_at)"
                 " VALUES ($1, $2, $3, 'payment.completed', $4, $5)",
                 *(
                     f"wh_{shop.merchant.id}",
@@ -265,7 +265,7 @@ DAY = timedelta(days=1)
         ({"endpoints": [endpoint(failing_since=SINCE)]}, {"failing": [("duka.example", SINCE)]}),
         ({"endpoints": [endpoint(failing_since=SINCE, is_active=False)]}, {}),  # its owner has paused it
         (
-            {"endpoints": [endpoint(failing_since=SINCE, is_active=False, switched_off_at=SINCE)]},
+            {"endpoints": [endpoint(failing_since=SINCE, is_active=False, disabled_at=SINCE)]},
             {"switched_off": [("duka.example", SINCE)]},
         ),
         ({"endpoints": [endpoint()], "given_up": {"wh_1": 3}}, {"given_up": [("duka.example", 3)]}),

@@ -15,8 +15,8 @@ from malipo.ledger.moves import Account, Move, Step
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Change as CorrectionChange
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.effects import posting_of
-from malipo.payments.network_answer import Act
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told
 from malipo.payments.transaction import Status, Transaction, Type
@@ -34,10 +34,12 @@ def said(entry: Entry) -> str:
     return entry.words.format(**entry.values)
 
 
-def heard(act: Act = Act.ASK, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str) -> StoredAnswer:
-    words: dict[str, Any] = {"route": "mpesa", "code": "", "detail": ""} | how
+def heard(
+    act: AnswerSource = AnswerSource.ASK, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str
+) -> StoredAnswer:
+    words: dict[str, Any] = {"connector": "mpesa", "code": "", "detail": ""} | how
     return StoredAnswer(
-        id="hrg_1", merchant_id="mer_1", transaction_id="txn_1", at=at, act=act, verdict=verdict, **words
+        id="hrg_1", merchant_id="mer_1", transaction_id="txn_1", received_at=at, source=act, verdict=verdict, **words
     )
 
 
@@ -53,9 +55,9 @@ TRY = Told(
     url="https://duka.example/hooks/malipo?a=1",
     state="DELIVERED",
     due_at=NOW,
-    at=NOW,
-    took_ms=31,
-    status=200,
+    attempted_at=NOW,
+    duration_ms=31,
+    http_status=200,
     error=None,
 )
 
@@ -79,7 +81,9 @@ def test_a_status_is_told_in_plain_words(type_: str, status: str, tone: str, wor
 @pytest.mark.parametrize(("act", "verdict", "tone", "words"), rows_of(HEARD_GRID, 3))
 def test_an_answer_is_told_in_plain_words(act: str, verdict: str, tone: str, words: str) -> None:
     [entry] = [
-        each for each in timeline(whole(), [heard(Act(act), Verdict(verdict))], [], []) if each.kind == "network"
+        each
+        for each in timeline(whole(), [heard(AnswerSource(act), Verdict(verdict))], [], [])
+        if each.kind == "network"
     ]
     assert (entry.tone, said(entry)) == (tone, words)
 
@@ -93,7 +97,7 @@ def test_a_move_is_told_in_plain_words(step: str, source: str, target: str, tone
 
 def test_the_grids_have_a_line_for_everything_that_can_happen() -> None:
     assert {row[:2] for row in rows_of(STATUS_GRID, 3)} == {(t, s) for t in Type for s in Status} == set(STATUSES)
-    assert {row[:2] for row in rows_of(HEARD_GRID, 3)} == {(a, v) for a in Act for v in Verdict} == set(HEARD)
+    assert {row[:2] for row in rows_of(HEARD_GRID, 3)} == {(a, v) for a in AnswerSource for v in Verdict} == set(HEARD)
     assert {row[:3] for row in rows_of(BOOKED_GRID, 4)} == set(BOOKED)
     later = {(Type(type_), says == "paid", due == "due") for type_, _, says, due, _, _ in rows_of(LATER_GRID, 5)}
     assert later == set(LATER)
@@ -108,7 +112,7 @@ class Book:
         self.booked: list[Booked] = []
 
     def hear(self, *, is_paid: bool) -> "Book":
-        return self._book(correction.hear(self.transaction, self.standing, is_paid=is_paid, act=Act.ASK))
+        return self._book(correction.hear(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.ASK))
 
     def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
         decided = correction.decide(
@@ -156,7 +160,7 @@ def test_a_debt_is_told_from_its_beginning_to_its_end() -> None:
 
 def test_what_is_credited_in_the_moment_of_the_news_stands_after_it() -> None:
     book = Book(replace(whole(Type.COLLECTION, Status.FAILED), fee=30)).hear(is_paid=True).decide(is_paid=True)
-    book.booked = [change(each, at=NOW) for each in book.booked]
+    book.booked = [change(each, created_at=NOW) for each in book.booked]
     assert [words for _, words in book.told()] == [
         "M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.",
         "Cleared up: TZS 970 added to the wallet.",
@@ -244,14 +248,17 @@ def test_a_try_at_a_server_is_told_with_what_it_answered(
 
 def test_a_delivery_that_is_not_done_says_when_it_is_tried_next() -> None:
     later = NOW + timedelta(minutes=5)
-    tries = [change(TRY, state="PENDING", due_at=later, status=500, at=NOW + timedelta(seconds=n)) for n in (1, 2)]
+    tries = [
+        change(TRY, state="PENDING", due_at=later, http_status=500, attempted_at=NOW + timedelta(seconds=n))
+        for n in (1, 2)
+    ]
     told = [each for each in timeline(whole(), [], [], tries) if each.kind == "webhook"]
     assert [each.tone for each in told] == ["bad", "bad", "wait"]
     assert (told[-1].at, said(told[-1])) == (later, "Your server duka.example will be told: payment.completed.")
 
 
 def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
-    untried = change(TRY, state="PENDING", at=None, took_ms=None, status=None)
+    untried = change(TRY, state="PENDING", attempted_at=None, duration_ms=None, http_status=None)
     [entry] = [each for each in timeline(whole(), [], [], [untried]) if each.kind == "webhook"]
     assert said(entry) == "Your server duka.example will be told: payment.completed."
 
@@ -259,7 +266,7 @@ def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
 def test_a_delivery_that_was_given_up_says_so_after_its_last_try() -> None:
     told = [
         each
-        for each in timeline(whole(), [], [], [change(TRY, state="EXHAUSTED", status=500)])
+        for each in timeline(whole(), [], [], [change(TRY, state="EXHAUSTED", http_status=500)])
         if each.kind == "webhook"
     ]
     assert [said(each) for each in told] == [
@@ -269,7 +276,7 @@ def test_a_delivery_that_was_given_up_says_so_after_its_last_try() -> None:
 
 
 def test_what_happens_in_one_moment_stands_in_the_order_of_cause_and_effect() -> None:
-    reply = heard(Act.SEND, Verdict.CONFIRMED)
+    reply = heard(AnswerSource.SEND, Verdict.CONFIRMED)
     money = booked(Step.END, Account.FLOAT, Account.WALLET)
     kinds = [each.kind for each in timeline(whole(), [reply], [money], [TRY])]
     assert kinds == ["status", "status", "network", "status", "money", "webhook"]
@@ -278,28 +285,28 @@ def test_what_happens_in_one_moment_stands_in_the_order_of_cause_and_effect() ->
 def test_a_reply_in_the_millisecond_of_its_sending_stands_after_it() -> None:
     sent = whole(status=Status.PROCESSING)
     assert sent.processing_at is not None
-    entries = timeline(sent, [heard(Act.SEND, at=sent.processing_at)], [], [])
+    entries = timeline(sent, [heard(AnswerSource.SEND, at=sent.processing_at)], [], [])
     assert [each.kind for each in entries] == ["status", "status", "network"]
 
 
 def test_the_oldest_comes_first_whatever_it_is() -> None:
-    early = heard(Act.ASK, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
+    early = heard(AnswerSource.ASK, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
     late = booked(Step.CONTRADICTION, Account.FLOAT, Account.SUSPENSE, at=NOW + timedelta(hours=1))
-    entries = timeline(whole(), [early], [late], [change(TRY, at=NOW + timedelta(seconds=3))])
+    entries = timeline(whole(), [early], [late], [change(TRY, attempted_at=NOW + timedelta(seconds=3))])
     assert [each.at for each in entries] == sorted(each.at for each in entries)
     assert [each.kind for each in entries] == ["status", "status", "network", "status", "webhook", "money"]
 
 
 def test_the_same_answer_again_and_again_is_one_entry_with_its_number() -> None:
     asked = [heard(at=NOW - timedelta(milliseconds=900 - n)) for n in range(40)]
-    entries = timeline(whole(), [*asked, heard(Act.ASK, Verdict.CONFIRMED)], [], [])
+    entries = timeline(whole(), [*asked, heard(AnswerSource.ASK, Verdict.CONFIRMED)], [], [])
     waited, confirmed = (each for each in entries if each.kind == "network")
-    assert (waited.times, waited.at, waited.until) == (40, asked[0].at, asked[-1].at)
+    assert (waited.times, waited.at, waited.until) == (40, asked[0].received_at, asked[-1].received_at)
     assert (confirmed.times, confirmed.until) == (1, None)
 
 
 def test_answers_that_differ_in_anything_stay_apart() -> None:
-    told = [heard(code="1"), heard(code="2"), heard(Act.CALLBACK, code="2"), heard(code="2", detail="x")]
+    told = [heard(code="1"), heard(code="2"), heard(AnswerSource.CALLBACK, code="2"), heard(code="2", detail="x")]
     assert [each.times for each in timeline(whole(), told, [], []) if each.kind == "network"] == [1, 1, 1, 1]
 
 

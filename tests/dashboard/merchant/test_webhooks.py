@@ -81,7 +81,7 @@ async def test_whoever_resumes_is_asked_whether_they_want_what_was_missed(desk: 
     assert (await desk.surfer.post(f"{path}/pause")).to == path
     (paused,) = await desk.endpoints()
     assert not paused.is_active
-    assert paused.switched_off_at is not None
+    assert paused.disabled_at is not None
     seen = await desk.surfer.get(path)
     assert "Paused" in seen.words
     assert "Send a test" not in seen.words
@@ -89,7 +89,7 @@ async def test_whoever_resumes_is_asked_whether_they_want_what_was_missed(desk: 
     resumed = await desk.surfer.post(f"{path}/resume")
 
     assert (await desk.endpoints())[0].is_active
-    local = paused.switched_off_at.astimezone(ZoneInfo("Africa/Dar_es_Salaam"))
+    local = paused.disabled_at.astimezone(ZoneInfo("Africa/Dar_es_Salaam"))
     assert resumed.to == f"{path}/recover?since={local:%Y-%m-%dT%H:%M}"
     assert f'value="{local:%Y-%m-%dT%H:%M}"' in (await desk.surfer.get(resumed.to)).text
 

@@ -42,7 +42,7 @@ class WebhookPages:
     async def endpoints(self) -> list[Endpoint]:
         return await self.service.read(lambda connection: endpoints.find_all(connection, self.merchant.id))
 
-    async def told(self, endpoint: Endpoint) -> list[delivery_history.Told]:
+    async def told(self, endpoint: Endpoint) -> list[delivery_history.DeliveryHistory]:
         return await self.service.read(
             lambda connection: delivery_history.page(connection, endpoint.id, state=None, before=None, limit=100)
         )
@@ -50,7 +50,7 @@ class WebhookPages:
     async def deliver(self, endpoint: Endpoint, at: datetime | None = None) -> str:
         """A delivery that waits."""
         event_id = ids.mint("evt_", at or clock.now())
-        new = deliveries.New(endpoint.id, event_id, self.merchant.id, "payment.pending", claim="clm_1")
+        new = deliveries.New(endpoint.id, event_id, self.merchant.id, "payment.pending", claim_id="clm_1")
         async with self.service.database.begin() as tx:
             await deliveries.insert(tx, [new], lease_seconds=60, now=clock.now())
         return event_id

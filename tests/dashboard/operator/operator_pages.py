@@ -125,7 +125,9 @@ class OperatorPages:
         """What was done about this merchant's payments, oldest first: what, who, from where."""
         async with self.service.database.read() as connection:
             found = await audit_log.find(connection, merchant_id=self.merchant.id, limit=100)
-        return [(each.what, each.who, each.origin) for each in reversed(found) if each.what.startswith("payment.")]
+        return [
+            (each.action, each.actor, each.address) for each in reversed(found) if each.action.startswith("payment.")
+        ]
 
 
 @pytest.fixture

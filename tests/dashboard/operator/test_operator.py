@@ -185,7 +185,7 @@ async def test_the_book_is_checked_on_demand_and_that_is_noted(operator_pages: O
     assert operator_pages.merchant.id not in (await asha.surfer.post("/operator/ledger")).words
     async with operator_pages.service.database.read() as connection:
         deeds = await audit_log.find(connection, limit=20)
-    mine = [each for each in deeds if each.who == f"operator {asha.name}" and each.what == "ledger.checked"]
+    mine = [each for each in deeds if each.actor == f"operator {asha.name}" and each.action == "ledger.checked"]
     assert [each.details["findings"] > 0 for each in mine][-1]
     assert len(mine) == 2
 

@@ -35,7 +35,7 @@ async def _decide(operator: Operator, act: str, booking: str) -> Seen:
 
 
 def _row(seen: Seen, proposal: Proposal) -> str:
-    [row] = [each for each in re.findall("<tr>.*?</tr>", seen.text, re.DOTALL) if proposal.reference in each]
+    [row] = [each for each in re.findall("<tr>.*?</tr>", seen.text, re.DOTALL) if proposal.bank_reference in each]
     return str(row)
 
 
@@ -50,11 +50,11 @@ async def test_another_operator_sees_and_approves_it(operator_pages: OperatorPag
     assert (await _decide(juma, "approve", proposal.id)).to == PATH
     after = await juma.surfer.get(PATH)
     assert "It is approved and booked." in after.words
-    assert proposal.reference not in after.words
+    assert proposal.bank_reference not in after.words
     assert await operator_pages.available() == 10_000 + LARGE
     async with operator_pages.service.database.read() as connection:
         [deed, *_] = await audit_log.find(connection, merchant_id=operator_pages.merchant.id, limit=1)
-    assert (deed.what, deed.who, deed.origin) == ("wallet.top_up", f"operator {juma.name}", juma.address)
+    assert (deed.action, deed.actor, deed.address) == ("wallet.top_up", f"operator {juma.name}", juma.address)
 
 
 async def test_whoever_proposed_it_can_only_take_it_back(operator_pages: OperatorPages) -> None:
@@ -67,7 +67,7 @@ async def test_whoever_proposed_it_can_only_take_it_back(operator_pages: Operato
     assert (refused.status, "it takes two operators" in refused.words) == (403, True)
     assert await operator_pages.available() == 10_000
     assert (await _decide(asha, "reject", proposal.id)).to == PATH
-    assert proposal.reference not in (await asha.surfer.get(PATH)).words
+    assert proposal.bank_reference not in (await asha.surfer.get(PATH)).words
     assert await operator_pages.available() == 10_000
 
 
@@ -77,7 +77,7 @@ async def test_a_form_decides_about_nothing_else_than_what_was_seen(operator_pag
     seen = await _propose(operator_pages, asha, "NMB-1")
     await _decide(asha, "reject", seen.id)
     await _propose(operator_pages, asha, "NMB-1", LARGE * 10)
-    for booking in (seen.id, seen.reference, "", "bok_\0", "bok_none"):
+    for booking in (seen.id, seen.bank_reference, "", "bok_\0", "bok_none"):
         refused = await _decide(juma, act, booking)
         assert (refused.status, "It has changed since you looked." in refused.words) == (409, True), booking
     assert f"{LARGE * 10:,}" in (await juma.surfer.get(PATH)).words
@@ -105,5 +105,5 @@ async def test_forged_forms_are_refused(operator_pages: OperatorPages) -> None:
             await juma.surfer.post(f"{PATH}/{act}", fields, headers={"Origin": "https://evil.example"}),
         ]
         assert [each.status for each in forged] == [403, 403, 403]
-    assert proposal.reference in (await juma.surfer.get(PATH)).words
+    assert proposal.bank_reference in (await juma.surfer.get(PATH)).words
     assert await operator_pages.available() == 10_000

@@ -11,7 +11,7 @@ from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, Effect, effect_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act, Attention
+from malipo.payments.dispatch import AnswerSource, Attention
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
@@ -227,7 +227,7 @@ async def test_failed_despite_waiting_is_asked_for_and_shown_to_the_second(room:
 async def test_the_box_stands_only_where_the_network_has_it(room: Room) -> None:
     asha = await room.operator("asha")
     unheard = await room.steps.send(PAYOUT)
-    await room.steps.hear(unheard, Verdict.UNKNOWN, Act.SEND)
+    await room.steps.hear(unheard, Verdict.UNKNOWN, AnswerSource.SEND)
     waiting = await room.steps.processing(COLLECTION)
     ended = await room.steps.contradicted(PAYOUT, Status.FAILED)
     for payment in (unheard, waiting, ended):
@@ -238,7 +238,7 @@ async def test_the_box_stands_only_where_the_network_has_it(room: Room) -> None:
 async def test_a_collection_that_was_said_to_be_paid_takes_two_to_fail(room: Room) -> None:
     asha = await room.operator("asha")
     said = await room.steps.processing(COLLECTION)
-    await room.steps.hear(said, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False)
+    await room.steps.hear(said, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     seen = await asha.look(said)
     assert "another operator must approve it, because somebody said that it was paid" in seen.words
     assert (await asha.propose(said, "failed")).status == 303
@@ -272,7 +272,7 @@ async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room
     payout = await room.steps.processing(PAYOUT)
     stranger = replace(payout, network_key="<i>KEY</i>")
     said = {"amount": 7000, "provider_reference": "QK12AB", "phone": "+255754000009", "detail": "<b>Paid"}
-    report = a_report(stranger, Verdict.CONFIRMED, Act.CALLBACK, is_trusted=False, **said)
+    report = a_report(stranger, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, **said)
     assert await room.service.settle(report) is None
 
     seen = await asha.surfer.get("/operator/callbacks")

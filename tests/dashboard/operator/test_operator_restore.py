@@ -76,8 +76,8 @@ async def test_two_operators_let_sending_begin(operator_pages: OperatorPages) ->
     assert "It is released: sending begins." in after.words
     assert REASON not in after.words
     async with operator_pages.service.database.read() as connection:
-        deeds = [each for each in await audit_log.find(connection, limit=20) if "release" in each.what]
-    assert [(each.what, each.who) for each in reversed(deeds)] == [
+        deeds = [each for each in await audit_log.find(connection, limit=20) if "release" in each.action]
+    assert [(each.action, each.actor) for each in reversed(deeds)] == [
         ("installation.release_proposed", f"operator {asha.name}"),
         ("installation.released", f"operator {juma.name}"),
     ]
@@ -123,8 +123,10 @@ async def test_a_proposal_is_taken_back_or_rejected_beside_its_approval(
     assert (EVIDENCE in seen.words, "/operator/restore/reject" in seen.text) == (False, False)
     assert (await _standing(operator_pages)).is_fenced
     async with operator_pages.service.database.read() as connection:
-        [deed] = [each for each in await audit_log.find(connection, limit=20) if each.what.endswith("release_rejected")]
-    assert deed.who == f"operator {both[rejects].name}"
+        [deed] = [
+            each for each in await audit_log.find(connection, limit=20) if each.action.endswith("release_rejected")
+        ]
+    assert deed.actor == f"operator {both[rejects].name}"
 
 
 async def test_a_proposal_of_a_channel_is_rejected_and_no_other(operator_pages: OperatorPages) -> None:

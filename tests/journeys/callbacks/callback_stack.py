@@ -84,12 +84,12 @@ class CallbackStack:
                 "SELECT *, due_at <= now() AS is_due FROM dispatches WHERE transaction_id = $1", id_
             )
             moves = await connection.fetch(
-                "SELECT step, source, target, amount FROM moves WHERE cause_id = $1 ORDER BY at, ordinal, step DESC, line",
+                "SELECT step, source, target, amount FROM moves WHERE cause_id = $1 ORDER BY created_at, ordinal, step DESC, move_number",
                 id_,
             )
             events = await connection.fetch("SELECT event FROM events WHERE transaction_id = $1 ORDER BY id", id_)
-            hearings = await connection.fetch(
-                "SELECT act, verdict FROM hearings WHERE transaction_id = $1 ORDER BY id", id_
+            network_answers = await connection.fetch(
+                "SELECT source, verdict FROM network_answers WHERE transaction_id = $1 ORDER BY id", id_
             )
         assert transaction is not None
         return {
@@ -97,7 +97,7 @@ class CallbackStack:
             "dispatch": None if dispatch is None else dict(dispatch),
             "moves": [tuple(row.values()) for row in moves],
             "events": [row["event"] for row in events],
-            "hearings": [tuple(row.values()) for row in hearings],
+            "network_answers": [tuple(row.values()) for row in network_answers],
         }
 
     async def status(self, id_: str) -> str:
@@ -130,7 +130,7 @@ class CallbackStack:
 
         async def is_sent() -> bool:
             row = await self.row(id_)
-            return row["dispatch"] is not None and bool(row["dispatch"]["next_act"] == "ask")
+            return row["dispatch"] is not None and bool(row["dispatch"]["next_action"] == "ask")
 
         async with a_worker(self.full_stack):
             await until(is_sent, pause=0.05, what="the network's taking it")
@@ -166,7 +166,7 @@ class CallbackStack:
         async def are_sent() -> bool:
             async with self.database.read() as connection:
                 return not await connection.fetchval(
-                    "SELECT count(*) FROM dispatches WHERE transaction_id = ANY($1) AND next_act <> 'ask'",
+                    "SELECT count(*) FROM dispatches WHERE transaction_id = ANY($1) AND next_action <> 'ask'",
                     [id_ for ids in made.values() for id_ in ids],
                 )
 
@@ -256,7 +256,7 @@ async def are_waiting(callback_stack: CallbackStack, number: int) -> bool:
         waiting = await connection.fetchval(
             """
             SELECT count(*) FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%send_marks%'
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%worker_send_counts%'
             """
         )
     return bool(waiting == number)
@@ -267,15 +267,17 @@ async def everything_in(callback_stack: CallbackStack) -> dict[str, int]:
     async with callback_stack.database.snapshot() as connection:
         counts = {
             table: int(await connection.fetchval(f"SELECT count(*) FROM {table}"))
-            for table in ("transactions", "dispatches", "hearings", "moves", "events", "audit")
+            for table in ("transactions", "dispatches", "network_answers", "moves", "events", "audit_log")
         }
-        changed = await connection.fetchval("SELECT count(*) FROM dispatches WHERE is_hinted OR hint IS NOT NULL")
+        changed = await connection.fetchval(
+            "SELECT count(*) FROM dispatches WHERE is_hinted OR hinted_failure IS NOT NULL"
+        )
         open_ = await connection.fetchval("SELECT count(*) FROM transactions WHERE status = 'PROCESSING'")
     return counts | {"hinted": int(changed), "open": int(open_)}
 
 
 async def is_asked_about(callback_stack: CallbackStack, id_: str, times: int = 1) -> bool:
-    return [act for act, _ in (await callback_stack.row(id_))["hearings"]].count("ask") >= times
+    return [act for act, _ in (await callback_stack.row(id_))["network_answers"]].count("ask") >= times
 
 
 def same_rows(after: dict[str, Any], before: dict[str, Any]) -> bool:

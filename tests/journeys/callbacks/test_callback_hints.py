@@ -29,7 +29,7 @@ async def test_an_unsigned_callback_ends_nothing_and_makes_a_question_due(
     }
     after = await callback_stack.row(id_)
     assert (after["status"], after["moves"], after["events"]) == ("PROCESSING", before["moves"], before["events"])
-    assert (after["dispatch"]["next_act"], after["dispatch"]["is_due"]) == ("ask", True)
+    assert (after["dispatch"]["next_action"], after["dispatch"]["is_due"]) == ("ask", True)
 
 
 async def test_an_unsigned_callback_ends_nothing_while_the_network_cannot_be_asked(
@@ -41,11 +41,11 @@ async def test_an_unsigned_callback_ends_nothing_while_the_network_cannot_be_ask
     try:
         async with a_worker(callback_stack.full_stack):
             for code in ("INS-0", "INS-6"):
-                asked = (await callback_stack.row(id_))["hearings"].count(("ask", "unknown"))
+                asked = (await callback_stack.row(id_))["network_answers"].count(("ask", "unknown"))
                 await callback_stack.tell("mpesa", mpesa(await callback_stack.key(id_), code))
 
                 async def is_asked(asked: int = asked) -> bool:
-                    return bool((await callback_stack.row(id_))["hearings"].count(("ask", "unknown")) > asked)
+                    return bool((await callback_stack.row(id_))["network_answers"].count(("ask", "unknown")) > asked)
 
                 await until(is_asked, pause=0.05, what="an attempt to ask")
     finally:

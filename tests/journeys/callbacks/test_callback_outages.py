@@ -41,7 +41,7 @@ async def test_a_callback_that_cannot_be_written_down_is_not_acknowledged(callba
         proxy.come_back()
         back = [await _tell_again(callback_stack, route, body, url) for route, body in told]
         # And where the database did it, and could not say so:
-        trap = proxy.trap(Fault.CUT_AFTER, after="INSERT INTO hearings", stays_away=True)
+        trap = proxy.trap(Fault.CUT_AFTER, after="INSERT INTO network_answers", stays_away=True)
         in_doubt = await callback_stack.tell(
             "airtel_money", callback_stack.airtel(await callback_stack.key(doubtful)), url=url
         )

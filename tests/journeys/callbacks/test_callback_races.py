@@ -47,7 +47,7 @@ async def test_a_signed_failure_after_success_is_asked_about_and_changes_nothing
 
     after = await callback_stack.row(id_)
     assert (after["status"], after["moves"], after["events"]) == ("COMPLETED", before["moves"], before["events"])
-    assert after["hearings"][-1] == ("ask", "confirmed")
+    assert after["network_answers"][-1] == ("ask", "confirmed")
 
 
 @pytest.mark.parametrize("type_", ["COLLECTION", "DISBURSEMENT"])
@@ -113,12 +113,12 @@ async def test_a_hint_that_comes_while_a_payout_is_claimed_again_does_not_undo_t
             await tx.execute("UPDATE transactions SET status = 'PROCESSING', processing_at = now() WHERE id = $1", id_)
             await tx.execute(
                 """
-                UPDATE dispatches SET route = 'mpesa', next_act = 'send', sends = 1, sent_at = now(), due_at = now()
+                UPDATE dispatches SET connector = 'mpesa', next_action = 'send', send_count = 1, sent_at = now(), due_at = now()
                 WHERE transaction_id = $1
                 """,
                 id_,
             )
-        trap = proxy.trap(Fault.HOLD, after="claim = $4, next_act = 'sending'")
+        trap = proxy.trap(Fault.HOLD, after="claim_id = $4, next_action = 'sending'")
         async with a_worker(Elsewhere(via, callback_stack.full_stack.settings)):
             await asyncio.wait_for(trap.sprung.wait(), 10)
             hint = asyncio.create_task(callback_stack.tell("mpesa", mpesa(await callback_stack.key(id_), "INS-6")))
@@ -128,8 +128,8 @@ async def test_a_hint_that_comes_while_a_payout_is_claimed_again_does_not_undo_t
             await until(lambda: _has_asked(callback_stack, id_), what="the question")
 
         dispatch = (await callback_stack.row(id_))["dispatch"]
-        assert (dispatch["sends"], dispatch["next_act"]) == (2, "ask")
+        assert (dispatch["send_count"], dispatch["next_action"]) == (2, "ask")
 
 
 async def _has_asked(callback_stack: CallbackStack, id_: str) -> bool:
-    return ("ask", "not_indexed") in (await callback_stack.row(id_))["hearings"]
+    return ("ask", "not_indexed") in (await callback_stack.row(id_))["network_answers"]

@@ -42,7 +42,7 @@ async def test_a_callback_for_one_merchant_leaves_every_other_alone(callback_sta
 
 async def _is_sent(callback_stack: CallbackStack, id_: str) -> bool:
     dispatch = (await callback_stack.row(id_))["dispatch"]
-    return dispatch is not None and bool(dispatch["next_act"] == "ask")
+    return dispatch is not None and bool(dispatch["next_action"] == "ask")
 
 
 async def test_a_network_speaks_only_of_its_own_payments(callback_stack: CallbackStack) -> None:
@@ -89,7 +89,7 @@ async def test_a_callback_for_a_payment_that_was_never_sent_does_not_end_it(
             told = callback_stack.airtel(key, "TS" if word == "success" else "TF")
         assert (await callback_stack.tell(channel.lower(), told))[0] == 200
         row = await callback_stack.row(id_)
-        assert (row["dispatch"]["next_act"], row["dispatch"]["attention"]) == ("ask", "unsent")
+        assert (row["dispatch"]["next_action"], row["dispatch"]["attention"]) == ("ask", "unsent")
         assert row["status"] in ("PENDING", "PROCESSING")
     hasty = replace(
         callback_stack.full_stack.settings, poll_seconds=(0, 0, 0, 1), not_found_seconds=1, not_indexed_seconds=1
@@ -110,11 +110,11 @@ async def test_a_callback_for_a_payment_that_was_never_sent_does_not_end_it(
     assert (await callback_stack.row(ids["COLLECTION"]))["failure_code"] == ("not_received" if is_sent else None)
     for id_ in ids.values():
         row = await callback_stack.row(id_)
-        assert row["hearings"][0][0] == "callback"
+        assert row["network_answers"][0][0] == "callback"
         not_found = "not_indexed" if channel == "MPESA" else "missing"
-        assert row["hearings"][1] == ("ask", not_found), "asked before anything was sent"
+        assert row["network_answers"][1] == ("ask", not_found), "asked before anything was sent"
         if not is_sent:
-            assert (row["status"], row["dispatch"]["sends"]) == ("PROCESSING", 1)
+            assert (row["status"], row["dispatch"]["send_count"]) == ("PROCESSING", 1)
 
 
 async def _movements(callback_stack: CallbackStack, key: str) -> list[tuple[str, int]]:

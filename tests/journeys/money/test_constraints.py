@@ -15,22 +15,22 @@ from tests.journeys.concurrency import order
 from tests.status_changes import change_status
 
 A_MOVE = """
-    INSERT INTO moves (merchant_id, cause_id, step, ordinal, line, source, target, channel, amount, wallet_line,
-                       wallet_after, at)
-    VALUES ('{merchant}', '{cause}', '{step}', {ordinal}, {line}, '{source}', '{target}', {channel}, {amount}, {wallet_line},
-            {wallet_after}, now())
+    INSERT INTO moves (merchant_id, cause_id, step, ordinal, move_number, source, target, channel, amount, statement_line,
+                       balance_after, created_at)
+    VALUES ('{merchant}', '{cause}', '{step}', {ordinal}, {move_number}, '{source}', '{target}', {channel}, {amount}, {statement_line},
+            {balance_after}, now())
 """
 A_GOOD_MOVE: dict[str, object] = {
     "cause": "bok_1",
     "step": "booking",
     "ordinal": 1,
-    "line": 1,
+    "move_number": 1,
     "source": "bank",
     "target": "fees",
     "channel": "NULL",
     "amount": 1,
-    "wallet_line": "NULL",
-    "wallet_after": "NULL",
+    "statement_line": "NULL",
+    "balance_after": "NULL",
 }
 
 # What is tried, as SQL, and the constraint that must refuse it. {pending}, {processing} and {paid} are payouts.
@@ -67,12 +67,12 @@ MOVES: dict[str, tuple[dict[str, object], str]] = {
     "an account that is none": ({"target": "mattress"}, "moves_go_between_known_accounts"),
     "a step that is none": ({"step": "again"}, "moves_step_check"),
     "a wallet without its line": ({"target": "wallet"}, "moves_number_the_wallet"),
-    "a wallet with half a line": ({"target": "wallet", "wallet_line": 99}, "moves_number_the_wallet"),
-    "a line without a wallet": ({"wallet_line": 99, "wallet_after": 1}, "moves_number_the_wallet"),
-    "a statement line twice": ({"target": "wallet", "wallet_line": 1, "wallet_after": 1}, "moves_statement"),
+    "a wallet with half a line": ({"target": "wallet", "statement_line": 99}, "moves_number_the_wallet"),
+    "a line without a wallet": ({"statement_line": 99, "balance_after": 1}, "moves_number_the_wallet"),
+    "a statement line twice": ({"target": "wallet", "statement_line": 1, "balance_after": 1}, "moves_statement"),
     "a statement below zero": (
-        {"target": "wallet", "wallet_line": 99, "wallet_after": -1},
-        "moves_wallet_after_check",
+        {"target": "wallet", "statement_line": 99, "balance_after": -1},
+        "moves_balance_after_check",
     ),
 }
 TRANSACTIONS = {
@@ -150,10 +150,10 @@ TRANSACTIONS = {
     ),
     "a bank's paper booked twice": (
         """
-        INSERT INTO bookings (id, merchant_id, kind, reference, amount, created_at)
-        SELECT 'bok_again', merchant_id, kind, reference, amount, now() FROM bookings
+        INSERT INTO bookings (id, merchant_id, kind, bank_reference, amount, created_at)
+        SELECT 'bok_again', merchant_id, kind, bank_reference, amount, now() FROM bookings
         """,
-        "bookings_reference_is_unique",
+        "bookings_bank_reference_is_unique",
     ),
 }
 ATTACKS = (
@@ -223,6 +223,6 @@ async def test_every_constraint_on_money_is_attacked(database_url: str) -> None:
         await connection.close()
     attacked = {constraint for _, constraint in ATTACKS.values()}
     # A value out of a fixed set of words is a matter of spelling; one each is attacked above.
-    spelling = re.compile(r"transactions_(type|channel)_check|moves_(line|wallet_line)_check")
+    spelling = re.compile(r"transactions_(type|channel)_check|moves_(move_number|statement_line)_check")
 
     assert {row["conname"] for row in rows if not spelling.fullmatch(row["conname"])} <= attacked

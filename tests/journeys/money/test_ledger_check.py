@@ -60,7 +60,7 @@ MOVES = {
         "disbursement_completed",
     ),
     "a move that is gone": (
-        "DELETE FROM moves WHERE cause_id = '{disbursement_completed}' AND step = 'end' AND line = 2",
+        "DELETE FROM moves WHERE cause_id = '{disbursement_completed}' AND step = 'end' AND move_number = 2",
         "disbursement_completed",
     ),
     "a move to another account": (
@@ -68,31 +68,31 @@ MOVES = {
         "disbursement_completed",
     ),
     "a move on another channel's float": (
-        "UPDATE moves SET channel = 'HALOPESA' WHERE cause_id = '{collection_completed}' AND line = 1",
+        "UPDATE moves SET channel = 'HALOPESA' WHERE cause_id = '{collection_completed}' AND move_number = 1",
         "collection_completed",
     ),
     "a move that nothing asked for": (
         """
-        INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount, at)
+        INSERT INTO moves (merchant_id, cause_id, step, move_number, source, target, channel, amount, created_at)
         VALUES ('{merchant}', '{collection_pending}', 'end', 1, 'float', 'fees', 'MPESA', 5, now())
         """,
         "collection_pending",
     ),
     "a move of a payment that does not exist": (
         """
-        INSERT INTO moves (merchant_id, cause_id, step, line, source, target, channel, amount, at)
+        INSERT INTO moves (merchant_id, cause_id, step, move_number, source, target, channel, amount, created_at)
         VALUES ('{merchant}', 'txn_nowhere', 'end', 1, 'float', 'fees', 'MPESA', 5, now())
         """,
         "txn_nowhere",
     ),
 }
 STATEMENT = {
-    "a balance after a line": ("UPDATE moves SET wallet_after = wallet_after + 1 WHERE wallet_line = 2", "line 2"),
+    "a balance after a line": ("UPDATE moves SET balance_after = balance_after + 1 WHERE statement_line = 2", "line 2"),
     "two lines in each other's place": (
         """
-        UPDATE moves SET wallet_line = CASE wallet_line WHEN 2 THEN 1002 ELSE 1001 END WHERE wallet_line IN (1, 2);
-        UPDATE moves SET wallet_line = wallet_line - 1000 + CASE wallet_line WHEN 1001 THEN 1 ELSE -1 END
-        WHERE wallet_line > 1000
+        UPDATE moves SET statement_line = CASE statement_line WHEN 2 THEN 1002 ELSE 1001 END WHERE statement_line IN (1, 2);
+        UPDATE moves SET statement_line = statement_line - 1000 + CASE statement_line WHEN 1001 THEN 1 ELSE -1 END
+        WHERE statement_line > 1000
         """,
         "line 1",
     ),
@@ -154,7 +154,7 @@ OTHERS = {
         "collection_pending",
     ),
     "a gap in the statement": (
-        "UPDATE moves SET wallet_line = wallet_line + 7 WHERE wallet_line = (SELECT max(lines) FROM wallets)",
+        "UPDATE moves SET statement_line = statement_line + 7 WHERE statement_line = (SELECT max(lines) FROM wallets)",
         "merchant",
     ),
     "a booking without its paper": ("DELETE FROM bookings", "bok_"),

@@ -36,7 +36,7 @@ class End:
     shown: dict[str, Any]
     key: str
     moves: list[tuple[str, str, str, int]]  # step, from, to, amount
-    hearings: list[tuple[str, str]]  # by which act, and the verdict
+    network_answers: list[tuple[str, str]]  # by which act, and the verdict
     dispatch: dict[str, Any] | None
     why_unsettled: str | None
     movements: list[dict[str, Any]]
@@ -103,7 +103,7 @@ async def _set_up(full_stack: FullStack, *, is_told: bool) -> None:
     async with full_stack.database.begin() as tx:
         for type_ in Type:
             for channel in Channel:
-                await tariffs.replace(tx, full_stack.merchant.id, type_, channel, [Band(500, fixed=FEE)])
+                await tariffs.replace(tx, full_stack.merchant.id, type_, channel, [Band(500, fixed_fee=FEE)])
     if not is_told:
         await full_stack.sim("PUT", "/api/callbacks", dict.fromkeys(await full_stack.sim("GET", "/api/callbacks")))
 
@@ -206,8 +206,8 @@ async def _end(
             """,
             id_,
         )
-        hearings = await connection.fetch(
-            "SELECT act, verdict FROM hearings WHERE transaction_id = $1 ORDER BY id", id_
+        network_answers = await connection.fetch(
+            "SELECT source, verdict FROM network_answers WHERE transaction_id = $1 ORDER BY id", id_
         )
         dispatch = await connection.fetchrow("SELECT * FROM dispatches WHERE transaction_id = $1", id_)
     key = BILLER + key if cell.network == "Tigo Pesa" else key
@@ -216,7 +216,7 @@ async def _end(
         shown=await full_stack.shown(id_),
         key=key,
         moves=[tuple(row.values()) for row in moves],
-        hearings=[tuple(row.values()) for row in hearings],
+        network_answers=[tuple(row.values()) for row in network_answers],
         dispatch=None if dispatch is None else dict(dispatch),
         why_unsettled=unsettled.get(id_),
         movements=[each for each in book["movements"] if each["phone"] == cell.phone],

@@ -56,8 +56,8 @@ async def rows_of(full_stack: FullStack, ids: list[str]) -> dict[str, dict[str, 
         rows = await connection.fetch(
             """
             SELECT t.id, t.status, t.failure_code, t.network_key, t.processing_at, t.phone,
-                   d.next_act, d.sends, d.route,
-                   (SELECT count(*) FROM hearings h WHERE h.transaction_id = t.id) AS heard
+                   d.next_action, d.send_count, d.connector,
+                   (SELECT count(*) FROM network_answers h WHERE h.transaction_id = t.id) AS heard
             FROM transactions t LEFT JOIN dispatches d ON d.transaction_id = t.id WHERE t.id = ANY($1)
             """,
             ids,
@@ -102,4 +102,4 @@ async def moved_for(full_stack: FullStack, ids: list[str]) -> list[int]:
 async def forget_that_it_is_down(full_stack: FullStack) -> None:
     """As if somebody else had found out that it is back: the next knock of ours is far away."""
     async with full_stack.database.begin() as tx:
-        await tx.execute("DELETE FROM circuits")
+        await tx.execute("DELETE FROM open_circuits")

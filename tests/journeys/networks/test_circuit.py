@@ -53,7 +53,9 @@ async def test_a_network_in_trouble_is_left_alone_after_five_faults_and_used_aga
         await until_rows(full_stack, others, seconds=8, status="COMPLETED")
         assert {row["status"] for row in (await rows_of(full_stack, waiting)).values()} == {"PENDING"}
         assert {row["status"] for row in (await rows_of(full_stack, first)).values()} == {"PROCESSING"}
-        assert {row["sends"] for row in (await rows_of(full_stack, first)).values()} == {0}, "provably nothing has left"
+        assert {row["send_count"] for row in (await rows_of(full_stack, first)).values()} == {0}, (
+            "provably nothing has left"
+        )
         # Until it is back.
         await road.open()
         await until_up(full_stack, True)
@@ -87,7 +89,7 @@ async def test_of_a_fleet_one_knocks_at_a_network_that_is_down(full_stack: FullS
 
 async def _probes(full_stack: FullStack) -> int:
     async with full_stack.database.read() as connection:
-        return int(await connection.fetchval("SELECT probes FROM circuits WHERE route = 'mpesa'") or 0)
+        return int(await connection.fetchval("SELECT probe_count FROM open_circuits WHERE connector = 'mpesa'") or 0)
 
 
 async def test_a_collection_that_waited_too_long_fails_and_is_never_sent_and_payouts_wait(

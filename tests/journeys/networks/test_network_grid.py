@@ -106,17 +106,17 @@ def test_a_payment_is_sent_once_unless_the_network_says_again_and_again_that_it_
     assert len(set(end.requests)) == 1, "the same bytes"
     # A reply that is held for good has not been heard.
     is_held = (cell.network, cell.digits) in (("M-Pesa sync", "109"), ("Tigo Pesa", "109"))
-    assert [act for act, _ in end.hearings].count("send") <= len(end.requests)
-    assert [act for act, _ in end.hearings].count("send") >= len(end.requests) - is_held
+    assert [act for act, _ in end.network_answers].count("send") <= len(end.requests)
+    assert [act for act, _ in end.network_answers].count("send") >= len(end.requests) - is_held
     if cell.is_resent:
         assert end.dispatch is not None
-        assert (end.dispatch["sends"], end.dispatch["next_act"]) == (3, "ask")
+        assert (end.dispatch["send_count"], end.dispatch["next_action"]) == (3, "ask")
         assert _not_founds(end) >= 9, "three times after each sending"
 
 
 def _not_founds(end: End) -> int:
     """M-Pesa says "unknown", which counts like that only in the end."""
-    return end.hearings.count(("ask", "missing")) + end.hearings.count(("ask", "not_indexed"))
+    return end.network_answers.count(("ask", "missing")) + end.network_answers.count(("ask", "not_indexed"))
 
 
 @pytest.mark.parametrize(

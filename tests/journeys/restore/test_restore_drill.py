@@ -38,7 +38,9 @@ async def _worker(full_stack: FullStack) -> Running:
 
     async def has_looked() -> bool:
         async with full_stack.database.read() as connection:
-            return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM send_marks WHERE seen_at > $1)", began))
+            return bool(
+                await connection.fetchval("SELECT EXISTS (SELECT FROM worker_send_counts WHERE seen_at > $1)", began)
+            )
 
     await until(has_looked, what="a worker's first look")
     return worker

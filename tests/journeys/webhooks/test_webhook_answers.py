@@ -83,7 +83,7 @@ async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(he
     assert shown["the same header again and again"]["attempts"][0]["headers"]["X-Same"] == "1, 2"
     assert shown["a header that is not ASCII"]["attempts"][0]["headers"]["X-Name"] == "café Ã©"
     [kept] = await here.place.rows(
-        "SELECT max(octet_length(answer)) AS answer, max(octet_length(headers::text)) AS headers FROM attempts"
+        "SELECT max(octet_length(response_body)) AS answer, max(octet_length(response_headers::text)) AS headers FROM webhook_attempts"
     )
     assert kept["answer"] == KEPT_BYTES
     assert kept["headers"] <= 3 * 4096

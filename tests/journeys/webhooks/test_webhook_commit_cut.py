@@ -18,7 +18,11 @@ from tests.journeys.webhook_receivers import Behaviour, Got, Line, a_receiver, g
 from tests.journeys.webhook_stack import webhook_stack
 
 # What only this step of a delivery's way runs.
-STEPS = {"fan out": "INSERT INTO feeds", "claim": "UPDATE deliveries d SET claim", "record": "INSERT INTO attempts"}
+STEPS = {
+    "fan out": "INSERT INTO feeds",
+    "claim": "UPDATE webhook_deliveries d SET claim_id",
+    "record": "INSERT INTO webhook_attempts",
+}
 FAULTS = [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.CUT_DURING, Fault.HANG_BEFORE, Fault.HANG_AFTER]
 EVENTS = 12  # more than leave at once, so that some are fanned out and others claimed
 _AT_ONCE = 8
@@ -92,15 +96,15 @@ async def _cut(url: str, sql: str, fault: Fault, lease_seconds: float) -> After:
         except AssertionError as error:
             wrong = str(error)
         attempts: dict[tuple[str, str], list[str]] = {}
-        for row in await place.rows("SELECT endpoint_id, event_id, id FROM attempts"):
+        for row in await place.rows("SELECT endpoint_id, event_id, id FROM webhook_attempts"):
             attempts.setdefault((paths[row["endpoint_id"]], row["event_id"]), []).append(row["id"])
         requests: dict[tuple[str, str], list[str]] = {}
         for got in receiver.got:
             requests.setdefault((got.path, got.id), []).append(got.headers["x-service-delivery"])
-        rows = await place.rows("SELECT * FROM deliveries")
+        rows = await place.rows("SELECT * FROM webhook_deliveries")
         return After(
             trap.sprung.is_set(),
-            await place.rows("SELECT id, number FROM events ORDER BY number"),
+            await place.rows("SELECT id, feed_number FROM events ORDER BY feed_number"),
             [row | {"path": paths[row["endpoint_id"]]} for row in rows],
             attempts,
             requests,
@@ -127,7 +131,7 @@ async def test_every_event_has_one_place_and_reaches_every_endpoint(
 
     assert after.was_sprung
     assert not after.wrong
-    assert [row["number"] for row in after.events] == list(range(1, EVENTS + 1))
+    assert [row["feed_number"] for row in after.events] == list(range(1, EVENTS + 1))
     whole = {(path, row["id"]) for row in after.events for path in ("/good", "/fails-first")}
     assert set(after.requests) == whole
     assert {(row["path"], row["event_id"]) for row in after.deliveries} == whole
@@ -142,5 +146,5 @@ async def test_an_answer_whose_commit_is_cut_is_written_down_once_and_counted_on
 
     for row in after.deliveries:
         key = (row["path"], row["event_id"])
-        assert row["tries"] == len(after.attempts[key]) == (1 if row["path"] == "/good" else 2)
+        assert row["attempt_count"] == len(after.attempts[key]) == (1 if row["path"] == "/good" else 2)
         assert sorted(after.attempts[key]) == sorted(after.requests[key])

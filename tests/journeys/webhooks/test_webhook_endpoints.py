@@ -81,7 +81,7 @@ async def test_an_endpoint_that_fails_for_five_days_is_switched_off(here: Scene)
     assert datetime.fromisoformat(shown["switchedOffAt"]) == began + FIVE_DAYS
     assert datetime.fromisoformat(shown["failingSince"]) == began
     assert (await here.shown(other))["isActive"]
-    trail = await here.place.rows("SELECT FROM audit WHERE what = 'webhook.switched_off'")
+    trail = await here.place.rows("SELECT FROM audit_log WHERE action = 'webhook.switched_off'")
     assert len(trail) == 1
 
     shown = await here.change(shop, isActive=True)
@@ -193,7 +193,7 @@ async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(
     assert {(await here.ask(shop, "GET", path)).status for path in ("", "/deliveries")} == {404}
     assert (await here.ask(shop, "PATCH", body={"isActive": True})).status == 404
     assert (await here.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})).status == 404
-    [row] = await here.place.rows("SELECT secret, next_secret FROM endpoints WHERE id = $1", shop.id)
+    [row] = await here.place.rows("SELECT secret, next_secret FROM webhook_endpoints WHERE id = $1", shop.id)
     assert (row["secret"], row["next_secret"]) == (b"", None)
 
 

@@ -179,12 +179,12 @@ async def test_what_came_twice_came_as_the_same(steps: tuple[WebhookStack, Recei
 
 async def test_what_was_written_down_of_it_is_what_happened(steps: tuple[WebhookStack, Receiver, Story]) -> None:
     place, receiver, _ = steps
-    written = {row["id"] for row in await place.rows("SELECT id FROM attempts")}
+    written = {row["id"] for row in await place.rows("SELECT id FROM webhook_attempts")}
     assert written <= {got.headers["x-service-delivery"] for got in receiver.got}
     rows = await place.rows(
         """
-        SELECT FROM deliveries d WHERE NOT EXISTS (
-            SELECT FROM attempts a WHERE a.endpoint_id = d.endpoint_id AND a.event_id = d.event_id AND a.status = 200
+        SELECT FROM webhook_deliveries d WHERE NOT EXISTS (
+            SELECT FROM webhook_attempts a WHERE a.endpoint_id = d.endpoint_id AND a.event_id = d.event_id AND a.http_status = 200
         )
         """
     )
@@ -194,8 +194,10 @@ async def test_what_was_written_down_of_it_is_what_happened(steps: tuple[Webhook
 async def test_the_feed_has_no_gap_and_the_books_are_clean(steps: tuple[WebhookStack, Receiver, Story]) -> None:
     place, _, whole = steps
     for merchant_id in {each.stand.merchant_id for each in whole.told}:
-        rows = await place.rows("SELECT number FROM events WHERE merchant_id = $1 ORDER BY number", merchant_id)
-        assert [row["number"] for row in rows] == list(range(1, len(rows) + 1))
+        rows = await place.rows(
+            "SELECT feed_number FROM events WHERE merchant_id = $1 ORDER BY feed_number", merchant_id
+        )
+        assert [row["feed_number"] for row in rows] == list(range(1, len(rows) + 1))
     await database_facts.assert_clean(place.database)
 
 

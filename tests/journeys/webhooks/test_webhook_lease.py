@@ -81,12 +81,12 @@ async def _sleep(url: str, folder: Path, case: Case) -> After:
             await _until_asleep(place, sleeper)
             async with place.a_worker():
                 await _until_attempts(place, stand, len(case.awake))
-                [meanwhile] = await place.rows("SELECT * FROM deliveries")
+                [meanwhile] = await place.rows("SELECT * FROM webhook_deliveries")
                 sleeper.process.send_signal(signal.SIGCONT)
                 await _until_attempts(place, stand, len(case.awake) + 1)
-        [delivery] = await place.rows("SELECT * FROM deliveries")
-        [endpoint] = await place.rows("SELECT * FROM endpoints")
-        attempts = len(await place.rows("SELECT FROM attempts"))
+        [delivery] = await place.rows("SELECT * FROM webhook_deliveries")
+        [endpoint] = await place.rows("SELECT * FROM webhook_endpoints")
+        attempts = len(await place.rows("SELECT FROM webhook_attempts"))
         came = receiver.at("/shop")
         return After(meanwhile, delivery, endpoint, attempts, len(came), len({(got.id, got.body) for got in came}))
 
@@ -107,7 +107,7 @@ async def _until_asleep(place: WebhookStack, sleeper: CrashingWorker) -> None:
 
 async def _until_attempts(place: WebhookStack, stand: Stand, number: int) -> None:
     async def are_written() -> bool:
-        return len(await place.rows("SELECT FROM attempts WHERE endpoint_id = $1", stand.id)) >= number
+        return len(await place.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", stand.id)) >= number
 
     await until(are_written, seconds=60, pause=0.02, what=f"attempt {number}")
 
@@ -118,8 +118,8 @@ async def test_a_late_report_of_success_counts_and_one_of_failure_changes_nothin
 ) -> None:
     case, after = CASES[name], aftermath[name]
 
-    assert (after.meanwhile["state"], after.meanwhile["tries"]) == case.meanwhile
-    assert (after.delivery["state"], after.delivery["tries"]) == case.after
+    assert (after.meanwhile["state"], after.meanwhile["attempt_count"]) == case.meanwhile
+    assert (after.delivery["state"], after.delivery["attempt_count"]) == case.after
     if case.after == case.meanwhile:
         assert after.delivery == after.meanwhile
     assert (after.endpoint["failing_since"] is not None) is case.is_failing
@@ -147,7 +147,7 @@ async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(dat
         await place.open(merchant, 3)
         with a_crashing_worker(place, tmp_path, point="sending", lease_seconds=1) as worker:
             await until(lambda: _has_ended(worker), pause=0.02, what="its death")
-        [row] = await place.rows("SELECT count(*) FROM deliveries WHERE claim IS NOT NULL")
+        [row] = await place.rows("SELECT count(*) FROM webhook_deliveries WHERE claim_id IS NOT NULL")
         async with place.a_worker():
             await place.until_told()
 
@@ -175,7 +175,7 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
         told = len(receiver.got)
         assert 4 <= told < 20
         assert await place.states(stand) == {"DELIVERED": told, "PENDING": 20 - told}
-        assert await place.rows("SELECT FROM deliveries WHERE claim IS NOT NULL") == []
+        assert await place.rows("SELECT FROM webhook_deliveries WHERE claim_id IS NOT NULL") == []
 
 
 async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, template: str) -> None:
@@ -197,7 +197,7 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
             proxy.come_back()
             await place.until_told()
 
-        assert len(receiver.got) == len(await place.rows("SELECT FROM attempts")) == 3
+        assert len(receiver.got) == len(await place.rows("SELECT FROM webhook_attempts")) == 3
 
 
 async def _has_come(got: list[Any], number: int) -> bool:

@@ -58,7 +58,7 @@ async def test_the_key_is_changed_while_deliveries_go_on(place: WebhookStack, re
     async with in_process_api(place) as opened:
         rotated = await opened(merchant, "POST", f"/merchant/webhooks/{other.id}/rotate-secret")
         assert rotated.status == 200
-    sealed = {row["id"]: row for row in await place.rows("SELECT id, secret, next_secret FROM endpoints")}
+    sealed = {row["id"]: row for row in await place.rows("SELECT id, secret, next_secret FROM webhook_endpoints")}
 
     async with place.a_worker(secret_key=OLD):
         await place.open(merchant, 5)
@@ -80,28 +80,28 @@ async def test_the_key_is_changed_while_deliveries_go_on(place: WebhookStack, re
 
     assert len(told) == 5
     assert _is_signed(receiver, stand), "with the same secret, whatever it is sealed under"
-    assert await place.rows("SELECT FROM attempts WHERE status IS DISTINCT FROM 200") == []
-    for row in await place.rows("SELECT id, secret, next_secret FROM endpoints"):
+    assert await place.rows("SELECT FROM webhook_attempts WHERE http_status IS DISTINCT FROM 200") == []
+    for row in await place.rows("SELECT id, secret, next_secret FROM webhook_endpoints"):
         assert row["secret"] != sealed[row["id"]]["secret"]
         assert (row["next_secret"] is None) == (sealed[row["id"]]["next_secret"] is None)
     again = await _rotate(place, secret_key=NEW)
     assert (again.code, again.json) == (0, {"resealed": 0, "secrets": 2})
-    trail = await place.rows("SELECT details FROM audit WHERE what = 'secrets.rotated' ORDER BY id")
+    trail = await place.rows("SELECT details FROM audit_log WHERE action = 'secrets.rotated' ORDER BY id")
     assert len(trail) == 2
 
 
 async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_is_missing(place: WebhookStack) -> None:
     merchant = await place.merchant()
     stand = await place.register(merchant, "http://127.0.0.1:9/")
-    before = await place.rows("SELECT * FROM endpoints")
+    before = await place.rows("SELECT * FROM webhook_endpoints")
 
     said = await _rotate(place, secret_key=NEW)
 
     assert said.code != 0
     assert stand.id in said.err
     assert "Traceback" not in said.err
-    assert await place.rows("SELECT * FROM endpoints") == before
-    assert await place.rows("SELECT FROM audit WHERE what = 'secrets.rotated'") == []
+    assert await place.rows("SELECT * FROM webhook_endpoints") == before
+    assert await place.rows("SELECT FROM audit_log WHERE action = 'secrets.rotated'") == []
 
 
 async def _until_said(worker: CrashingWorker, words: str) -> str:
@@ -127,10 +127,10 @@ async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
 
     assert stand.id in log
     assert receiver.got == []
-    rows = await place.rows("SELECT state, tries FROM deliveries")
-    assert rows == [{"state": "PENDING", "tries": 0}] * 3
-    assert await place.rows("SELECT FROM attempts") == []
-    assert await place.rows("SELECT FROM endpoints WHERE failing_since IS NOT NULL") == [], (
+    rows = await place.rows("SELECT state, attempt_count FROM webhook_deliveries")
+    assert rows == [{"state": "PENDING", "attempt_count": 0}] * 3
+    assert await place.rows("SELECT FROM webhook_attempts") == []
+    assert await place.rows("SELECT FROM webhook_endpoints WHERE failing_since IS NOT NULL") == [], (
         "the merchant is not to blame"
     )
     async with place.a_worker():
@@ -145,8 +145,8 @@ async def test_a_secret_in_another_endpoints_row_signs_nothing(
     merchant = await place.merchant()
     stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
     other = await place.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
-    swap = "UPDATE endpoints e SET secret = o.secret FROM endpoints o WHERE e.id = $1 AND o.id = $2"
-    [kept] = await place.rows("SELECT secret FROM endpoints WHERE id = $1", stand.id)
+    swap = "UPDATE webhook_endpoints e SET secret = o.secret FROM webhook_endpoints o WHERE e.id = $1 AND o.id = $2"
+    [kept] = await place.rows("SELECT secret FROM webhook_endpoints WHERE id = $1", stand.id)
     await place.rows(swap, stand.id, other.id)
     await place.open(merchant)
     with a_crashing_worker(place, tmp_path, lease_seconds=1) as worker:
@@ -154,7 +154,7 @@ async def test_a_secret_in_another_endpoints_row_signs_nothing(
 
     assert receiver.got == []
     assert "changed since it was sealed" in log
-    await place.rows("UPDATE endpoints SET secret = $2 WHERE id = $1", stand.id, kept["secret"])
+    await place.rows("UPDATE webhook_endpoints SET secret = $2 WHERE id = $1", stand.id, kept["secret"])
     async with place.a_worker():
         await place.until_told()
     assert _is_signed(receiver, stand)

@@ -115,7 +115,7 @@ async def _assert_each_was_paid_once(
 ) -> None:
     async with full_stack.database.read() as connection:
         rows = await connection.fetch("SELECT id, network_key, status FROM transactions")
-        heard = await connection.fetch("SELECT act, verdict, count(*) AS times FROM hearings GROUP BY 1, 2")
+        heard = await connection.fetch("SELECT source, verdict, count(*) AS times FROM network_answers GROUP BY 1, 2")
     status = {row["id"]: row["status"] for row in rows}
     book = await full_stack.sim("GET", "/api/book")
     paid = Counter((each["channel"], each["phone"], each["amount"]) for each in book["movements"])

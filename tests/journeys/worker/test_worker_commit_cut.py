@@ -38,8 +38,8 @@ async def _wired(
 
 
 # What only a claim runs, and what only an answer runs.
-CLAIMS = "claim = $4, next_act = 'sending'"
-HEARS = "INSERT INTO hearings"
+CLAIMS = "claim_id = $4, next_action = 'sending'"
+HEARS = "INSERT INTO network_answers"
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.HANG_AFTER])
@@ -62,7 +62,7 @@ async def test_what_is_claimed_while_the_server_still_commits_is_sent_once(
 ) -> None:
     """The worker asks for its claim too early, and finds nothing. What it took is found by the next one."""
     async with _wired(sim, postgres, template) as (proxy, home):
-        await home.make_commits_slow("UPDATE ON dispatches", "NEW.next_act = 'sending'")
+        await home.make_commits_slow("UPDATE ON dispatches", "NEW.next_action = 'sending'")
         await home.take("MPESA", "COLLECTION", "+255754560001")
         await home.take("MPESA", "DISBURSEMENT", "+255754561001")
         trap = proxy.trap(Fault.CUT_DURING, after=CLAIMS)
@@ -119,13 +119,13 @@ async def test_an_answer_whose_commit_is_cut_is_counted_once(sim: Sim, postgres:
     async with _wired(sim, postgres, template, poll_seconds="2,3600") as (proxy, home):
         id_ = await home.take("MPESA", "COLLECTION", "+255754650108")
         async with a_worker(home):
-            await until(lambda: _stands(home, id_, next_act="ask"), what="the reply")
+            await until(lambda: _stands(home, id_, next_action="ask"), what="the reply")
             trap = proxy.trap(Fault.CUT_AFTER, after=HEARS)
             await asyncio.wait_for(trap.sprung.wait(), 10)
-            await until(lambda: _stands(home, id_, not_indexed=1), seconds=5, what="one answer")
+            await until(lambda: _stands(home, id_, not_indexed_count=1), seconds=5, what="one answer")
             await proxy.until_quiet(seconds=0.5)
 
-        assert await _stands(home, id_, not_indexed=1)
+        assert await _stands(home, id_, not_indexed_count=1)
 
 
 async def test_a_request_that_provably_did_not_leave_is_counted_so_once(sim: Sim, postgres: str, template: str) -> None:
@@ -137,10 +137,10 @@ async def test_a_request_that_provably_did_not_leave_is_counted_so_once(sim: Sim
         async with a_worker(home):
             await asyncio.wait_for(trap.sprung.wait(), 10)
             await asyncio.wait_for(trap.server_is_done.wait(), 10)
-            await until(lambda: _stands(home, id_, next_act="send"), what="its being put back")
+            await until(lambda: _stands(home, id_, next_action="send"), what="its being put back")
             await asyncio.sleep(0.5)  # The answer is written down again in less.
 
-        assert await _stands(home, id_, next_act="send", sends=0), (await home.rows())[id_]
+        assert await _stands(home, id_, next_action="send", send_count=0), (await home.rows())[id_]
 
 
 async def _stands(home: WorkerStack, id_: str, **expected: Any) -> bool:

@@ -199,7 +199,7 @@ async def test_a_refusal_of_a_second_sending_says_nothing_about_the_first(
 
 async def _has_heard(home: WorkerStack, act: str, verdict: str) -> bool:
     async with home.database.read() as connection:
-        query = "SELECT count(*) FROM hearings WHERE act = $1 AND verdict = $2"
+        query = "SELECT count(*) FROM network_answers WHERE source = $1 AND verdict = $2"
         return bool(await connection.fetchval(query, act, verdict))
 
 
@@ -214,7 +214,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
 
     claim = Claim(
         id="clm_next",
-        route="mpesa",
+        connector="mpesa",
         pairs=home.service.networks.carried_by("mpesa"),
         most=10,
         lease_seconds=60,
@@ -240,7 +240,7 @@ async def test_what_one_worker_is_sending_no_other_asks_about(slow: Sim, postgre
 
         async with home.database.read() as connection:
             acts = await connection.fetch(
-                "SELECT DISTINCT ON (transaction_id) act FROM hearings ORDER BY transaction_id, id"
+                "SELECT DISTINCT ON (transaction_id) source FROM network_answers ORDER BY transaction_id, id"
             )
         assert [row["act"] for row in acts] == ["send", "send"]
         await home.assert_each_was_sent_once()

@@ -67,12 +67,12 @@ async def _has_settled(home: WorkerStack) -> bool:
     async with home.database.read() as connection:
         rows = await connection.fetch(
             """
-            SELECT t.status, t.channel, d.attention, d.asks FROM transactions t
+            SELECT t.status, t.channel, d.attention, d.query_count FROM transactions t
             LEFT JOIN dispatches d ON d.transaction_id = t.id
             """
         )
     return all(
-        row["status"] in ("COMPLETED", "FAILED") or row["attention"] == "unheard" or (row["asks"] or 0) >= 4
+        row["status"] in ("COMPLETED", "FAILED") or row["attention"] == "unheard" or (row["query_count"] or 0) >= 4
         for row in rows
     )
 

@@ -73,7 +73,7 @@ async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_wh
 
     async def heard() -> int:
         async with home.database.read() as connection:
-            return int(await connection.fetchval("SELECT count(*) FROM hearings WHERE act = $1", act))
+            return int(await connection.fetchval("SELECT count(*) FROM network_answers WHERE source = $1", act))
 
     async with _asleep(home, tmp_path, point, payments) as worker:
         before = await heard()

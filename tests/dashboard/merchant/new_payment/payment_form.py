@@ -82,7 +82,7 @@ async def payment_form(database: Database, surfer: Surfer) -> PaymentForm:
     merchant = await make_merchant(database, wallet=100_000)
     async with database.begin() as tx:
         for type_ in Type:
-            await tariffs.replace(tx, merchant.id, type_, "MPESA", [Band(0, fixed=300)])
+            await tariffs.replace(tx, merchant.id, type_, "MPESA", [Band(0, fixed_fee=300)])
     person = await add_person(database, merchant.id, f"owner+{secrets.token_hex(6)}@example.com")
     assert (await surfer.log_in(person.email)).status == 303
     return PaymentForm(database, merchant.id, surfer)

@@ -77,8 +77,8 @@ async def test_who_made_it_is_written_down(payment_form: PaymentForm) -> None:
     await payment_form.pay(PAYOUT, await payment_form.key(PAYOUT))
     async with payment_form.database.read() as connection:
         deed = (await audit_log.find(connection, merchant_id=payment_form.merchant_id, limit=1))[0]
-    assert (deed.what, deed.details["amount"]) == ("payment.initiated", 25000)
-    assert deed.who.startswith("owner+")
+    assert (deed.action, deed.details["amount"]) == ("payment.initiated", 25000)
+    assert deed.actor.startswith("owner+")
 
 
 @pytest.mark.parametrize("path", [COLLECT, PAYOUT])

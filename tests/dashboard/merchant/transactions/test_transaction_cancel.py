@@ -38,8 +38,8 @@ async def test_who_took_it_back_is_written_down(shop: TransactionPages) -> None:
     await shop.surfer.post(f"{PATH}/{made.id}/cancel")
     async with shop.service.database.read() as connection:
         deed = (await audit_log.find(connection, merchant_id=shop.merchant.id, limit=1))[0]
-    assert (deed.what, deed.details["transaction"]) == ("payment.cancelled", made.id)
-    assert deed.who.startswith("owner+")
+    assert (deed.action, deed.details["transaction"]) == ("payment.cancelled", made.id)
+    assert deed.actor.startswith("owner+")
 
 
 async def test_taking_it_back_twice_is_no_mistake(shop: TransactionPages) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from malipo import clock
 from malipo.networks.connector import Verdict
-from malipo.payments.network_answer import Act
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import network_answers
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status
@@ -53,38 +53,38 @@ async def test_a_failure_is_told_in_words_and_nothing_is_said_to_arrive(shop: Tr
 
 async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_endpoint(shop: TransactionPages) -> None:
     made = await shop.make(status=Status.PROCESSING)
-    hearing = StoredAnswer(
+    answer = StoredAnswer(
         id="hrg_1",
         merchant_id=shop.merchant.id,
         transaction_id=made.id,
-        at=clock.now(),
-        route="clickpesa",
-        act=Act.ASK,
+        received_at=clock.now(),
+        connector="clickpesa",
+        source=AnswerSource.ASK,
         verdict=Verdict.WAITING,
         code="TIP",
         detail="In process",
     )
     async with shop.service.database.begin() as tx:
-        await network_answers.insert(tx, [hearing])
+        await network_answers.insert(tx, [answer])
         for n, (host, status, deleted_at) in enumerate([("one", 200, None), ("two", 503, clock.now())]):
             endpoint_id = f"wh_{made.id[4:]}{n}"
             event_id = await tx.fetchval("SELECT id FROM events WHERE transaction_id = $1", made.id)
             await tx.execute(
                 """
-                INSERT INTO endpoints (id, merchant_id, url, events, secret, created_at, deleted_at)
+                INSERT INTO webhook_endpoints (id, merchant_id, url, events, secret, created_at, deleted_at)
                 VALUES ($1, $2, $3, '{payment.pending}', '', now(), $4)
                 """,
                 *(endpoint_id, shop.merchant.id, f"https://{host}.example/hook", deleted_at),
             )
             await tx.execute(
                 """
-                INSERT INTO deliveries (endpoint_id, event_id, merchant_id, event, state, due_at)
+                INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, state, due_at)
                 VALUES ($1, $2, $3, 'payment.pending', 'DELIVERED', now())
                 """,
                 *(endpoint_id, event_id, shop.merchant.id),
             )
             await tx.execute(
-                "INSERT INTO attempts VALUES ($1, $2, $3, now(), 12, $4, '[]', '', NULL)",
+                "INSERT INTO webhook_attempts VALUES ($1, $2, $3, now(), 12, $4, '[]', '', NULL)",
                 *(endpoint_id, event_id, f"dlv_{n}", status),
             )
 

@@ -1,0 +1,44 @@
+"""Gives a payment the network key that is derived from its Idempotency-Key, or finds the payment that has it."""
+
+from msgspec.structs import replace
+
+from malipo.db import Database
+from malipo.installation import network_keys
+from malipo.installation import store as installation
+from malipo.payments.idempotency import KeyReused
+from malipo.payments.initiate import Initiated, Order
+from malipo.payments.payment_request import Terms
+from malipo.payments.store import transactions
+from malipo.payments.transaction import Transaction
+
+# What must be the same for a request to be the payment that has its key.
+_SAME = ("type", "channel", "amount", "phone")
+
+
+class DerivedKeys:
+    def __init__(self, database: Database, terms: Terms, *, patience_seconds: float) -> None:
+        self._database = database
+        self._terms = terms
+        self._patience_seconds = patience_seconds
+        self._secret: bytes | None = None  # read once: it never changes
+
+    async def give(self, order: Order) -> Order:
+        """Where there is an Idempotency-Key, the network knows the payment by a key that is the same at every try."""
+        if order.draft is None or order.key is None:
+            return order
+        if self._secret is None:
+            found = await self._database.ask(installation.get, patience_seconds=self._patience_seconds)
+            self._secret = found.key_secret
+        key = network_keys.derive(self._secret, order.merchant_id, order.type, order.key)
+        reference = self._terms.reference_of(key)
+        return replace(order, draft=replace(order.draft, network_key=key, reference=reference, is_key_derived=True))
+
+    async def replay(self, draft: Transaction) -> Initiated:
+        """The derived key is there, its Idempotency-Key is not: the same payment is a replay, another is refused."""
+        found = await self._database.ask(
+            lambda connection: transactions.get(connection, draft.merchant_id, draft.reference),
+            patience_seconds=self._patience_seconds,
+        )
+        if found is None or any(getattr(found, name) != getattr(draft, name) for name in _SAME):
+            raise KeyReused
+        return Initiated(found, is_replay=True)

@@ -1,0 +1,49 @@
+"""Whether an answer is believed, and what it says. Pure."""
+
+from msgspec.structs import replace
+
+from malipo.networks.connector import Answer, FailureCode, Type, Verdict
+from malipo.payments.dispatch import Dispatch, ReceivedAnswer
+from malipo.payments.transaction import Transaction
+
+# A payout has no customer who could decline it; what its payer lacks is our own float.
+_OF_A_PAYOUT = {
+    FailureCode.DECLINED: FailureCode.REJECTED,
+    FailureCode.EXPIRED: FailureCode.REJECTED,
+    FailureCode.INSUFFICIENT_FUNDS: FailureCode.CHANNEL_UNAVAILABLE,
+}
+
+
+def is_believed(transaction: Transaction, heard: ReceivedAnswer) -> bool:
+    """Where a network has no query, an unsigned callback from a listed address is all there will ever be.
+
+    Even then a failure never ends a payout.
+    """
+    is_good_enough = heard.is_listed and not heard.may_ask
+    is_refused_payout = transaction.type is Type.DISBURSEMENT and heard.answer.verdict is Verdict.REFUSED
+    return heard.is_trusted or (is_good_enough and not is_refused_payout)
+
+
+def differs(transaction: Transaction, answer: Answer) -> bool:
+    return (
+        answer.lacks_amount
+        or (answer.amount is not None and answer.amount != transaction.amount)
+        or (answer.phone is not None and answer.phone != transaction.phone)
+    )
+
+
+def is_overtaken(dispatch: Dispatch, heard: ReceivedAnswer) -> bool:
+    """A success was heard after this question had left, so that its answer may be the older word."""
+    return dispatch.success_seconds is not None and heard.age_seconds >= dispatch.success_seconds
+
+
+def with_success(dispatch: Dispatch) -> Dispatch:
+    return replace(dispatch, is_success_heard=True, success_seconds=0)
+
+
+def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
+    """A query often says no more than that it failed. Why, an unsigned callback is good enough to say."""
+    failure = answer.failure_code or FailureCode.REJECTED
+    if failure is FailureCode.REJECTED and dispatch.hinted_failure:
+        failure = dispatch.hinted_failure
+    return _OF_A_PAYOUT.get(failure, failure) if type_ is Type.DISBURSEMENT else failure

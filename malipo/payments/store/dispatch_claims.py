@@ -1,0 +1,162 @@
+"""What workers take out of the queue: payments to send, to ask about, or to end because they lapsed.
+
+A claim takes its rows without ever waiting for a lock: what somebody else holds is left to them.
+"""
+
+from collections.abc import Collection
+
+from malipo.db import Conn, Tx
+from malipo.installation import store as installation
+from malipo.installation.high_water_mark import Counted
+from malipo.installation.store import CountedBatch
+from malipo.networks.connector import Channel, Type
+from malipo.payments.store.dispatches import DISPATCH, SUBJECTS, Subject, columns_of, find_subjects
+from malipo.payments.store.transactions import COLUMNS, Key
+
+# Nothing is held, by operators or by a fence, and it need not be asked about first.
+_MAY_BE_SENT = (
+    f"NOT {installation.IS_CLOSED} AND NOT {installation.is_held('d.channel', 'd.type')} AND NOT d.is_asked_first"
+)
+
+
+async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
+    """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        type_,
+        most,
+    )
+
+
+async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[Subject]:
+    """Payments of which the network provably has nothing, and which may therefore be sent again."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.connector = $1 AND d.next_action = 'send' AND d.due_at <= now() AND {_MAY_BE_SENT}
+          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+        ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        connector,
+        most,
+    )
+
+
+async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Collections that nobody has taken up in time, whether their network is down or not connected."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.connector IS NULL
+          AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
+          AND NOT d.is_asked_first AND NOT {installation.IS_FENCED}
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        channel,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[Subject]:
+    """Collections that were taken up, and of which provably nothing has left us in time."""
+    return await find_subjects(
+        tx,
+        f"""
+        {SUBJECTS}
+        WHERE d.connector = $1 AND d.type = 'COLLECTION' AND d.next_action = 'send' AND d.send_count = 0
+          AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
+          AND NOT {installation.IS_FENCED}
+        ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
+        """,
+        connector,
+        float(lapse_seconds),
+        most,
+    )
+
+
+async def take(
+    tx: Tx, keys: Collection[Key], *, connector: str, claim_id: str, lease_seconds: float, worker_id: str
+) -> CountedBatch | None:
+    """From here on they are being sent: whoever finds them after the lease must ask first.
+
+    How many batches of sends there were, with this one; none if the worker is not known here.
+    """
+    row = await tx.fetchrow(
+        f"""
+        WITH counted AS ({installation.counting("$6")}), sent AS (
+            UPDATE dispatches d
+            SET connector = $3, claim_id = $4, next_action = 'sending', due_at = now() + $5 * interval '1 second',
+                send_count = d.send_count + 1, sent_at = now()
+            FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
+            WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id)
+        SELECT epoch, total, own, server_id FROM counted
+        """,
+        *columns_of(keys),
+        connector,
+        claim_id,
+        float(lease_seconds),
+        worker_id,
+    )
+    return None if row is None else CountedBatch(Counted(row[0], row[1], row[2]), row[3])
+
+
+async def take_back(tx: Tx, claim_id: str) -> None:
+    """Nothing of it has left us. What was fenced meanwhile belongs to no claim any more, and is asked about."""
+    await tx.execute(
+        """
+        UPDATE dispatches SET next_action = 'send', send_count = send_count - 1, claim_id = NULL, due_at = now()
+        WHERE claim_id = $1 AND next_action = 'sending'
+        """,
+        claim_id,
+    )
+
+
+async def find_claimed(connection: Conn, claim_id: str) -> list[Subject]:
+    """What was taken under a claim whose commit we did not hear of."""
+    return await find_subjects(
+        connection,
+        f"""
+        {SUBJECTS}
+        WHERE d.claim_id = $1 AND d.next_action = 'sending'
+        """,
+        claim_id,
+    )
+
+
+async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
+    """Open payments that are due to be asked about, and ours to ask until the lease ends."""
+    return await _claim_queries(tx, "NOT is_follow_up", connector, lease_seconds, most)
+
+
+async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
+    """The same of payments that have ended. They yield to the open ones, so they are claimed after them."""
+    return await _claim_queries(tx, "is_follow_up", connector, lease_seconds, most)
+
+
+async def _claim_queries(tx: Tx, which: str, connector: str, lease_seconds: float, most: int) -> list[Subject]:
+    return await find_subjects(
+        tx,
+        f"""
+        WITH due AS (
+            SELECT merchant_id, transaction_id FROM dispatches
+            WHERE connector = $1 AND {which} AND next_action <> 'send' AND due_at <= now()
+            ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $2 * interval '1 second'
+        FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
+        WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
+        RETURNING {COLUMNS}, {DISPATCH}
+        """,
+        connector,
+        float(lease_seconds),
+        most,
+    )

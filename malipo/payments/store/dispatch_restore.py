@@ -1,0 +1,109 @@
+"""After a restore: open payments whose network must be asked before anything else is done about them."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from malipo.db import Conn, Tx
+from malipo.installation import store as installation
+from malipo.networks.connector import Channel, Type
+from malipo.payments.store.dispatches import DISPATCH, Subject, columns_of, find_subjects
+from malipo.payments.store.transactions import COLUMNS, Key
+
+
+async def claim_asked_first(tx: Tx, channel: Channel, type_: Type, *, lease_seconds: float, most: int) -> list[Subject]:
+    """Payments that were not sent, as far as we know, and whose network must be asked before they are."""
+    return await find_subjects(
+        tx,
+        f"""
+        WITH due AS (
+            SELECT merchant_id, transaction_id FROM dispatches
+            WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2 AND due_at <= now()
+            ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $3 * interval '1 second'
+        FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
+        WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
+        RETURNING {COLUMNS}, {DISPATCH}
+        """,
+        channel,
+        type_,
+        float(lease_seconds),
+        most,
+    )
+
+
+async def ask_all_first(tx: Tx) -> int:
+    """The database was restored: what is open in it may have been sent, or ended, since. How many there are.
+
+    What was not sent yet is asked about before anything else; what was sent counts as sent, now, so that no network is
+    believed to have forgotten it before it had the time to find it.
+    """
+    rows = await tx.fetch(
+        """
+        UPDATE dispatches SET is_asked_first = (connector IS NULL), due_at = now(), sent_at = now(), claim_id = NULL,
+               next_action = CASE WHEN connector IS NULL THEN 'send' ELSE 'ask' END,
+               send_count = CASE WHEN connector IS NULL THEN send_count ELSE greatest(send_count, 1) END,
+               query_count = 0, not_found_count = 0, not_indexed_count = 0
+        WHERE NOT is_follow_up RETURNING 1
+        """
+    )
+    return len(rows)
+
+
+async def ask_first_what_came_late(tx: Tx) -> None:
+    """A batch of new payments that was under way when the fence went up. Nobody has counted them as open then."""
+    await tx.execute(
+        f"""
+        UPDATE dispatches SET is_asked_first = true, due_at = now(), sent_at = {installation.EPOCH_BEGAN_AT}
+        WHERE connector IS NULL AND sent_at IS NULL AND NOT is_asked_first
+        """
+    )
+
+
+async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
+    """Operators have looked at a channel whose network cannot be asked: what waits there goes. How many."""
+    rows = await tx.fetch(
+        """
+        UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now()
+        WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2 RETURNING 1
+        """,
+        channel,
+        type_,
+    )
+    return len(rows)
+
+
+async def find_asked_first(connection: Conn, keys: Collection[Key]) -> set[Key]:
+    """Those of these payments whose network must be asked before anything else is done about them."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, transaction_id FROM dispatches
+        WHERE is_asked_first AND (merchant_id, transaction_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        *columns_of(keys),
+    )
+    return {(row["merchant_id"], row["transaction_id"]) for row in rows}
+
+
+class OpenPayments(NamedTuple):
+    """Open payments of one kind, and what is known of them."""
+
+    channel: str
+    type: str
+    status: str
+    is_asked_first: bool
+    attention: str | None
+    payments: int
+    amount: int
+    not_asked: int  # whose network has not answered since
+
+
+async def find_open(connection: Conn) -> list[OpenPayments]:
+    rows = await connection.fetch(
+        """
+        SELECT d.channel, d.type, t.status, d.is_asked_first, d.attention, count(*), sum(t.amount)::bigint,
+               count(*) FILTER (WHERE d.query_count = 0 AND (d.is_asked_first OR d.connector IS NOT NULL))
+        FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE NOT d.is_follow_up GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+        """
+    )
+    return [OpenPayments(*row.values()) for row in rows]

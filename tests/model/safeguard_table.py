@@ -1,0 +1,308 @@
+"""The safeguards of the payment rules: the text of each in the source, and what stands there without it.
+
+The text must stand in the source exactly once, so that this list cannot go stale in silence.
+"""
+
+from types import ModuleType
+from typing import NamedTuple
+
+from malipo.payments import correction, network_answer
+from malipo.payments.network_answer import after_end, after_restore, credibility, decide, not_found, query_schedule
+
+# What decides about a network's answer: each imports only those before it.
+DECIDING = [query_schedule, credibility, after_end, not_found, after_restore, decide]
+
+
+class Safeguard(NamedTuple):
+    name: str
+    module: ModuleType
+    text: str
+    instead: str
+
+
+SAFEGUARDS = (
+    Safeguard(
+        "a success that was heard blocks FAILED and sending again on “not found”",
+        network_answer,
+        "    if dispatch.is_success_heard:\n        # Somebody said",
+        "    if False:\n        # Somebody said",
+    ),
+    Safeguard(
+        "a success that was heard blocks sending again what did not leave",
+        network_answer,
+        "case Verdict.UNSENT if heard.source is AnswerSource.SEND and not dispatch.is_success_heard:",
+        "case Verdict.UNSENT if heard.source is AnswerSource.SEND:",
+    ),
+    Safeguard(
+        "an unsigned callback does not end a payment",
+        network_answer,
+        "return heard.is_trusted or (is_good_enough and not is_refused_payout)",
+        "return True",
+    ),
+    Safeguard(
+        "an unsigned callback counts only where there is no query",
+        network_answer,
+        "is_good_enough = heard.is_listed and not heard.may_ask",
+        "is_good_enough = heard.is_listed",
+    ),
+    Safeguard(
+        "an unsigned callback counts only from a listed address",
+        network_answer,
+        "is_good_enough = heard.is_listed and not heard.may_ask",
+        "is_good_enough = not heard.may_ask",
+    ),
+    Safeguard(
+        "an unsigned failure never ends a payout",
+        network_answer,
+        "(is_good_enough and not is_refused_payout)",
+        "is_good_enough",
+    ),
+    Safeguard(
+        "“not found” counts only after three answers",
+        network_answer,
+        "counted.not_found_count < _NOT_FOUNDS or",
+        "False or",
+    ),
+    Safeguard(
+        "“not found” counts only after five minutes",
+        network_answer,
+        "or not had_time(counted, rules.not_found_seconds)",
+        "or False",
+    ),
+    Safeguard(
+        "“not indexed” counts only after six answers",
+        network_answer,
+        "is_enough = counted.not_indexed_count >= rules.not_indexed_answers",
+        "is_enough = True",
+    ),
+    Safeguard(
+        "“not indexed” counts only after 30 minutes",
+        network_answer,
+        "if not is_enough or not had_time(counted, rules.not_indexed_seconds):",
+        "if not is_enough:",
+    ),
+    Safeguard(
+        "“not found” counts only in a row",
+        network_answer,
+        "not_found_count=dispatch.not_found_count + 1 if verdict is Verdict.MISSING else 0,",
+        "not_found_count=dispatch.not_found_count + (verdict is Verdict.MISSING),",
+    ),
+    Safeguard(
+        "“not indexed” counts only in a row",
+        network_answer,
+        "not_indexed_count=dispatch.not_indexed_count + 1 if verdict is Verdict.NOT_INDEXED else 0,",
+        "not_indexed_count=dispatch.not_indexed_count + (verdict is Verdict.NOT_INDEXED),",
+    ),
+    Safeguard(
+        "only a listed code is “not found”",
+        network_answer,
+        "case Verdict.MISSING if heard.source is AnswerSource.ASK:",
+        "case Verdict.MISSING | Verdict.UNKNOWN if heard.source is AnswerSource.ASK:",
+    ),
+    Safeguard(
+        "the refusal of a second sending is not believed",
+        network_answer,
+        "case Verdict.REFUSED if heard.source is not AnswerSource.ASK and dispatch.send_count > 1:",
+        "case Verdict.REFUSED if False:",
+    ),
+    Safeguard(
+        "a refusal in a late reply undoes nothing before the network was asked",
+        network_answer,
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is not AnswerSource.ASK and heard.may_ask",
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is AnswerSource.CALLBACK and heard.may_ask",
+    ),
+    Safeguard(
+        "a signed refusal after the end undoes nothing before the network was asked",
+        network_answer,
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is not AnswerSource.ASK and heard.may_ask",
+        "return heard.answer.verdict is Verdict.REFUSED and heard.source is AnswerSource.SEND and heard.may_ask",
+    ),
+    Safeguard(
+        "a success that was signed stands after FAILED, whoever denies it",
+        network_answer,
+        "if last.is_paid and last.source is AnswerSource.CALLBACK:",
+        "if False:",
+    ),
+    Safeguard(
+        "a signed success stands after FAILED, though the query denies it",
+        network_answer,
+        "if last.is_paid and last.source is AnswerSource.CALLBACK:",
+        "if last.is_paid and last.source is AnswerSource.CALLBACK and heard.source is not AnswerSource.ASK:",
+    ),
+    Safeguard(
+        "a signed success stands after FAILED, though another callback denies it",
+        network_answer,
+        "if last.is_paid and last.source is AnswerSource.CALLBACK:",
+        "if last.is_paid and last.source is AnswerSource.CALLBACK and heard.source is not AnswerSource.CALLBACK:",
+    ),
+    Safeguard(
+        "a refusal in the reply is asked about if a success was heard",
+        network_answer,
+        "case Verdict.REFUSED if heard.source is AnswerSource.SEND and dispatch.is_success_heard:",
+        "case Verdict.REFUSED if False:",
+    ),
+    Safeguard(
+        "an answer whose question left before a success was heard does not end it",
+        network_answer,
+        "case Verdict.REFUSED if heard.source is AnswerSource.ASK and is_overtaken(dispatch, heard):",
+        "case Verdict.REFUSED if False:",
+    ),
+    Safeguard(
+        "what waits to be sent is not sent after a success, where nobody can be asked",
+        network_answer,
+        "if hinted.is_success_heard and hinted.next_action is NextAction.SEND:",
+        "if False:",
+    ),
+    Safeguard(
+        "another amount is not ours",
+        network_answer,
+        "or (answer.amount is not None and answer.amount != transaction.amount)",
+        "",
+    ),
+    Safeguard("an amount that is left out is a wrong one", network_answer, "answer.lacks_amount\n", "False\n"),
+    Safeguard(
+        "a wrong amount is shown",
+        network_answer,
+        "return ask_later(replace(dispatch, attention=Attention.DIFFERS), heard, rules)",
+        "return ask_later(dispatch, heard, rules)",
+    ),
+    Safeguard(
+        "what did not leave is sent again only after UNSENT",
+        network_answer,
+        "case Verdict.UNSENT if heard.source is AnswerSource.SEND and not dispatch.is_success_heard:",
+        "case Verdict.UNSENT | Verdict.UNKNOWN if heard.source is AnswerSource.SEND and not dispatch.is_success_heard:",
+    ),
+    Safeguard(
+        "a payout never fails on “not found”",
+        network_answer,
+        "    if transaction.type is Type.COLLECTION:\n        return failed",
+        "    if True:\n        return failed",
+    ),
+    Safeguard(
+        "a payout is sent again only where duplicates are refused",
+        network_answer,
+        "if heard.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.send_count < _SENDS:",
+        "if dispatch.send_count < _SENDS:",
+    ),
+    Safeguard(
+        "what its network had, and no longer knows, is for operators",
+        network_answer,
+        "    if dispatch.is_acknowledged:\n        return ask_later",
+        "    if False:\n        return ask_later",
+    ),
+    Safeguard(
+        "questions go on after FAILED",
+        network_answer,
+        "if may_be_paid and heard.may_ask:",
+        "if False:",
+    ),
+    Safeguard(
+        "every FAILED payout is asked about",
+        network_answer,
+        "may_be_paid = transaction.type is Type.DISBURSEMENT or failure in",
+        "may_be_paid = failure in",
+    ),
+    Safeguard(
+        "collections that expired or were not found are asked about",
+        network_answer,
+        "or failure in _MAY_STILL_BE_PAID or",
+        "or",
+    ),
+    Safeguard(
+        "questions after the end count from the end, so that others use up none",
+        network_answer,
+        "[moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]",
+        "[*rules.follow_up_seconds[query_count : query_count + 1]]",
+    ),
+    Safeguard(
+        "another amount that was shown stays shown after FAILED",
+        network_answer,
+        "shown = dispatch.attention if dispatch.attention in (Attention.DIFFERS, Attention.SAID_PAID) else None",
+        "shown = None",
+    ),
+    Safeguard(
+        "what stays shown is kept where nobody can be asked",
+        network_answer,
+        "    elif after.attention is not None:\n",
+        "    elif False:\n",
+    ),
+    Safeguard(
+        "a signed success after the end is a contradiction at once",
+        network_answer,
+        "if is_believed(transaction, heard) and not _is_asked_first(heard):",
+        "if heard.source is not AnswerSource.CALLBACK and not _is_asked_first(heard):",
+    ),
+    Safeguard(
+        "what is not believed after the end is asked about",
+        network_answer,
+        "return ask_now(replace(asked, attention=Attention.DISPUTED) if is_dispute else asked)",
+        "return Decision(dispatch=dispatch)",
+    ),
+    Safeguard(
+        "a query that denies what was signed is shown",
+        network_answer,
+        "return ask_again(replace(asked, attention=Attention.DISPUTED), heard, rules)",
+        "return ask_again(asked, heard, rules)",
+    ),
+    Safeguard(
+        "a signed refusal after the end is shown until it is answered",
+        network_answer,
+        "return ask_now(replace(asked, attention=Attention.DISPUTED) if is_dispute else asked)",
+        "return ask_now(asked)",
+    ),
+    Safeguard(
+        "said to be paid, and not confirmed, is shown",
+        network_answer,
+        "        return Attention.SAID_PAID\n",
+        "        return None\n",
+    ),
+    Safeguard(
+        "said to be paid after the end, where nobody can be asked, is shown",
+        network_answer,
+        "return ask_again(replace(asked, attention=Attention.SAID_PAID), heard, rules)",
+        "return Decision(dispatch=dispatch)",
+    ),
+    Safeguard(
+        "a payout that nobody heard of is shown where there is no query",
+        network_answer,
+        "return ask_later(replace(dispatch, attention=Attention.UNHEARD), heard, rules)",
+        "return ask_later(dispatch, heard, rules)",
+    ),
+    Safeguard(
+        "what is owed is held at once",
+        correction,
+        "        correction=replace(after, owed=owed),\n        moves=moves + fee,",
+        "        correction=after,\n        moves=moves + fee,",
+    ),
+    Safeguard("a debt is told", correction, "reason=_reason_of_debt(correction.owed, owed),", "reason=None,"),
+    Safeguard(
+        "the fee follows when the case closes",
+        correction,
+        "    if due(transaction, correction) or correction.is_fee_paid == correction.is_paid:\n",
+        "    if True:\n",
+    ),
+    Safeguard(
+        "a wallet gives no more than it has",
+        correction,
+        "else max(wanted - correction.credited, -available)",
+        "else wanted - correction.credited",
+    ),
+    Safeguard(
+        "what the house bears is undone when the network recants",
+        correction,
+        "if is_paid == (transaction.status is Status.COMPLETED) and correction.borne:",
+        "if False:",
+    ),
+    Safeguard(
+        "a collection that was paid after FAILED is credited by itself",
+        correction,
+        "return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0",
+        "return False",
+    ),
+    Safeguard(
+        "the float follows the network's word",
+        correction,
+        "moves = [_float_move(transaction, is_paid=is_paid)]",
+        "moves: list[Move] = []",
+    ),
+)

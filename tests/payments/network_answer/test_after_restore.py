@@ -1,0 +1,151 @@
+"""After a restore: what is done about a payment that may have been sent before, held against a grid written by hand."""
+
+import pytest
+from msgspec.structs import replace
+
+from malipo.networks.connector import Resubmit, Verdict
+from malipo.payments.dispatch import AnswerSource, Attention, Decision, Dispatch, NextAction, Rules
+from malipo.payments.network_answer.decide import decide
+from malipo.payments.transaction import Cause, Type
+from tests.payments.network_answer.answers import heard
+from tests.payments.test_transaction import a_transaction
+
+RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)
+
+# A payment that was not sent, as far as we know. What each answer of its network means, where the network refuses
+# duplicates, where it does not, and where it cannot be asked; young and old as it is since the restore. Open at the
+# restore, or taken in since, when a merchant repeats what may have been sent before.
+#
+# A fault is an answer that was not heard.
+#
+#   sent     the network has it: it counts as sent, and is asked about
+#   goes     the network has nothing of it: it may be sent
+#   held     only an operator can let it go
+#   later    its network is asked again
+GRID = """
+    type          taken_in  verdict      seconds  duplicates_refused  unsafe  cannot_ask
+    COLLECTION    before    confirmed    0        sent                sent    sent
+    COLLECTION    before    refused      0        sent                sent    sent
+    COLLECTION    before    waiting      0        sent                sent    sent
+    COLLECTION    before    unknown      9999     later               later   held
+    COLLECTION    before    unsent       9999     later               later   held
+    COLLECTION    before    missing      299      later               later   held
+    COLLECTION    before    missing      300      goes                goes    goes
+    COLLECTION    before    not_indexed  1799     later               later   held
+    COLLECTION    before    not_indexed  1800     goes                goes    goes
+    COLLECTION    since     confirmed    10       sent                sent    sent
+    COLLECTION    since     refused      10       sent                sent    sent
+    COLLECTION    since     waiting      10       sent                sent    sent
+    COLLECTION    since     unknown      10       goes                goes    goes
+    COLLECTION    since     fault        9999     later               later   goes
+    COLLECTION    since     unsent       9999     later               later   goes
+    COLLECTION    since     missing      10       goes                goes    goes
+    COLLECTION    since     not_indexed  10       goes                goes    goes
+    DISBURSEMENT  before    confirmed    0        sent                sent    sent
+    DISBURSEMENT  before    refused      0        sent                sent    sent
+    DISBURSEMENT  before    waiting      0        sent                sent    sent
+    DISBURSEMENT  before    unknown      9999     later               later   held
+    DISBURSEMENT  before    unsent       9999     later               later   held
+    DISBURSEMENT  before    missing      299      later               later   held
+    DISBURSEMENT  before    missing      300      goes                held    held
+    DISBURSEMENT  before    not_indexed  1799     later               later   held
+    DISBURSEMENT  before    not_indexed  1800     goes                held    held
+    DISBURSEMENT  since     confirmed    10       sent                sent    sent
+    DISBURSEMENT  since     unknown      10       later               later   held
+    DISBURSEMENT  since     unknown      9999     later               later   held
+    DISBURSEMENT  since     missing      299      later               later   held
+    DISBURSEMENT  since     missing      300      goes                held    held
+    DISBURSEMENT  since     not_indexed  1799     later               later   held
+    DISBURSEMENT  since     not_indexed  1800     goes                held    held
+"""
+_, *ROWS = [line.split() for line in GRID.strip().splitlines()]
+
+
+def asked_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
+    """So many seconds after the restore was noticed."""
+    queued = seconds + 60 if taken_in == "before" else seconds / 2
+    return Dispatch(is_asked_first=True, sent_seconds=seconds, queued_seconds=queued, query_count=query_count)
+
+
+@pytest.mark.parametrize(("type_", "taken_in", "verdict", "seconds", "refused", "unsafe", "cannot"), ROWS)
+def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing_of_it(
+    type_: str, taken_in: str, verdict: str, seconds: str, refused: str, unsafe: str, cannot: str
+) -> None:
+    given = asked_first(float(seconds), taken_in=taken_in)
+    news = heard(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else heard(Verdict(verdict))
+    for expected, told in (
+        (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
+        (unsafe, replace(news, resubmit=Resubmit.UNSAFE)),
+        (cannot, replace(news, resubmit=Resubmit.UNSAFE, cannot_ask=frozenset(Type))),
+    ):
+        assert _follows(decide(a_transaction(Type(type_)), given, told, RULES)) == expected
+
+
+def _follows(decision: Decision) -> str:
+    dispatch = decision.dispatch
+    assert dispatch is not None
+    if decision.cause is not None:
+        assert (decision.cause, dispatch.next_action, dispatch.send_count) == (Cause.SUBMITTED, NextAction.ASK, 1)
+        return "sent"
+    if not dispatch.is_asked_first:
+        assert (dispatch.next_action, decision.wait_seconds) == (NextAction.SEND, 0)
+        return "goes"
+    return "held" if dispatch.attention is Attention.RESTORED else "later"
+
+
+# When its network is asked again, by the schedule 10, 60, 300: but "not known" no later than it counts, and a second.
+@pytest.mark.parametrize(
+    ("verdict", "seconds", "query_count", "wait_seconds"),
+    [
+        (Verdict.MISSING, 0, 0, 60),
+        (Verdict.MISSING, 240, 0, 60),
+        (Verdict.MISSING, 250, 0, 51),
+        (Verdict.MISSING, 299.5, 0, 1.5),
+        (Verdict.MISSING, 100, 1, 201),
+        (Verdict.NOT_INDEXED, 0, 0, 60),
+        (Verdict.NOT_INDEXED, 1000, 7, 300),
+        (Verdict.NOT_INDEXED, 1600, 7, 201),
+        (Verdict.UNKNOWN, 250, 0, 60),
+        (Verdict.UNKNOWN, 1799, 7, 300),
+        (Verdict.UNSENT, 9999, 7, 300),
+    ],
+)
+@pytest.mark.parametrize("type_", Type)
+def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
+    type_: Type, verdict: Verdict, seconds: float, query_count: int, wait_seconds: float
+) -> None:
+    decision = decide(a_transaction(type_), asked_first(seconds, query_count=query_count), heard(verdict), RULES)
+    assert decision.wait_seconds == pytest.approx(wait_seconds)
+    assert decision.dispatch is not None
+    assert decision.dispatch.is_asked_first
+
+
+# After how many answers an operator is shown a payment that is asked about first.
+@pytest.mark.parametrize(
+    ("verdict", "is_fault", "query_count", "is_shown"),
+    [
+        (Verdict.UNKNOWN, False, 1, False),
+        (Verdict.UNKNOWN, False, 2, True),
+        (Verdict.UNKNOWN, True, 2, False),
+        (Verdict.UNKNOWN, True, 4, True),
+        (Verdict.MISSING, False, 2, False),
+        (Verdict.NOT_INDEXED, False, 2, False),
+    ],
+)
+def test_a_network_whose_answers_say_nothing_is_shown_soon(
+    verdict: Verdict, is_fault: bool, query_count: int, is_shown: bool
+) -> None:
+    rules = Rules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
+    given = asked_first(100, query_count=query_count)
+    decision = decide(a_transaction(Type.DISBURSEMENT), given, heard(verdict, is_fault=is_fault), rules)
+    assert decision.dispatch is not None
+    assert (decision.dispatch.attention is Attention.RESTORED) is is_shown
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_asked(verdict: Verdict) -> None:
+    callback = heard(verdict, AnswerSource.CALLBACK, is_trusted=False)
+    decision = decide(a_transaction(Type.DISBURSEMENT), asked_first(9999), callback, RULES)
+    assert decision.cause is Cause.SUBMITTED
+    assert decision.dispatch is not None
+    assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.ASK, False)

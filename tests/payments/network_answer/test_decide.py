@@ -1,0 +1,104 @@
+"""What is done about a payment when something is heard of it, held against a grid written by hand from the specification."""
+
+import itertools
+
+import pytest
+
+from malipo.networks.connector import Verdict
+from malipo.payments.network_answer.decide import decide
+from malipo.payments.transaction import Status, Type
+from tests.payments.network_answer.answers import (
+    HEARD,
+    RULES,
+    heard,
+    in_words,
+    the_dispatch_of,
+)
+from tests.payments.test_transaction import a_transaction
+
+# What follows from each verdict, by what the payment is, where it stands and how we heard. A payment that was sent once, a
+# moment ago. After the end, what comes by itself finds nothing to be done; an answer, the question that was asked. A reply
+# after a failure, which does not say that nothing was taken in, is a worker's who slept and has sent it after all.
+#
+#   completed, failed   the payment ends
+#   failed+             and its network is asked again in ten minutes, in case it was paid after all
+#   later, now          its network is asked, on the schedule or at once
+#   again               it is sent again: provably nothing was
+#   suspect             we have not sent it, and yet somebody speaks of it: it counts as sent, its network is asked before
+#                       anything is, and an operator is told
+#   contradiction       what the merchant saw stays; the network's float follows its word, and it is asked again
+#   done                it was asked, and there is no more to ask
+#   -                   nothing
+GRID = """
+    type          status      heard              confirmed      refused        waiting    unknown    missing    not_indexed  unsent
+
+    COLLECTION    PENDING     send               suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PENDING     ask                suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PENDING     callback-signed    suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PENDING     callback-unsigned  suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    COLLECTION    PROCESSING  send               completed      failed         later      later      later      later        again
+    COLLECTION    PROCESSING  ask                completed      failed         later      later      later      later        later
+    COLLECTION    PROCESSING  callback-signed    completed      failed         later      later      later      later        later
+    COLLECTION    PROCESSING  callback-unsigned  now            now            now        now        now        now          now
+    COLLECTION    COMPLETED   send               -              now            -          -          -          -            -
+    COLLECTION    COMPLETED   ask                done           contradiction  later      later      later      later        later
+    COLLECTION    COMPLETED   callback-signed    -              now            -          -          -          -            -
+    COLLECTION    COMPLETED   callback-unsigned  -              now            -          -          -          -            -
+    COLLECTION    FAILED      send               contradiction  -              now        now        -          -            -
+    COLLECTION    FAILED      ask                contradiction  later          later      later      later      later        later
+    COLLECTION    FAILED      callback-signed    contradiction  -              -          -          -          -            -
+    COLLECTION    FAILED      callback-unsigned  now            -              -          -          -          -            -
+    COLLECTION    CANCELLED   send               contradiction  -              now        now        -          -            -
+    COLLECTION    CANCELLED   ask                contradiction  later          later      later      later      later        later
+    COLLECTION    CANCELLED   callback-signed    contradiction  -              -          -          -          -            -
+    COLLECTION    CANCELLED   callback-unsigned  now            -              -          -          -          -            -
+
+    DISBURSEMENT  PENDING     send               suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PENDING     ask                suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PENDING     callback-signed    suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PENDING     callback-unsigned  suspect        suspect        suspect    suspect    suspect    suspect      suspect
+    DISBURSEMENT  PROCESSING  send               completed      failed+        later      later      later      later        again
+    DISBURSEMENT  PROCESSING  ask                completed      failed+        later      later      later      later        later
+    DISBURSEMENT  PROCESSING  callback-signed    completed      failed+        later      later      later      later        later
+    DISBURSEMENT  PROCESSING  callback-unsigned  now            now            now        now        now        now          now
+    DISBURSEMENT  COMPLETED   send               -              now            -          -          -          -            -
+    DISBURSEMENT  COMPLETED   ask                done           contradiction  later      later      later      later        later
+    DISBURSEMENT  COMPLETED   callback-signed    -              now            -          -          -          -            -
+    DISBURSEMENT  COMPLETED   callback-unsigned  -              now            -          -          -          -            -
+    DISBURSEMENT  FAILED      send               contradiction  -              now        now        -          -            -
+    DISBURSEMENT  FAILED      ask                contradiction  later          later      later      later      later        later
+    DISBURSEMENT  FAILED      callback-signed    contradiction  -              -          -          -          -            -
+    DISBURSEMENT  FAILED      callback-unsigned  now            -              -          -          -          -            -
+    DISBURSEMENT  CANCELLED   send               contradiction  -              now        now        -          -            -
+    DISBURSEMENT  CANCELLED   ask                contradiction  later          later      later      later      later        later
+    DISBURSEMENT  CANCELLED   callback-signed    contradiction  -              -          -          -          -            -
+    DISBURSEMENT  CANCELLED   callback-unsigned  now            -              -          -          -          -            -
+"""
+
+
+HEADER, *ROWS = [line.split() for line in GRID.splitlines() if line.strip()]
+CELLS = [
+    (Type(type_), Status(status), heard, Verdict(verdict), cell)
+    for type_, status, heard, *cells in ROWS
+    for verdict, cell in zip(HEADER[3:], cells, strict=True)
+]
+
+
+@pytest.mark.parametrize(("type_", "status", "how", "verdict", "expected"), CELLS)
+def test_what_is_heard_leads_where_the_grid_says(
+    type_: Type, status: Status, how: str, verdict: Verdict, expected: str
+) -> None:
+    act, is_trusted = HEARD[how]
+    given_ = the_dispatch_of(status, act)
+
+    decision = decide(a_transaction(type_, status), given_, heard(verdict, act, is_trusted=is_trusted), RULES)
+
+    assert in_words(given_, decision) == expected
+    assert (decision.failure_code is not None) == expected.startswith("failed")
+    if not status.is_final and verdict is Verdict.CONFIRMED and decision.dispatch is not None:
+        assert decision.dispatch.is_success_heard, "a success that was heard is never forgotten"
+
+
+def test_the_grid_leaves_no_cell_out() -> None:
+    assert len(CELLS) == len({cell[:4] for cell in CELLS})
+    assert {cell[:4] for cell in CELLS} == set(itertools.product(Type, Status, HEARD, Verdict))
