@@ -32,7 +32,7 @@ from malipo.networks.http.client import (
     token_of,
 )
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away
+from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
 from malipo.settings.networks import AirtelMoneySettings
 
 _encode = msgspec.json.Encoder().encode
@@ -90,16 +90,11 @@ class AirtelMoney:
             path += "?transactionType=B2C" if self._settings.airtel_money_disbursement_version == "v2" else ""
         reply = await self._call("GET", path)
         if isinstance(reply, Answer):
-            # A failed query says nothing about the payment.
-            return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
+            return failed_query(reply)
         return replies.of_enquiry(reply, order)
 
     async def probe(self) -> Answer:
-        try:
-            await self._fetch_token()
-        except NoWayIn as error:
-            return error.answer
-        return Answer(verdict=Verdict.WAITING, code="token")
+        return await self._authorised.probe()
 
     def read(self, callback: Callback) -> News | None:
         try:

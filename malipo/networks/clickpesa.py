@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from malipo.networks import clickpesa_replies as replies
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
-from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away
+from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -62,16 +62,11 @@ class Clickpesa:
         kind = "payments" if order.type is Type.COLLECTION else "payouts"
         reply = await self._call("GET", f"/{kind}/{order.key}")
         if isinstance(reply, Answer):
-            # A failed query says nothing about the payment.
-            return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
+            return failed_query(reply)
         return replies.of_query(reply, order)
 
     async def probe(self) -> Answer:
-        try:
-            await self._fetch_token()
-        except NoWayIn as error:
-            return error.answer
-        return Answer(verdict=Verdict.WAITING, code="token")
+        return await self._authorised.probe()
 
     def read(self, callback: Callback) -> News | None:
         said = json_object(callback.body) or {}

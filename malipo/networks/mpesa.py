@@ -12,10 +12,10 @@ import msgspec
 
 from malipo.networks import mpesa_replies as replies
 from malipo.networks import rsa
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, turned_away
+from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, turned_away
 from malipo.settings.networks import MpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -71,16 +71,11 @@ class Mpesa:
         )
         reply = await self._call("GET", f"{self._settings.mpesa_query_path}?{query}")
         if isinstance(reply, Answer):
-            # A failed query says nothing about the payment.
-            return msgspec.structs.replace(reply, verdict=Verdict.UNKNOWN, failure_code=None)
+            return failed_query(reply)
         return replies.of_query(reply)
 
     async def probe(self) -> Answer:
-        try:
-            await self._open_session()
-        except NoWayIn as error:
-            return error.answer
-        return Answer(verdict=Verdict.WAITING, code="session")
+        return await self._authorised.probe(code="session")
 
     def read(self, callback: Callback) -> News | None:
         said = json_object(callback.body) or {}

@@ -71,11 +71,7 @@ class TigoPesa:
         return replies.of_query(reply, self._reference(order), self._results)
 
     async def probe(self) -> Answer:
-        try:
-            await self._fetch_token()
-        except NoWayIn as error:
-            return error.answer
-        return Answer(verdict=Verdict.WAITING, code="token")
+        return await self._authorised.probe()
 
     def read(self, callback: Callback) -> News | None:
         said = json_object(callback.body) or {}

@@ -7,6 +7,8 @@ All steps of a call share one deadline, so that a slow token cannot make it take
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from msgspec.structs import replace
+
 from malipo.networks.connector import Answer, FailureCode, Verdict
 from malipo.networks.http.client import Lost, Reply, Unsent
 from malipo.networks.token_cache import TokenCache
@@ -40,12 +42,26 @@ def misconfigured(network: str, code: str, detail: str) -> Answer:
     )
 
 
+def failed_query(answer: Answer) -> Answer:
+    """A failed query says nothing about the payment."""
+    return replace(answer, verdict=Verdict.UNKNOWN, failure_code=None)
+
+
 class TokenAuth:
     """`fetch` returns a token and for how long it is good, or raises NoWayIn."""
 
     def __init__(self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, timeout_seconds: float) -> None:
+        self._fetch = fetch
         self._token = TokenCache(fetch)
         self._timeout_seconds = timeout_seconds
+
+    async def probe(self, *, code: str = "token") -> Answer:
+        """Fetching a new token is harmless, and shows that the network is up."""
+        try:
+            await self._fetch()
+        except NoWayIn as error:
+            return error.answer
+        return Answer(verdict=Verdict.WAITING, code=code)
 
     async def call(self, request: Request, *, is_over: Callable[[Reply], bool]) -> Reply | Answer:
         """The network's reply, whatever it says, or what to make of there being none.

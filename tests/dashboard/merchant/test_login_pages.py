@@ -1,5 +1,6 @@
 """/dashboard: who comes in, who stays out, and what every page says to the browser before anything else."""
 
+import re
 import secrets
 
 import pytest
@@ -104,6 +105,12 @@ PAGES = {
     "no such file": ("GET", "/dashboard/static/nothing.css", 404),
     "a file of another kind": ("GET", "/dashboard/static/..%2Fapp.py", 404),
 }
+
+
+async def test_every_style_script_and_picture_that_a_page_names_is_there(nobody: Surfer) -> None:
+    named = set(re.findall(r'(?:href|src)="(/dashboard/static/[^"]+)"', (await nobody.get("/dashboard/login")).text))
+    assert {"/dashboard/static/theme.css", "/dashboard/static/style.css", "/dashboard/static/pages.css"} <= named
+    assert {path: (await nobody.get(path)).status for path in named} == dict.fromkeys(named, 200)
 
 
 @pytest.mark.parametrize(("method", "path", "status"), PAGES.values(), ids=PAGES)
