@@ -80,7 +80,7 @@ async def traces(database: Database, merchant: Merchant) -> tuple[Any, ...]:
                    (SELECT count(*) FROM idempotency_keys WHERE merchant_id = $1) AS keys,
                    (SELECT count(*) FROM moves WHERE merchant_id = $1) AS moves,
                    (SELECT count(*) FROM events WHERE merchant_id = $1) AS events,
-                   (SELECT string_agg(endpoints::text, ' ') FROM webhook_endpoints WHERE merchant_id = $1) AS endpoints,
+                   (SELECT string_agg(e::text, ' ') FROM webhook_endpoints e WHERE merchant_id = $1) AS endpoints,
                    (SELECT count(*) FROM webhook_deliveries WHERE merchant_id = $1) AS deliveries,
                    (SELECT count(*) FROM audit_log WHERE merchant_id = $1) AS deeds,
                    (SELECT wallets::text FROM wallets WHERE merchant_id = $1) AS wallet

@@ -222,17 +222,17 @@ def test_a_networks_own_words_are_small_print() -> None:
     ("changes", "tone", "words", "small"),
     [
         ({}, "good", "Your server duka.example was told: payment.completed.", "HTTP 200 · 31 ms"),
-        ({"status": 204}, "good", "Your server duka.example was told: payment.completed.", "HTTP 204 · 31 ms"),
-        ({"status": 500}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 500 · 31 ms"),
-        ({"status": 302}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 302 · 31 ms"),
+        ({"http_status": 204}, "good", "Your server duka.example was told: payment.completed.", "HTTP 204 · 31 ms"),
+        ({"http_status": 500}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 500 · 31 ms"),
+        ({"http_status": 302}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 302 · 31 ms"),
         (
-            {"status": None, "error": "connection refused"},
+            {"http_status": None, "error": "connection refused"},
             "bad",
             "Your server duka.example could not be told: payment.completed.",
             "connection refused · 31 ms",
         ),
         (
-            {"status": 200, "error": "the answer broke off"},
+            {"http_status": 200, "error": "the answer broke off"},
             "bad",
             "Your server duka.example could not be told: payment.completed.",
             "the answer broke off · 31 ms",
