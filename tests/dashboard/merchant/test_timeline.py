@@ -223,8 +223,18 @@ def test_a_networks_own_words_are_small_print() -> None:
     [
         ({}, "good", "Your server duka.example was told: payment.completed.", "HTTP 200 · 31 ms"),
         ({"http_status": 204}, "good", "Your server duka.example was told: payment.completed.", "HTTP 204 · 31 ms"),
-        ({"http_status": 500}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 500 · 31 ms"),
-        ({"http_status": 302}, "bad", "Your server duka.example could not be told: payment.completed.", "HTTP 302 · 31 ms"),
+        (
+            {"http_status": 500},
+            "bad",
+            "Your server duka.example could not be told: payment.completed.",
+            "HTTP 500 · 31 ms",
+        ),
+        (
+            {"http_status": 302},
+            "bad",
+            "Your server duka.example could not be told: payment.completed.",
+            "HTTP 302 · 31 ms",
+        ),
         (
             {"http_status": None, "error": "connection refused"},
             "bad",
