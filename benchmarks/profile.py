@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 _PARTS = {
     "reading fields and JSON, ids, the shape of the answer": r"malipo/(validation|ids|phone)\.py"
     r"|malipo/(money|clock)\.py"
-    r"|malipo/payments/(payment_request|views|idempotency)|malipo/api/(json_bodies|payments|openapi)|/json/",
+    r"|malipo/payments/(payment_request|views|idempotency)|malipo/api/(request_body|payments|openapi)|/json/",
     "HTTP: parsing, reading and writing the socket": r"/uvicorn/|/httptools|malipo/(web|api/http_)",
     "the door: route, request id, errors": r"malipo/api/|/starlette/",
     "who asks: key, address, limit": r"malipo/(merchants|access|rate_limit|client_address)",

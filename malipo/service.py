@@ -31,6 +31,7 @@ from malipo.installation.state import Closed
 from malipo.ledger import statement_counts
 from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
 from malipo.merchants.login import Login
+from malipo.merchants.sessions import Sessions
 from malipo.metrics import Metrics
 from malipo.networks.connector import Channel
 from malipo.networks.http.client import HttpClient
@@ -39,14 +40,14 @@ from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.counts import counter
-from malipo.payments.derived_keys import DerivedKeys
+from malipo.payments.derived_network_keys import DerivedKeys
 from malipo.payments.dispatch import Rules
-from malipo.payments.effects import event_of
 from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
 from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.status_effects import event_of
 from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.submit import Claim, Submit, Taken, lapse
@@ -89,6 +90,7 @@ class Service:
     lists: LongPoll[str, str]
     deliveries: LongPoll[tuple[str, str], tuple[str, int]]
     login: Login
+    sessions: Sessions
     operators: OperatorLogin
     cookies: Cookies
     terms: Terms
@@ -145,6 +147,7 @@ class Service:
             RateClass.OTHER: settings.rate_limit_other,
         }
         terms = Terms.of(settings)
+        sessions = Sessions(database, Tokens(*keys))
         return cls(
             settings=settings,
             clock=clock,
@@ -156,7 +159,8 @@ class Service:
             feeds=LongPoll(database, feed.find_latest),
             lists=LongPoll(database, transaction_list.find_versions),
             deliveries=LongPoll(database, delivery_history.find_states),
-            login=Login(database, Tokens(*keys), passwords),
+            login=Login(database, sessions, passwords),
+            sessions=sessions,
             operators=OperatorLogin(database, passwords),
             cookies=Cookies(*keys),
             terms=terms,

@@ -22,7 +22,7 @@ from benchmarks.history.generate import GeneratedPayment, History, Place
 from malipo import clock
 from malipo.counts.bucket_tree import TOP
 from malipo.counts.store import Rollup
-from malipo.ledger.moves import Account
+from malipo.ledger.accounts import Account
 from malipo.ledger.statement import KINDS
 from malipo.ledger.statement_counts import CATEGORIES as LINE_CELLS
 from malipo.ledger.statement_counts import TREE as LINES

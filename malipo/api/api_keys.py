@@ -7,7 +7,8 @@ from starlette.responses import Response
 
 from malipo import clock
 from malipo.api.auth import actor_of
-from malipo.api.json_bodies import object_of, success
+from malipo.api.request_body import object_of
+from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey

@@ -7,8 +7,8 @@ from malipo.client_address import address_of
 from malipo.errors import Forbidden, Unauthorized
 from malipo.merchants.api_keys import Permission, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
-from malipo.merchants.login import SessionOver
 from malipo.merchants.people import Right
+from malipo.merchants.sessions import SessionOver
 from malipo.merchants.store.sessions import Session
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.service import Service
@@ -39,7 +39,7 @@ async def session_of(service: Service, request: Request) -> Session:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise SessionOver
-    return await service.login.session_of(token.strip(), now=service.clock())
+    return await service.sessions.session_of(token.strip(), now=service.clock())
 
 
 def require_right(session: Session, right: Right) -> None:

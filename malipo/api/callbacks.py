@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import ids, log
-from malipo.api.json_bodies import body_of
+from malipo.api.request_body import body_of
 from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
 from malipo.networks.connector import Callback, News, cannot_ask

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.json_bodies import success
+from malipo.api.responses import success
 from malipo.merchants.authenticate import Caller
 from malipo.networks import circuit_store
 from malipo.networks.channels import PROFILES

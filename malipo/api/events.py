@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.json_bodies import success
+from malipo.api.responses import success
 from malipo.db import Conn
 from malipo.installation import feed_cursors
 from malipo.installation.feed_cursors import cursor_of

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.errors import response
-from malipo.api.json_bodies import success
+from malipo.api.responses import success
 from malipo.db import ConnectionLost
 from malipo.db.migrate import pending
 from malipo.errors import Unavailable

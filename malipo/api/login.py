@@ -3,9 +3,10 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.json_bodies import object_of, success
+from malipo.api.request_body import object_of
+from malipo.api.responses import success
 from malipo.client_address import address_of
-from malipo.merchants.login import Granted
+from malipo.merchants.sessions import Granted
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation import Fields
@@ -29,11 +30,11 @@ async def refresh(service: Service, request: Request) -> Response:
     fields = Fields(await object_of(request))
     token = fields.secret("refreshToken")
     fields.check()
-    return _granted(await service.login.refresh(token, now=service.clock()))
+    return _granted(await service.sessions.refresh(token, now=service.clock()))
 
 
 async def log_out(service: Service, session: Session, request: Request) -> Response:
-    await service.login.log_out(session, now=service.clock())
+    await service.sessions.log_out(session, now=service.clock())
     return success({"message": "You are logged out."})
 
 

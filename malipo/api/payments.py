@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.auth import header_of
-from malipo.api.json_bodies import object_of, pagination, success
+from malipo.api.request_body import object_of
+from malipo.api.responses import pagination, success
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation, NoSuchTransaction

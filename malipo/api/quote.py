@@ -3,7 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.json_bodies import object_of, success
+from malipo.api.request_body import object_of
+from malipo.api.responses import success
 from malipo.merchants.authenticate import Caller
 from malipo.networks.connector import Channel
 from malipo.payments.fees import MIN_AMOUNT, fee_of

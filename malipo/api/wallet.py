@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock, money
-from malipo.api.json_bodies import Form, pagination, success
+from malipo.api.responses import Form, pagination, success
 from malipo.ledger.statement import COLUMNS, Filter, Kind, csv_of, row_of
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.authenticate import Caller

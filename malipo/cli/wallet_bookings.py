@@ -11,8 +11,8 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
+from malipo.ledger.accounts import Wallet
 from malipo.ledger.bookings import Booking, Kind
-from malipo.ledger.moves import Wallet
 from malipo.ledger.store import booking_proposals, wallets
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants import onboard

@@ -13,8 +13,8 @@ from typing import Protocol
 from malipo import ids, log
 from malipo.db import Database
 from malipo.installation import store
-from malipo.installation.comparison import Newcomer, Standing, judge_newcomer, why_exchanged, why_restored
 from malipo.installation.high_water_mark import Counted, HighWaterMark
+from malipo.installation.mark_comparison import Newcomer, Standing, judge_newcomer, why_exchanged, why_restored
 
 # How long others may take to look: workers that live look every second.
 PATIENCE_SECONDS = 10.0

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.installation.comparison import Standing, Worker
 from malipo.installation.high_water_mark import Counted
+from malipo.installation.mark_comparison import Standing, Worker
 from malipo.installation.state import WEEK_AFTER, Closed, Installation, NotComparedYet
 
 _COLUMNS = "id, key_secret, epoch, epoch_began_at, fenced_at, fence_reason, held_at, held_by, hold_reason"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
-from malipo.ledger.moves import Account, Move, Posting, Step, Wallet
+from malipo.ledger.accounts import Account, Move, Posting, Step, Wallet
 from malipo.ledger.store import booking_proposals
 from malipo.ledger.store import wallets as store
 from malipo.ledger.store.booking_proposals import Proposal

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from malipo import clock
-from malipo.ledger.moves import Account
+from malipo.ledger.accounts import Account
 
 COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")
 

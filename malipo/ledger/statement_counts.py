@@ -4,7 +4,7 @@ from malipo.counts import store as rollups
 from malipo.counts.bucket_tree import Tree, add_up
 from malipo.counts.store import Rollup
 from malipo.db import Conn, Tx
-from malipo.ledger.moves import Account
+from malipo.ledger.accounts import Account
 from malipo.ledger.statement import KINDS, Kind
 
 TREE = Tree(leaf_bits=8)

@@ -1,25 +1,23 @@
-"""Log in, stay in, log out, choose a password.
+"""Log in, and choose a password.
 
-What must be written even though the answer is no (an attempt, a session ended because its token was stolen) is
-committed before the refusal is raised.
+An attempt is committed before the refusal is raised.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime
 
 from malipo import ids
 from malipo.access.login_attempts import LoginAttempts
 from malipo.access.password_login import PasswordLogin
 from malipo.access.passwords import Passwords, problem_with_password
-from malipo.access.tokens import LINK_LIFE, SESSION_LIFE, TOKEN_SECONDS, Tokens, hash_of, make_secret
+from malipo.access.tokens import LINK_LIFE, SESSION_LIFE, hash_of, make_secret
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden, Invalid, Unauthorized
 from malipo.merchants.people import Person, email_of
+from malipo.merchants.sessions import Granted, Sessions
 from malipo.merchants.store import merchants, people, sessions
-from malipo.merchants.store.sessions import Session
 
 
 class WrongCredentials(Unauthorized):
@@ -30,14 +28,6 @@ class WrongCredentials(Unauthorized):
         super().__init__("The email or the password is not right.")
 
 
-class SessionOver(Unauthorized):
-    code = "invalid_token"
-    scheme = "Bearer"
-
-    def __init__(self) -> None:
-        super().__init__("The token is missing, not valid or no longer valid. Log in again.")
-
-
 class LinkNotGood(Invalid):
     code = "link_invalid"
 
@@ -45,19 +35,10 @@ class LinkNotGood(Invalid):
         super().__init__("This link was used already, or is too old. Ask for a new one.")
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """What a person carries away from a log-in."""
-
-    token: str
-    refresh_token: str
-    expires_in: int = TOKEN_SECONDS
-
-
 class Login:
-    def __init__(self, database: Database, tokens: Tokens, passwords: Passwords) -> None:
+    def __init__(self, database: Database, sessions: Sessions, passwords: Passwords) -> None:
         self._database = database
-        self._tokens = tokens
+        self._sessions = sessions
         self._passwords = passwords
         self._attempts = LoginAttempts(database, "email")
         self._by_password = PasswordLogin(
@@ -68,7 +49,7 @@ class Login:
         """For a program: a token for an hour, and one to get the next with."""
         session_id = await self.begin(email, password, address=address, user_agent=user_agent, now=now)
         async with self._database.begin() as tx:
-            return await self._grant(tx, session_id, now)
+            return await self._sessions.grant(tx, session_id, now)
 
     async def begin(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> str:
         """A new session for whoever has the right password."""
@@ -93,34 +74,6 @@ class Login:
 
         known = email_of(email) or ""
         return await self._by_password.begin(known, password, insert_session, address=address, now=now)
-
-    async def refresh(self, refresh_token: str, *, now: datetime) -> Granted:
-        async with self._database.begin() as tx:
-            found = await sessions.use_refresh(tx, hash_of(refresh_token), now=now)
-            if found is not None:
-                session_id, is_first_use = found
-                if is_first_use and await sessions.get_live(tx, session_id, now=now):
-                    return await self._grant(tx, session_id, now)
-                # Whoever uses a token again is not the one we gave the next one to, or the other one is not.
-                await sessions.end(tx, session_id, now=now)
-        raise SessionOver
-
-    async def session_of(self, token: str, *, now: datetime) -> Session:
-        """The live session that a token names. Asked on every call, so that an ended one ends at once."""
-        session_id = self._tokens.session_of(token, now=now)
-        session = await self.live_session(session_id, now=now) if session_id is not None else None
-        if session is None:
-            raise SessionOver
-        return session
-
-    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
-        return await self._database.ask(
-            lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
-        )
-
-    async def log_out(self, session: Session, *, now: datetime) -> None:
-        async with self._database.begin() as tx:
-            await sessions.end(tx, session.id, now=now)
 
     async def change_password(self, person: Person, current: str, new: str, *, address: str, now: datetime) -> None:
         """A person who is logged in changes the password; every session of theirs ends, this one too."""
@@ -170,11 +123,6 @@ class Login:
             await audit_log.append(
                 tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
             )
-
-    async def _grant(self, tx: Tx, session_id: str, now: datetime) -> Granted:
-        refresh_token = make_secret("mrt_")
-        await sessions.insert_refresh(tx, hash_of(refresh_token), session_id, now=now)
-        return Granted(self._tokens.make(session_id, now=now), refresh_token)
 
 
 async def make_link(tx: Tx, person: Person, *, now: datetime) -> str:

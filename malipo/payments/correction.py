@@ -15,7 +15,7 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
-from malipo.ledger.moves import Account, Move, Step
+from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Reason, Status, Told, Transaction, Type
 

@@ -38,3 +38,8 @@ def request_hash(known_fields: Mapping[str, Any]) -> bytes:
         return hashlib.sha256(_encode(known_fields)).digest()
     except RecursionError:
         raise Invalid("The body is nested too deeply.", code="json_invalid") from None
+
+
+def refusal_of(request_hash: bytes, first_hash: bytes) -> KeyReused | None:
+    """Whether a key that is sent again gets the first answer (none), or was used for another request."""
+    return None if request_hash == first_hash else KeyReused()

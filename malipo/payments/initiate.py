@@ -18,11 +18,11 @@ from malipo.db import Tx
 from malipo.errors import Invalid, Refusal
 from malipo.installation import store as installation
 from malipo.installation.state import Closed
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.payments import record
-from malipo.payments.effects import posting_of
 from malipo.payments.fees import Band, fee_of
-from malipo.payments.idempotency import KeyReused
+from malipo.payments.idempotency import refusal_of
+from malipo.payments.status_effects import posting_of
 from malipo.payments.store import batch_read, idempotency_keys, transactions
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.transaction import Transaction, Type
@@ -164,9 +164,7 @@ class _Decision:
     def _replay(order: Order, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         if order.draft is not None and order.draft.id == transaction.id:
             return Initiated(transaction)  # Our own, from a try whose answer was lost.
-        if order.request_hash != claim.request_hash:
-            return KeyReused()
-        return Initiated(transaction, is_replay=True)
+        return refusal_of(order.request_hash, claim.request_hash) or Initiated(transaction, is_replay=True)
 
     def _open(self, draft: Transaction) -> Answer:
         if draft.id in self._written:

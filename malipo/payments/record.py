@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.ledger.moves import Posting, Wallet
+from malipo.ledger.accounts import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
 from malipo.payments import views
 from malipo.payments.correction import Change as CorrectionChange
-from malipo.payments.effects import CORRECTED, event_of, posting_of
+from malipo.payments.status_effects import CORRECTED, event_of, posting_of
 from malipo.payments.store import batch_write, corrections, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from malipo.ledger.moves import Account
+from malipo.ledger.accounts import Account
 from malipo.payments.correction import Change, Correction
 from malipo.payments.dispatch import AnswerSource, LatestAnswer
 from malipo.payments.transaction import Status, Transaction

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from malipo.ledger.moves import Account, Move
+from malipo.ledger.accounts import Account, Move
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status
 from tests.model.network import Network

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.ledger.moves import Account, Move, Step
+from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments import correction
 from malipo.payments.correction import Change, Correction
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.effects import posting_of
+from malipo.payments.status_effects import posting_of
 from malipo.payments.transaction import Reason, Status, Transaction, Type
 from tests.payments.test_transaction import a_transaction
 

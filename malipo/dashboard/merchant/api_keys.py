@@ -9,7 +9,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import Form
 from malipo.dashboard.language import ZONE
-from malipo.dashboard.merchant import confirmed
+from malipo.dashboard.merchant import confirm_pages
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys
@@ -84,7 +84,7 @@ async def ask_to_revoke(request: MerchantRequest) -> Response:
 
 
 async def revoke(request: MerchantRequest) -> Response:
-    await confirmed.act_on(request, issue_api_keys.revoke_key)
+    await confirm_pages.act_on(request, issue_api_keys.revoke_key)
     return request.go(PATH, "key-revoked")
 
 

@@ -28,7 +28,7 @@ class Dashboard(Site[Page, MerchantRequest]):
     async def _recognise(self, browser_request: MerchantRequest) -> None:
         session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.SESSION.name, ""))
         if session_id is not None:
-            browser_request.session = await self._service.login.live_session(session_id, now=self._service.clock())
+            browser_request.session = await self._service.sessions.live_session(session_id, now=self._service.clock())
 
     async def _open(self, page: Page, browser_request: MerchantRequest) -> Response:
         if page.right is None:

@@ -30,7 +30,7 @@ class MerchantLoginPages(LoginPages[MerchantRequest]):
 
     async def _end(self, request: MerchantRequest) -> None:
         if request.session is not None:
-            await request.service.login.log_out(request.session, now=request.service.clock())
+            await request.service.sessions.log_out(request.session, now=request.service.clock())
 
 
 LOGIN = MerchantLoginPages()

@@ -18,7 +18,7 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Unavailable
 from malipo.installation.state import Closed
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES
 from malipo.payments import idempotency

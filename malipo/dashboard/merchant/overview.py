@@ -31,7 +31,7 @@ from malipo.dashboard.merchant.statistics import (
 )
 from malipo.dashboard.urls import base_url
 from malipo.db import Conn
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.api_keys import StoredKey
 from malipo.merchants.store import api_keys

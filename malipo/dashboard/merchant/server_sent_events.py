@@ -30,7 +30,7 @@ async def _changes(request: MerchantRequest) -> AsyncIterator[str]:
         await service.lists.until_changed(merchant_id, seen, seconds=min(left, _BEAT_SECONDS))
         if service.lists.is_released:
             return
-        if await service.login.live_session(request.session.id, now=service.clock()) is None:
+        if await service.sessions.live_session(request.session.id, now=service.clock()) is None:
             return
         now = (await service.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)
         # A comment keeps the connection open where nothing has changed.

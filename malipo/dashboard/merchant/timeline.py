@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace as replace_struct
 
 from malipo import money
-from malipo.ledger.moves import Account, Move, Step
+from malipo.ledger.accounts import Account, Move, Step
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments import correction

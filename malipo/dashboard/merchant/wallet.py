@@ -14,7 +14,7 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.ledger.statement import Filter, Line, csv_of
 from malipo.ledger.store import statement, wallets
 from malipo.validation import Fields

@@ -12,7 +12,7 @@ from malipo.dashboard.operator import resolution_effects
 from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.merchants.store import merchants
 from malipo.networks import circuit_store as networks

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from malipo import money
 from malipo.dashboard.language import Words
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.payments import correction
 from malipo.payments.correction import Correction
 from malipo.payments.resolve import Truth

@@ -12,8 +12,8 @@ from malipo.counts import store as rollups
 from malipo.counts.bucket_tree import Piece, Range, cut, pieces_of
 from malipo.counts.store import Rollup
 from malipo.db import Conn, Row
-from malipo.db.conditions import Conditions
-from malipo.ledger.moves import Account
+from malipo.db.where_clause import Conditions
+from malipo.ledger.accounts import Account
 from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
 from malipo.ledger.statement_counts import CATEGORIES, TREE
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.ledger.moves import Account, Move, Posting, Wallet
+from malipo.ledger.accounts import Account, Move, Posting, Wallet
 
 _encode = msgspec.json.Encoder().encode
 

@@ -8,7 +8,7 @@ from malipo.counts import store as rollups
 from malipo.counts.bucket_tree import Piece, Range, pieces_of
 from malipo.counts.store import Rollup
 from malipo.db import Conn
-from malipo.db.conditions import Conditions
+from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
 from malipo.payments.counts.categories import TREE, categories_of
 from malipo.payments.listing.filter import Filter, add_sort, add_span

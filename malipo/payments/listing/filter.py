@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo import clock, ids
-from malipo.db.conditions import Conditions
+from malipo.db.where_clause import Conditions
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type, folded
 from malipo.validation import Fields

@@ -1,7 +1,7 @@
 """Search: transactions that hold a term in reference, phone or name, by n-grams and by a look at the backlog."""
 
 from malipo.db import Conn
-from malipo.db.conditions import Conditions
+from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
 from malipo.payments.listing.filter import Filter, add_sort, add_span, is_sorted, where_of
 from malipo.payments.search.ngrams import LEAST, clues_of

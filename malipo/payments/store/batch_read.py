@@ -7,7 +7,7 @@ import msgspec
 
 from malipo.db import Tx
 from malipo.installation import store as installation
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.payments.fees import Band
 from malipo.payments.store import idempotency_keys
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord

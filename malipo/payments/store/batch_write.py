@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Contention, Tx
-from malipo.ledger.moves import Posting, Wallet
+from malipo.ledger.accounts import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox import store as outbox
 from malipo.outbox.store import Fact

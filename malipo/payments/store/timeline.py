@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo.db import Conn
-from malipo.ledger.moves import Account, Move, Step
+from malipo.ledger.accounts import Account, Move, Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from malipo.dashboard.merchant.overview import Seen as Looked
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.statistics import duration, percent, tenths_of
 from malipo.db import Database
-from malipo.ledger.moves import Wallet
+from malipo.ledger.accounts import Wallet
 from malipo.merchants.api_keys import Environment, StoredKey
 from malipo.merchants.people import Role
 from malipo.merchants.store.sessions import Session

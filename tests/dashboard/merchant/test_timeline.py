@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.dashboard.merchant.timeline import BOOKED, HEARD, LATER, STATUSES, Entry, sentences, timeline
-from malipo.ledger.moves import Account, Move, Step
+from malipo.ledger.accounts import Account, Move, Step
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Change as CorrectionChange
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.effects import posting_of
+from malipo.payments.status_effects import posting_of
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told
 from malipo.payments.transaction import Status, Transaction, Type

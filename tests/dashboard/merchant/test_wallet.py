@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from malipo import ids
 from malipo.dashboard.merchant import wallet
 from malipo.db import Database
+from malipo.ledger.accounts import Account, Move, Posting, Step
 from malipo.ledger.bookings import Kind, book
-from malipo.ledger.moves import Account, Move, Posting, Step
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement, wallets
 from malipo.payments.record import Change

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from malipo.ledger.moves import Account
+from malipo.ledger.accounts import Account
 from malipo.networks.connector import Type
 from malipo.payments.transaction import Status
 from tests.model.network import AMOUNT

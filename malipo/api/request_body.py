@@ -1,12 +1,10 @@
-"""JSON bodies: read from requests, written to responses."""
+"""The body of a request: how large it may be, how long it may take, and its JSON."""
 
 import asyncio
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 
 from malipo.api.errors import TooLarge, TooSlow
 from malipo.api.http_protocol import WHOLE_BODY
@@ -15,24 +13,6 @@ from malipo.errors import Invalid
 _MOST_BYTES = 64 * 1024
 _TOO_LARGE = f"The body must be at most {_MOST_BYTES // 1024} KiB."
 _BODY_SECONDS = 30
-
-
-class Form(StrEnum):
-    """The form of a long answer."""
-
-    JSON = "json"
-    CSV = "csv"
-
-
-_encode = msgspec.json.Encoder().encode
-
-
-def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
-
-
-def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:
-    return {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}
 
 
 async def object_of(request: Request) -> dict[str, Any]:

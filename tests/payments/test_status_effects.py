@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from malipo.ledger.moves import Step
-from malipo.payments.effects import EVENTS, event_of, posting_of
+from malipo.ledger.accounts import Step
+from malipo.payments.status_effects import EVENTS, event_of, posting_of
 from malipo.payments.transaction import Status, Type
 from tests.payments.test_transaction import a_transaction
 

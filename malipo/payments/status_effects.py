@@ -6,7 +6,7 @@ checked afterwards against what was written (`payments/check/transactions.py`).
 
 from collections.abc import Callable
 
-from malipo.ledger.moves import Account, Move, Posting, Step
+from malipo.ledger.accounts import Account, Move, Posting, Step
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status, Transaction, Type
 

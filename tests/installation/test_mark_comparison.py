@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from malipo.installation.comparison import (
+from malipo.installation.high_water_mark import Counted
+from malipo.installation.mark_comparison import (
     Newcomer,
     Standing,
     Worker,
@@ -13,7 +14,6 @@ from malipo.installation.comparison import (
     why_exchanged,
     why_restored,
 )
-from malipo.installation.high_water_mark import Counted
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 A, B = "wrk_a", "wrk_b"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.ledger.moves import Account, Move, Wallet
+from malipo.ledger.accounts import Account, Move, Wallet
 
 ACCOUNTS = [account for account in Account if account is not Account.FLOAT]
 MOVES = st.builds(

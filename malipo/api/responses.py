@@ -1,0 +1,25 @@
+"""JSON responses: success, pagination, and the form of long answers."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+
+class Form(StrEnum):
+    """The form of a long answer."""
+
+    JSON = "json"
+    CSV = "csv"
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def success(fields: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(_encode({"success": True} | fields), status, headers=headers, media_type="application/json")
+
+
+def pagination(total: int, *, page: int, limit: int) -> dict[str, int]:
+    return {"total": total, "page": page, "limit": limit, "pages": -(-total // limit)}

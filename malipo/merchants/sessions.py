@@ -1,0 +1,70 @@
+"""Sessions of people: refresh tokens, and which session a token names.
+
+A refresh token that comes back after its use is stolen, and ends the session. That is committed before the refusal is
+raised.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.access.tokens import TOKEN_SECONDS, Tokens, hash_of, make_secret
+from malipo.db import Database, Tx
+from malipo.errors import Unauthorized
+from malipo.merchants.store import sessions
+from malipo.merchants.store.sessions import Session
+
+
+class SessionOver(Unauthorized):
+    code = "invalid_token"
+    scheme = "Bearer"
+
+    def __init__(self) -> None:
+        super().__init__("The token is missing, not valid or no longer valid. Log in again.")
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What a person carries away from a log-in."""
+
+    token: str
+    refresh_token: str
+    expires_in: int = TOKEN_SECONDS
+
+
+class Sessions:
+    def __init__(self, database: Database, tokens: Tokens) -> None:
+        self._database = database
+        self._tokens = tokens
+
+    async def refresh(self, refresh_token: str, *, now: datetime) -> Granted:
+        async with self._database.begin() as tx:
+            found = await sessions.use_refresh(tx, hash_of(refresh_token), now=now)
+            if found is not None:
+                session_id, is_first_use = found
+                if is_first_use and await sessions.get_live(tx, session_id, now=now):
+                    return await self.grant(tx, session_id, now)
+                # Whoever uses a token again is not the one we gave the next one to, or the other one is not.
+                await sessions.end(tx, session_id, now=now)
+        raise SessionOver
+
+    async def session_of(self, token: str, *, now: datetime) -> Session:
+        """The live session that a token names. Asked on every call, so that an ended one ends at once."""
+        session_id = self._tokens.session_of(token, now=now)
+        session = await self.live_session(session_id, now=now) if session_id is not None else None
+        if session is None:
+            raise SessionOver
+        return session
+
+    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
+        return await self._database.ask(
+            lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
+        )
+
+    async def log_out(self, session: Session, *, now: datetime) -> None:
+        async with self._database.begin() as tx:
+            await sessions.end(tx, session.id, now=now)
+
+    async def grant(self, tx: Tx, session_id: str, now: datetime) -> Granted:
+        refresh_token = make_secret("mrt_")
+        await sessions.insert_refresh(tx, hash_of(refresh_token), session_id, now=now)
+        return Granted(self._tokens.make(session_id, now=now), refresh_token)
