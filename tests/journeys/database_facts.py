@@ -7,7 +7,7 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.payments.check import transactions as transactions_check
 
-# Written by hand from the specification, and not taken from `effects.py`.
+# Written by hand from the specification, and not taken from `status_effects.py`.
 _TOLD = {
     ("COLLECTION", "PENDING"): ["payment.pending"],
     ("COLLECTION", "PROCESSING"): ["payment.pending"],
