@@ -76,7 +76,17 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
         return merchant_id
 
     merchant_id = write(settings, act)
-    shown = {"merchantId": merchant_id, "type": arguments.type, "channels": channels, "bands": bands}
+    shown_bands = [
+        {
+            "from_amount": each.from_amount,
+            "fixed": each.fixed_fee,
+            "basis_points": each.basis_points,
+            "least": each.min_fee,
+            "most": each.max_fee,
+        }
+        for each in bands
+    ]
+    shown = {"merchantId": merchant_id, "type": arguments.type, "channels": channels, "bands": shown_bands}
     what = {0: "no fee", 1: "1 band"}.get(len(bands), f"{len(bands)} bands")
     return tell(arguments, shown, f"{arguments.type} over {', '.join(channels)}: {what} from the next payment on.")
 
