@@ -1,6 +1,6 @@
 """What the book, the feed and the counts must say of each transaction, as SQL.
 
-Written out by hand, independent of `status_effects.py` and `payments/counts/categories.py`, so that a mistake there is found
+Written out by hand, independent of `status_effects.py` and `counts/categories.py`, so that a mistake there is found
 by the checks.
 """
 
