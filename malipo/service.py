@@ -56,9 +56,9 @@ from malipo.rate_limit.sliding_window import RateClass
 from malipo.restore.fence import fence
 from malipo.settings import Settings
 from malipo.webhooks import resend
-from malipo.webhooks.deliver import Record
 from malipo.webhooks.delivery import Attempt, Delivery, State
 from malipo.webhooks.http_client import WebhookClient
+from malipo.webhooks.send_delivery import Record
 from malipo.webhooks.store import delivery_history
 
 Granted = TypeVar("Granted", Caller, Initiated, Outcome)

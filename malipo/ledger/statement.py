@@ -1,16 +1,11 @@
-"""A merchant's statement: the lines of the wallet, each with the balance after it, and its file. Pure."""
+"""A merchant's statement: the lines of the wallet, each with the balance after it. Pure."""
 
-import csv
-import io
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from malipo import clock
 from malipo.ledger.accounts import Account
-
-COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")
 
 
 class Kind(StrEnum):
@@ -54,17 +49,3 @@ class Filter:
     first: datetime | None = None
     last: datetime | None = None
     kind: Kind | None = None
-
-
-def row_of(line: Line) -> tuple[int | str, ...]:
-    """A line under COLUMNS."""
-    return (line.number, line.kind, line.change, line.balance, line.cause_id, line.reference, clock.iso(line.at))
-
-
-async def csv_of(pieces: AsyncIterator[list[Line]]) -> AsyncIterator[str]:
-    """The statement as a file, piece by piece, however long it is."""
-    yield ",".join(COLUMNS) + "\r\n"
-    async for lines in pieces:
-        text = io.StringIO()
-        csv.writer(text).writerows(row_of(line) for line in lines)
-        yield text.getvalue()

@@ -13,9 +13,9 @@ from malipo import ids, log
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
 from malipo.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
-from malipo.webhooks.deliver import deliver
 from malipo.webhooks.delivery import Attempt, State, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
+from malipo.webhooks.send_delivery import deliver
 from malipo.webhooks.store import deliveries
 from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency

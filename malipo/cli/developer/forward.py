@@ -12,6 +12,9 @@ from malipo.cli.developer.feed_client import Event
 from malipo.webhooks.http_client import Answered, Unanswered, WebhookClient
 from malipo.webhooks.signature import headers_of
 
+# Between two attempts of the same event; the last repeats.
+RETRY_SECONDS = (1, 2, 5, 10, 30)
+
 
 def secret_of(api_key: str) -> str:
     """The same for the same key; the key cannot be computed from it."""

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from malipo import clock
 from malipo.cli.developer.cursor_file import CursorFile, Place
 from malipo.cli.developer.feed_client import LATEST, PAGE, Away, Event, Feed, Lost, Page
-from malipo.cli.developer.forward import Forward
+from malipo.cli.developer.forward import RETRY_SECONDS, Forward
 from malipo.cli.developer.output import Output
 
 # The key's own programs share its rate limit with us: so we ask at most once a second, however much happens.
@@ -91,7 +91,7 @@ class Listener:
 
     async def _see_through(self, event: Event, behind: Place) -> None:
         """Until the receiver has answered 2xx."""
-        for pause in _pauses(1, 2, 5, 10, 30):
+        for pause in _pauses(*RETRY_SECONDS):
             outcome = await self._forward(event)
             is_done = outcome.is_success or self._skips_failed
             if is_done:

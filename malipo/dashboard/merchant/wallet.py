@@ -15,7 +15,8 @@ from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
-from malipo.ledger.statement import Filter, Line, csv_of
+from malipo.ledger.statement import Filter, Line
+from malipo.ledger.statement_csv import csv_of
 from malipo.ledger.store import statement, wallets
 from malipo.validation import Fields
 

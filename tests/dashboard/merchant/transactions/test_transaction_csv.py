@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.dashboard.merchant import csv_export
+from malipo.dashboard.merchant import transaction_csv
 from malipo.payments.listing import keyset
 from malipo.payments.listing.filter import Filter
 from malipo.payments.transaction import Status, Type
@@ -77,11 +77,11 @@ def test_no_cell_of_the_file_is_a_formula(first: str) -> None:
     evil = f"{first}HYPERLINK(1)"
     asked = order("mer_1", Type.COLLECTION, 1000).draft
     assert asked is not None
-    row = csv_export.row_of(replace(asked, name=evil, description=evil, provider_reference=evil))
+    row = transaction_csv.row_of(replace(asked, name=evil, description=evil, provider_reference=evil))
     assert [cell for cell in row if isinstance(cell, str) and cell.startswith(first)] == []
     assert row.count(f"'{evil}") == 3
 
 
 @pytest.mark.parametrize("text", ["", "Asha", "a=b", "'=1", "1-2"])
 def test_other_cells_stay_as_they_are(text: str) -> None:
-    assert csv_export.harmless(text) == text
+    assert transaction_csv.harmless(text) == text
