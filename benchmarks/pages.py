@@ -21,7 +21,7 @@ from malipo import clock
 from malipo.access.passwords import Passwords
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
 
@@ -137,7 +137,7 @@ async def _person(url: str, merchant_id: str, email: str) -> str:
     """Somebody who can log in; and a transaction of theirs, from the middle."""
     async with Database.opened(url, size=4) as opened, opened.begin() as tx:
         actor, now = Actor("benchmark", "benchmark"), clock.now()
-        person = await onboard.add_person(
+        person = await manage_people.add_person(
             tx, merchant_id, email=email, name="Benchmark", role=Role.OWNER, actor=actor, now=now
         )
         await people.set_password(tx, person.id, await Passwords().hash(_PASSWORD))

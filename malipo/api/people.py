@@ -12,7 +12,7 @@ from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Missing
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.login import make_link
 from malipo.merchants.people import Person, Role
 from malipo.merchants.store import people
@@ -42,7 +42,7 @@ async def add(service: Service, session: Session, request: Request) -> Response:
     actor, now = actor_of(service, session, request), service.clock()
 
     async def act(tx: Tx) -> tuple[Person, str]:
-        person = await onboard.add_person(
+        person = await manage_people.add_person(
             tx, session.person.merchant_id, email=email, name=name, role=role, actor=actor, now=now
         )
         return person, await make_link(tx, person, now=now)
@@ -60,7 +60,7 @@ async def change(service: Service, session: Session, request: Request) -> Respon
 
     async def act(tx: Tx) -> Person:
         person = await _get(tx, session, request)
-        await onboard.change_role(tx, person, role, actor=actor, now=service.clock())
+        await manage_people.change_role(tx, person, role, actor=actor, now=service.clock())
         return await _get(tx, session, request)
 
     return success({"person": _shown(await service.write(act))})
@@ -70,7 +70,7 @@ async def remove(service: Service, session: Session, request: Request) -> Respon
     actor = actor_of(service, session, request)
 
     async def act(tx: Tx) -> None:
-        await onboard.remove_person(tx, await _get(tx, session, request), actor=actor, now=service.clock())
+        await manage_people.remove_person(tx, await _get(tx, session, request), actor=actor, now=service.clock())
 
     await service.write(act)
     return success({"message": "The person is removed, and their sessions have ended."})

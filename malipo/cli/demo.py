@@ -24,7 +24,7 @@ from malipo.cli.command import database_url
 from malipo.cli.serve import DEMO_MERCHANT, migrate_at
 from malipo.db import Database, Tx
 from malipo.ledger.bookings import Kind, book
-from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission, hash_of
 from malipo.merchants.people import Role
 from malipo.merchants.store import api_keys, merchants, people
@@ -176,7 +176,7 @@ async def _key(tx: Tx, settings: Settings, merchant_id: str, remembered: str, no
 async def _password(tx: Tx, merchant_id: str, remembered: str, now: datetime) -> str:
     person = await people.find_by_email(tx, _EMAIL)
     if person is None:
-        person = await onboard.add_person(
+        person = await manage_people.add_person(
             tx, merchant_id, email=_EMAIL, name="Demo", role=Role.OWNER, actor=_ACTOR, now=now
         )
     passwords = Passwords()

@@ -7,7 +7,7 @@ from malipo.audit_log import store as audit_log
 from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
 from malipo.db import Database
 from malipo.errors import Missing
-from malipo.merchants import onboard
+from malipo.merchants import manage_people, onboard
 from malipo.merchants.login import make_link
 from malipo.merchants.people import Role, email_of
 from malipo.merchants.store import merchants, people
@@ -75,7 +75,7 @@ def _set_active(arguments: argparse.Namespace, settings: Settings, *, is_active:
 
 def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Any, actor: Any, now: Any) -> tuple[Any, str]:
-        person = await onboard.add_person(
+        person = await manage_people.add_person(
             tx,
             await onboard.find_merchant(tx, arguments.merchant),
             email=arguments.email,

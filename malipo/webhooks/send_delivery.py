@@ -14,14 +14,12 @@ from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.webhooks.delivery import Attempt, Delivery, Key, WebhookMessage
+from malipo.webhooks.endpoint import why_switched_off
 from malipo.webhooks.http_client import Answered, WebhookClient
-from malipo.webhooks.retry_schedule import GIVE_UP_AFTER, is_given_up
 from malipo.webhooks.signature import headers_of
 from malipo.webhooks.store import deliveries, endpoints
 
 _WORKER = Actor("malipo", "worker")
-GONE = "The receiver answered 410 Gone."
-GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
 
 
 async def deliver(
@@ -84,10 +82,9 @@ class Record:
         since = await endpoints.note_failure(tx, sorted(failed), now=now)
         gone = {each.key[0] for each in attempts if each.is_gone}
         for endpoint_id in sorted(failed):
-            if endpoint_id in gone:
-                await _switch_off(tx, endpoint_id, GONE, now)
-            elif is_given_up(since.get(endpoint_id), now):
-                await _switch_off(tx, endpoint_id, GIVEN_UP, now)
+            why = why_switched_off(is_gone=endpoint_id in gone, failing_since=since.get(endpoint_id), now=now)
+            if why is not None:
+                await _switch_off(tx, endpoint_id, why, now)
 
 
 async def _switch_off(tx: Tx, endpoint_id: str, why: str, now: datetime) -> None:

@@ -17,7 +17,7 @@ from schemathesis import Case
 from malipo import clock
 from malipo.access.passwords import Passwords
 from malipo.db import Database
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
 from malipo.outbox.event import Event
@@ -151,7 +151,7 @@ async def _furnish(running: Any, database_url: str) -> World:
         ids = {}
         async with database.begin() as tx:
             for name, role in (("owner", Role.OWNER), ("leaver", Role.STAFF), ("juma", Role.VIEWER)):
-                person = await onboard.add_person(
+                person = await manage_people.add_person(
                     tx, merchant.id, email=f"{name}@duka.example", name=name, role=role, actor=NOBODY, now=clock.now()
                 )
                 await people.set_password(tx, person.id, password_hash)

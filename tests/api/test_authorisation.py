@@ -14,7 +14,7 @@ from malipo.access.passwords import Passwords
 from malipo.api.routes import ROUTES
 from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.login import make_link
 from malipo.merchants.people import Role
@@ -124,7 +124,7 @@ class World:
     async def person(self, merchant_id: str, role: Role) -> tuple[str, str]:
         email = f"{secrets.token_hex(8)}@example.com"
         async with self.database.begin() as tx:
-            person = await onboard.add_person(
+            person = await manage_people.add_person(
                 tx, merchant_id, email=email, name="", role=role, actor=NOBODY, now=clock.now()
             )
             await people.set_password(tx, person.id, self.password_hash)

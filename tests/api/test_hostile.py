@@ -16,7 +16,7 @@ from malipo import clock, ids
 from malipo.access.tokens import Tokens
 from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.people import Role
 from malipo.merchants.store import sessions
 from malipo.outbox.event import Event
@@ -51,7 +51,9 @@ async def papers_of(database: Database, merchant: Merchant) -> Papers:
     now = clock.now()
     session_id, email = ids.mint("ses_", now), f"{merchant.id}@example.com"
     async with database.begin() as tx:
-        person = await onboard.add_person(tx, merchant.id, email=email, name="", role=Role.OWNER, actor=NOBODY, now=now)
+        person = await manage_people.add_person(
+            tx, merchant.id, email=email, name="", role=Role.OWNER, actor=NOBODY, now=now
+        )
         until = now + timedelta(hours=1)
         await sessions.insert(tx, session_id, person.id, now=now, expires_at=until, address="", user_agent="")
         endpoint, _ = await manage_endpoints.register(

@@ -14,7 +14,7 @@ import pytest
 from malipo import clock
 from malipo.access.passwords import Passwords
 from malipo.db import Database
-from malipo.merchants import onboard
+from malipo.merchants import manage_people, onboard
 from malipo.merchants.login import make_link
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
@@ -38,7 +38,7 @@ class Door:
 
     async def add(self, email: str, role: Role = Role.OWNER, merchant: Merchant | None = None) -> str:
         async with self.database.begin() as tx:
-            person = await onboard.add_person(
+            person = await manage_people.add_person(
                 tx,
                 (merchant or self.merchant).id,
                 email=self.own(email),

@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 
 from malipo import clock
 from malipo.db import Database
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.people import Person, Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY
@@ -109,7 +109,7 @@ async def add_person(
 ) -> Person:
     """Somebody of the merchant's who logs in with PASSWORD."""
     async with database.begin() as tx:
-        person = await onboard.add_person(
+        person = await manage_people.add_person(
             tx, merchant_id, email=email, name=name, role=role, actor=NOBODY, now=clock.now()
         )
         await people.set_password(tx, person.id, _password_hash())

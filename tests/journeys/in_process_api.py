@@ -17,7 +17,7 @@ from malipo import ids
 from malipo.access.tokens import Tokens
 from malipo.api.app import App
 from malipo.api.http_protocol import Protocol
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.people import Role
 from malipo.merchants.store import sessions
 from malipo.outbox.event import Event
@@ -49,7 +49,7 @@ class InProcessApi:
         session_id = ids.mint("ses_", now)
         async with self.webhook_stack.database.begin() as tx:
             email = f"{merchant.id}@example.com"
-            person = await onboard.add_person(
+            person = await manage_people.add_person(
                 tx, merchant.id, email=email, name="", role=Role.OWNER, actor=NOBODY, now=now
             )
             for_long = now + timedelta(days=1000)

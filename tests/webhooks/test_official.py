@@ -13,7 +13,7 @@ import pytest
 
 from malipo import clock
 from malipo.access.passwords import Passwords
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.people import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY, Client, create_database, make_merchant
@@ -70,7 +70,7 @@ async def owner(full_stack: FullStack) -> Owner:
     merchant = await make_merchant(full_stack.database)
     login = {"email": f"{merchant.id}@example.com", "password": "maji ya kunde 7"}
     async with full_stack.database.begin() as tx:
-        person = await onboard.add_person(
+        person = await manage_people.add_person(
             tx, merchant.id, email=login["email"], name="", role=Role.OWNER, actor=NOBODY, now=clock.now()
         )
         await people.set_password(tx, person.id, await Passwords().hash(login["password"]))

@@ -14,9 +14,8 @@ from malipo.dashboard.urls import id_in, key_in
 from malipo.errors import Conflict
 from malipo.webhooks import resend
 from malipo.webhooks.delivery import State
-from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.endpoint import GIVE_UP_AFTER, Endpoint
 from malipo.webhooks.resend import EndpointOff, NoSuchDelivery
-from malipo.webhooks.retry_schedule import GIVE_UP_AFTER
 from malipo.webhooks.store import delivery_history
 
 _PER_PAGE = 25

@@ -11,9 +11,9 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
-from malipo.merchants import onboard
+from malipo.merchants import manage_people
 from malipo.merchants.login import make_link
-from malipo.merchants.onboard import EmailTaken
+from malipo.merchants.manage_people import EmailTaken
 from malipo.merchants.people import Person, Role
 from malipo.merchants.store import people
 from malipo.validation import Fields
@@ -44,7 +44,7 @@ async def add(request: MerchantRequest) -> Response:
     now = request.service.clock()
 
     async def act(tx: Tx) -> tuple[Person, str]:
-        person = await onboard.add_person(
+        person = await manage_people.add_person(
             tx, request.merchant_id, email=email, name=name, role=role, actor=request.actor, now=now
         )
         return person, await make_link(tx, person, now=now)
@@ -70,7 +70,7 @@ async def change_role(request: MerchantRequest) -> Response:
     async def act(tx: Tx) -> None:
         person = await _get(tx, request)
         if person.role is not role:
-            await onboard.change_role(tx, person, role, actor=request.actor, now=request.service.clock())
+            await manage_people.change_role(tx, person, role, actor=request.actor, now=request.service.clock())
 
     try:
         await request.service.write(act)
@@ -107,7 +107,7 @@ async def remove(request: MerchantRequest) -> Response:
 
     async def act(tx: Tx) -> Person:
         person = await _get(tx, request)
-        await onboard.remove_person(tx, person, actor=request.actor, now=request.service.clock())
+        await manage_people.remove_person(tx, person, actor=request.actor, now=request.service.clock())
         return person
 
     try:

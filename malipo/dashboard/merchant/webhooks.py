@@ -13,9 +13,8 @@ from malipo.dashboard.urls import base_url, id_in
 from malipo.errors import Conflict
 from malipo.validation import Fields
 from malipo.webhooks import manage_endpoints
-from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in
+from malipo.webhooks.endpoint import GIVEN_UP, GONE, MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in
 from malipo.webhooks.manage_endpoints import NoSuchEndpoint
-from malipo.webhooks.send_delivery import GIVEN_UP, GONE
 from malipo.webhooks.store import endpoints
 
 PATH = "/dashboard/webhooks"
