@@ -31,4 +31,4 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> int:
     sentence = f"{changed} of {kept} secrets were encrypted under another key; all are under MALIPO_SECRET_KEY now."
     if previous:
         sentence += " When every process has been restarted with it, MALIPO_SECRET_KEY_PREVIOUS can go."
-    return tell(arguments, {"reencrypted": changed, "secrets": kept}, sentence)
+    return tell(arguments, {"resealed": changed, "secrets": kept}, sentence)

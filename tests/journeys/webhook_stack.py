@@ -137,7 +137,7 @@ class WebhookStack:
 
     async def make_commits_slow(self, sql: str) -> None:
         """Let the server work for a while inside each COMMIT of whoever does this to a table."""
-        act, table = re.findall(r"(INSERT|UPDATE)(?: INTO)? ([a-z]+)", sql)[0]
+        act, table = re.findall(r"(INSERT|UPDATE)(?: INTO)? ([a-z_]+)", sql)[0]
         async with self.database.begin() as tx:
             await tx.execute(
                 f"""

@@ -100,7 +100,7 @@ async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(
         await place.tell(merchant, EVENTS)
         post = WebhookClient(allow_private=True, ports=(), timeout_seconds=A_MINUTE, nameservers=[names.address])
 
-        async with place.a_worker(post=post) as worker:
+        async with place.a_worker(webhook_client=post) as worker:
             await _until_told(place, healthy, EVENTS)
             assert names.asked["silent.example"] >= 1
             assert await place.states(bad) == {"PENDING": EVENTS}

@@ -153,7 +153,7 @@ async def test_a_secret_in_another_endpoints_row_signs_nothing(
         log = await _until_said(worker, "webhook.cannot_sign")
 
     assert receiver.got == []
-    assert "changed since it was sealed" in log
+    assert "changed since it was encrypted" in log
     await place.rows("UPDATE webhook_endpoints SET secret = $2 WHERE id = $1", stand.id, kept["secret"])
     async with place.a_worker():
         await place.until_told()
