@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from malipo import phone as phones
 from malipo.errors import Invalid
@@ -27,9 +27,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _MOST_PER_PAGE = 100
 _MOST_PAGES = 1_000_000_000
-_METADATA_KEYS = 50
-_METADATA_KEY_LENGTH = 40
-_METADATA_VALUE_LENGTH = 500
+_QUOTED_LENGTH = 40
+
+
+class MetadataLimits(NamedTuple):
+    keys: int
+    key_length: int
+    value_length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,23 +177,21 @@ class Fields:
             )
             return []
 
-    def metadata(self, name: str) -> dict[str, Any]:
+    def metadata(self, name: str, limits: MetadataLimits) -> dict[str, Any]:
         value = self.raw(name, {})
         if not isinstance(value, dict):
             self.wrong(name, "metadata_invalid", f"{name} must be an object.")
             return {}
-        if len(value) > _METADATA_KEYS:
-            self.wrong(
-                name, "metadata_invalid", f"{name} must have at most {_METADATA_KEYS} keys; it has {len(value)}."
-            )
+        if len(value) > limits.keys:
+            self.wrong(name, "metadata_invalid", f"{name} must have at most {limits.keys} keys; it has {len(value)}.")
         for key, each in value.items():
-            if not 1 <= len(key) <= _METADATA_KEY_LENGTH or "\0" in key:
+            if not 1 <= len(key) <= limits.key_length or "\0" in key:
                 self.wrong(
                     name,
                     "metadata_invalid",
-                    f"{name} keys must be 1 to {_METADATA_KEY_LENGTH} characters: {_quoted(key)}.",
+                    f"{name} keys must be 1 to {limits.key_length} characters: {_quoted(key)}.",
                 )
-            elif message := _problem_with_metadata(each):
+            elif message := _problem_with_metadata(each, limits.value_length):
                 self.wrong(name, "metadata_invalid", f"{name} value of {_quoted(key)} {message}.")
         return value
 
@@ -247,10 +249,10 @@ def _moment(text: str, *, is_end: bool) -> datetime:
     return datetime.fromisoformat(match[1] + match[2].replace(" ", "+")).astimezone(UTC)
 
 
-def _problem_with_metadata(value: Any) -> str | None:
+def _problem_with_metadata(value: Any, most: int) -> str | None:
     if isinstance(value, str):
-        if len(value) > _METADATA_VALUE_LENGTH:
-            return f"must be at most {_METADATA_VALUE_LENGTH} characters"
+        if len(value) > most:
+            return f"must be at most {most} characters"
         return "must not contain NUL" if "\0" in value else None
     if type(value) is int and not -(2**63) <= value < 2**63:
         return "must be a number of at most 64 bits"
@@ -260,4 +262,4 @@ def _problem_with_metadata(value: Any) -> str | None:
 
 
 def _quoted(key: str) -> str:
-    return repr(key if len(key) <= _METADATA_KEY_LENGTH else key[:_METADATA_KEY_LENGTH] + "…")
+    return repr(key if len(key) <= _QUOTED_LENGTH else key[:_QUOTED_LENGTH] + "…")

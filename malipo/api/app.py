@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from malipo import ids, log
 from malipo.api import auth
 from malipo.api.errors import answer_to
+from malipo.api.rate_limit_headers import headers_of
 from malipo.api.routes import ROUTES, AnyRoute, ByToken, Open
 from malipo.errors import Unavailable
 from malipo.merchants.authenticate import RateLimited
@@ -115,11 +116,7 @@ class _Exchange:
     def _headers(self) -> list[tuple[bytes, bytes]]:
         headers = [(b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
         if self.rate_limit_status is not None:
-            headers += [
-                (b"ratelimit-limit", b"%d" % self.rate_limit_status.limit),
-                (b"ratelimit-remaining", b"%d" % self.rate_limit_status.remaining),
-                (b"ratelimit-reset", b"%d" % self.rate_limit_status.reset_seconds),
-            ]
+            headers += headers_of(self.rate_limit_status)
         return headers
 
     async def answer_to(self, error: BaseException, receive: Receive) -> None:

@@ -12,7 +12,10 @@ from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
-from malipo.validation import Fields
+from malipo.validation import Fields, MetadataLimits
+
+# Of keys, of a key's characters, and of a value's.
+METADATA_LIMITS = MetadataLimits(keys=50, key_length=40, value_length=500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def order_of(
         phone=fields.phone(f"{party}Phone"),
         name=fields.text(f"{party}Name", most=100),
         description=fields.text("description", most=255),
-        metadata=fields.metadata("metadata"),
+        metadata=fields.metadata("metadata", METADATA_LIMITS),
         created_at=now,
     )
     if key is not None and (problem := idempotency.problem_with(key)):

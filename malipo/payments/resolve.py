@@ -19,7 +19,7 @@ from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
 from malipo.payments import correction, record
-from malipo.payments.network_answer.after_end import follow_up
+from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.record import Change, Corrected
 from malipo.payments.settle import reason_of
 from malipo.payments.store import cases, dispatches

@@ -13,7 +13,7 @@ from malipo.ledger.accounts import Account, Move
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction as corrections
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
-from malipo.payments.network_answer.after_end import follow_up
+from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide as decide_by_rules
 from malipo.payments.record import Change, after_change
 from malipo.payments.status_effects import posting_of

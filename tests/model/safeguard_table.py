@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from malipo.payments import correction, network_answer
-from malipo.payments.network_answer import after_end, after_restore, credibility, decide, not_found, query_schedule
+from malipo.payments.network_answer import after_restore, contradiction, credibility, decide, not_found, query_schedule
 
 # What decides about a network's answer: each imports only those before it.
-DECIDING = [query_schedule, credibility, after_end, not_found, after_restore, decide]
+DECIDING = [query_schedule, credibility, contradiction, not_found, after_restore, decide]
 
 
 class Safeguard(NamedTuple):

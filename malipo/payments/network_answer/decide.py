@@ -18,8 +18,8 @@ from malipo.payments.dispatch import (
     ReceivedAnswer,
     Rules,
 )
-from malipo.payments.network_answer.after_end import after_the_end, failed
 from malipo.payments.network_answer.after_restore import asked_first
+from malipo.payments.network_answer.contradiction import after_the_end, failed
 from malipo.payments.network_answer.credibility import differs, failure_of, is_believed, is_overtaken, with_success
 from malipo.payments.network_answer.not_found import missing, not_indexed_answer
 from malipo.payments.network_answer.query_schedule import ask_later, ask_now, attention_of

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import FailureCode, Resubmit, Type
 from malipo.payments.dispatch import Attention, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
-from malipo.payments.network_answer.after_end import failed
+from malipo.payments.network_answer.contradiction import failed
 from malipo.payments.network_answer.query_schedule import ask_later
 from malipo.payments.transaction import Transaction
 

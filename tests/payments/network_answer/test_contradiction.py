@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments.dispatch import AnswerSource, Attention, Decision, Dispatch, LatestAnswer
-from malipo.payments.network_answer.after_end import follow_up
+from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Type
 from tests.payments.network_answer.answers import RULES, Life, heard, in_words, processing, sent, unanswerable
