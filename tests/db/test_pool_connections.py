@@ -153,15 +153,15 @@ async def test_a_connection_that_ended_while_it_was_idle_is_not_lent(maker: Make
 async def test_a_connection_that_was_idle_for_too_long_is_replaced(
     one: Pool, maker: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_module, "_KEPT_SECONDS", 0.2)
+    monkeypatch.setattr(pool_module, "_KEPT_SECONDS", 1.6)
     old = await one.take(seconds=NOW)
     for _ in range(2):  # Longer than that in all, and never at one time.
         one.give_back(old)
-        await asyncio.sleep(0.11)
+        await asyncio.sleep(0.9)
         assert await one.take(seconds=NOW) is old
 
     one.give_back(old)
-    await asyncio.sleep(0.21)
+    await asyncio.sleep(1.7)
     fresh = await one.take(seconds=NOW)
 
     assert fresh is not old
