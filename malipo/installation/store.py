@@ -26,6 +26,12 @@ _SERVER = """
     (SELECT floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '-' || oid
      FROM pg_database WHERE datname = current_database())
 """
+# Whether a worker has compared this server with its mark. Before that, what the database calls unsent may have been
+# sent and paid: nothing is sent, lapses or is cancelled. A database that no worker has ever seen has sent nothing.
+IS_COMPARED = f"""
+    (NOT EXISTS (SELECT FROM worker_send_counts)
+     OR EXISTS (SELECT FROM worker_send_counts WHERE server_id = {_SERVER}))
+"""
 # So long payments may wait for the very first worker, without anybody having to fear that there was one before.
 _NEW = timedelta(days=1)
 
@@ -56,19 +62,11 @@ async def get(connection: Conn) -> Installation:
 
 
 async def why_not_cancel(connection: Conn) -> Closed | None:
-    """Why nothing can be taken back now: what this database calls unsent may have been sent.
-
-    Before a worker has looked at this server nobody knows, unless nothing was ever sent.
-    """
+    """Why nothing can be taken back now: what this database calls unsent may have been sent."""
     standing = await get(connection)
     if standing.is_fenced:
         return standing.refusal
-    is_compared = await connection.fetchval(
-        f"""
-        SELECT NOT EXISTS (SELECT FROM worker_send_counts WHERE batch_count > 0)
-            OR EXISTS (SELECT FROM worker_send_counts WHERE server_id = {_SERVER})
-        """
-    )
+    is_compared = await connection.fetchval(f"SELECT {IS_COMPARED}")
     return None if is_compared else NotComparedYet()
 
 

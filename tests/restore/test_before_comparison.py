@@ -1,4 +1,4 @@
-"""A restored database before a worker has compared it: nothing is taken back and nothing lapses."""
+"""A restored database before a worker has compared it: nothing is sent, is taken back or lapses."""
 
 from pathlib import Path
 
@@ -8,8 +8,10 @@ from malipo import clock
 from malipo.errors import Conflict
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.state import NotComparedYet
+from malipo.networks.connector import Verdict
 from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps
@@ -43,10 +45,40 @@ async def test_nothing_is_cancelled_before_a_worker_has_looked_at_the_server(
     assert (await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
 
 
-async def test_where_nothing_was_ever_sent_everything_can_be_cancelled(steps: PaymentSteps, tmp_path: Path) -> None:
-    payout = await steps.open(Type.DISBURSEMENT)
-    await _worker(steps, tmp_path)
+@pytest.mark.parametrize("type_", Type)
+async def test_nothing_is_sent_or_lapses_before_a_worker_has_looked_at_the_server(
+    steps: PaymentSteps, tmp_path: Path, type_: Type
+) -> None:
+    """The database is exchanged beneath a worker that runs on. What is old in it may have been paid."""
+    detector = await _worker(steps, tmp_path)
+    old = await steps.open(type_)
+    await steps.wait(old, seconds=10_000)
     await _restart_server(steps)
+
+    taken = await steps.claim(worker_id=detector.worker_id)
+    await steps.service.lapse([old.channel], connector="mpesa")
+
+    assert (taken.to_send, taken.lapsed, await steps.status(old)) == ([], [], Status.PENDING)
+    await detector.look()
+    taken = await steps.claim(worker_id=detector.worker_id)
+    assert [each.id for each in (*taken.to_send, *taken.lapsed)] == [old.id]
+
+
+async def test_what_was_taken_up_and_not_sent_does_not_lapse_either(steps: PaymentSteps, tmp_path: Path) -> None:
+    detector = await _worker(steps, tmp_path)
+    old = await steps.send(Type.COLLECTION)
+    await steps.hear(old, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.wait(old, seconds=10_000)
+    await _restart_server(steps)
+    await steps.service.lapse([old.channel], connector="mpesa")
+    assert await steps.status(old) is Status.PROCESSING
+    await detector.look()
+    await steps.service.lapse([old.channel], connector="mpesa")
+    assert await steps.status(old) is Status.FAILED
+
+
+async def test_where_no_worker_ever_was_everything_can_be_cancelled(steps: PaymentSteps) -> None:
+    payout = await steps.open(Type.DISBURSEMENT)
     assert (await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))).status is Status.CANCELLED
 
 

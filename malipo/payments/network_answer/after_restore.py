@@ -60,7 +60,7 @@ def _is_taken_in_since(dispatch: Dispatch) -> bool:
 
 
 def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> float:
-    """In how many seconds "not known" will be believed, and one more: whoever query_count then need not ask again."""
+    """In how many seconds "not known" will be believed, and one more: the query at that time is the last."""
     assert dispatch.sent_seconds is not None, "what is asked about first counts as sent at the restore"
     match verdict:
         case Verdict.MISSING:

@@ -13,10 +13,12 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.store.dispatches import DISPATCH, SUBJECTS, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key
 
-# Nothing is held, by operators or by a fence, and it need not be asked about first.
-_MAY_BE_SENT = (
-    f"NOT {installation.IS_CLOSED} AND NOT {installation.is_held('d.channel', 'd.type')} AND NOT d.is_asked_first"
-)
+# Nothing is held, by operators or by a fence, the database was compared, and it need not be asked about first.
+_MAY_BE_SENT = f"""
+    {installation.IS_COMPARED} AND NOT {installation.IS_CLOSED}
+    AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
+"""
+_MAY_LAPSE = f"{installation.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
@@ -58,7 +60,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
         {SUBJECTS}
         WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.connector IS NULL
           AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
-          AND NOT d.is_asked_first AND NOT {installation.IS_FENCED}
+          AND NOT d.is_asked_first AND {_MAY_LAPSE}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,
@@ -75,7 +77,7 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
         {SUBJECTS}
         WHERE d.connector = $1 AND d.type = 'COLLECTION' AND d.next_action = 'send' AND d.send_count = 0
           AND d.success_heard_at IS NULL AND d.queued_at <= now() - $2 * interval '1 second'
-          AND NOT {installation.IS_FENCED}
+          AND {_MAY_LAPSE}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         connector,
