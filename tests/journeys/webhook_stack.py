@@ -18,6 +18,7 @@ from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db import Database
+from malipo.installation.state import NotComparedYet
 from malipo.outbox.event import Event
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Transaction, Type
@@ -102,8 +103,13 @@ class WebhookStack:
         return list(await asyncio.gather(*(one() for _ in range(number))))
 
     async def take_back(self, opened: Sequence[Transaction]) -> None:
-        """Each tells `payment.cancelled`."""
-        await asyncio.gather(*(self.service.cancel(Cancellation(each.merchant_id, each.id)) for each in opened))
+        """Each tells `payment.cancelled`. A server that has just restarted refuses until a worker has compared it."""
+
+        async def one(each: Transaction) -> None:
+            with contextlib.suppress(NotComparedYet):
+                await self.service.cancel(Cancellation(each.merchant_id, each.id))
+
+        await asyncio.gather(*(one(each) for each in opened))
 
     async def tell(self, merchant: Merchant, number: int) -> None:
         """So many events, of both kinds."""

@@ -130,7 +130,8 @@ def test_not_found_counts_only_after_some_time_and_several_answers(world: World,
     assert _not_founds(end) >= 3
     if cell.type == "COLLECTION":
         _, sent, ended = (datetime.fromisoformat(each["timestamp"]) for each in end.shown["statusLogs"])
-        assert (ended - sent).total_seconds() >= NOT_FOUND_SECONDS
+        # The time is counted by the database's clock; these are the worker's moments, which a busy machine shifts.
+        assert (ended - sent).total_seconds() >= NOT_FOUND_SECONDS - 1
 
 
 @pytest.mark.parametrize("cell", [cell for cell in EXPECTED if cell.is_contradicted], ids=lambda cell: cell.id)
