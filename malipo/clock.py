@@ -1,4 +1,7 @@
-"""The only place that reads the clock. Everywhere else `now` is an argument."""
+"""The only place that reads the clock. Everywhere else `now` is an argument.
+
+The simulation puts its own time in place of the system's; nothing else does.
+"""
 
 import time
 from collections.abc import Callable
@@ -14,9 +17,24 @@ _MILLISECOND = timedelta(milliseconds=1)
 _encode = msgspec.json.Encoder().encode  # writes a time in a tenth of what isoformat() takes
 
 
+class _Source:
+    nanoseconds: Callable[[], int] = time.time_ns
+    monotonic: Callable[[], float] = time.monotonic
+
+
+def read_from(*, nanoseconds: Callable[[], int], monotonic: Callable[[], float]) -> None:
+    """For the simulation only."""
+    _Source.nanoseconds, _Source.monotonic = nanoseconds, monotonic
+
+
 def now() -> datetime:
     """The time in UTC, in whole milliseconds: what we store is what we show."""
-    return datetime.fromtimestamp(time.time_ns() // 1_000_000 / 1000, UTC)
+    return datetime.fromtimestamp(_Source.nanoseconds() // 1_000_000 / 1000, UTC)
+
+
+def monotonic() -> float:
+    """Seconds for measuring how long something takes. Nobody can set them back."""
+    return _Source.monotonic()
 
 
 def milliseconds(moment: datetime) -> int:

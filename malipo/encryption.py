@@ -6,13 +6,13 @@ be decrypted.
 """
 
 import hashlib
-import secrets
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from malipo import randomness
 from malipo.errors import Impossible
 
 _PURPOSE = b"malipo: secrets at rest"
@@ -30,7 +30,7 @@ class Encryption:
         self._ciphers = dict([_named(each) for each in previous]) | {self._name: self._cipher}
 
     def encrypt(self, secret: str, *, owner: str) -> bytes:
-        nonce = secrets.token_bytes(_NONCE_BYTES)
+        nonce = randomness.token_bytes(_NONCE_BYTES)
         return self._name + nonce + self._cipher.encrypt(nonce, secret.encode(), owner.encode())
 
     def decrypt(self, encrypted: bytes, *, owner: str) -> str:

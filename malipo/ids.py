@@ -5,11 +5,10 @@ transactions needs no index but the primary key. Secrets are not ids; they come 
 """
 
 import os
-import secrets
 from datetime import datetime
 from functools import lru_cache
 
-from malipo import clock
+from malipo import clock, randomness
 
 # Crockford's base 32: no I, L, O or U, so a reference can be read out on the telephone.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -47,7 +46,7 @@ def _chance(length: int) -> str:
         try:
             return _drawn.pop()[:length]
         except IndexError:
-            text = secrets.token_bytes(_DRAWS * _CHANCE_CHARACTERS).translate(_CHARACTERS).decode()
+            text = randomness.token_bytes(_DRAWS * _CHANCE_CHARACTERS).translate(_CHARACTERS).decode()
             _drawn.extend(text[at : at + _CHANCE_CHARACTERS] for at in range(0, len(text), _CHANCE_CHARACTERS))
 
 

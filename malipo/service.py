@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from malipo import clock as clocks
-from malipo import ids, log
+from malipo import ids, log, randomness
 from malipo.access.passwords import Passwords
 from malipo.access.tokens import Cookies, Tokens
 from malipo.audit_log.actor import Actor
@@ -108,7 +107,14 @@ class Service:
     _record_attempt: GroupCommit[Attempt, Delivery | None]
 
     @classmethod
-    def assemble(cls, settings: Settings, database: Database, *, clock: Clock = clocks.now) -> Service:
+    def assemble(
+        cls,
+        settings: Settings,
+        database: Database,
+        *,
+        clock: Clock = clocks.now,
+        webhook_client: WebhookClient | None = None,
+    ) -> Service:
         patience = settings.database_patience_seconds
 
         if settings.webhook_allow_private:
@@ -137,7 +143,7 @@ class Service:
 
         http_client = HttpClient()
         passwords = Passwords()
-        keys = [settings.secret_key or secrets.token_hex(32)]
+        keys = [settings.secret_key or randomness.token_hex(32)]
         if settings.secret_key_previous is not None:
             keys.append(settings.secret_key_previous)
         rules = Rules.of(settings)
@@ -167,7 +173,8 @@ class Service:
             networks=connect(settings, http_client),
             notifier=Notifier(database),
             encryption=Encryption(*keys),
-            webhook_client=WebhookClient(
+            webhook_client=webhook_client
+            or WebhookClient(
                 allow_private=settings.webhook_allow_private,
                 ports=settings.webhook_ports,
                 timeout_seconds=settings.webhook_timeout_seconds,

@@ -5,11 +5,11 @@ sending callbacks by the callback sender.
 """
 
 import asyncio
-import secrets
 from collections.abc import Callable
 
 import msgspec
 
+from malipo_simulator import randomness
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.control import Control
 from malipo_simulator.gateways.gateway import Notice
@@ -123,7 +123,7 @@ class Network:
         is_prompted = ask.kind is Kind.COLLECTION and plan.is_prompted
         transaction = Transaction(
             **msgspec.structs.asdict(ask),
-            id=secrets.token_hex(8),
+            id=randomness.token_hex(8),
             merchant=self.control.switches[ask.gateway].merchant,
             taken_at=now,
             due_at=None if plan.outcome is None else now + plan.after_seconds / self.control.speed,

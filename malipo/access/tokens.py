@@ -6,11 +6,12 @@ however long its token would still be good for.
 
 import hashlib
 import hmac
-import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
 import jwt
+
+from malipo import randomness
 
 TOKEN_SECONDS = 3600
 SESSION_LIFE = timedelta(days=30)
@@ -95,7 +96,7 @@ def _claims(token: str, key: bytes) -> dict[str, Any] | None:
 
 def make_secret(prefix: str) -> str:
     """A refresh token or a link: 256 random bits, of which we keep the hash."""
-    return prefix + secrets.token_urlsafe(32)
+    return prefix + randomness.token_urlsafe(32)
 
 
 def hash_of(secret: str) -> bytes:

@@ -3,7 +3,6 @@
 Whatever happens inside, the caller gets one JSON response with a request id, and the log gets one line.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -13,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo import ids, log
+from malipo import clock, ids, log
 from malipo.api import auth
 from malipo.api.errors import answer_to
 from malipo.api.rate_limit_headers import headers_of
@@ -105,7 +104,7 @@ class _Exchange:
         self._scope = scope
         self._send = send
         self._status: int | None = None
-        self._began = time.perf_counter()
+        self._began = clock.monotonic()
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -126,7 +125,7 @@ class _Exchange:
 
     def note(self, metrics: Metrics) -> None:
         """A line in the log, and a count. A path that no route knows is not repeated: it could hold anything."""
-        seconds = time.perf_counter() - self._began
+        seconds = clock.monotonic() - self._began
         # Methods can be made up too.
         method = self._scope["method"] if self.route else "other"
         metrics.count_request(method, self.route or "unknown", self._status or 0, seconds)

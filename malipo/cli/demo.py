@@ -2,10 +2,8 @@
 
 import argparse
 import os
-import secrets
 import socket
 import sys
-import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any, TextIO
 import msgspec
 import uvloop
 
-from malipo import clock, log, money
+from malipo import clock, log, money, randomness
 from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -52,7 +50,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
-    began = time.monotonic()
+    began = clock.monotonic()
     for name in ("port", "simulator_port"):
         _require_free(settings.host, getattr(settings, name), variable(name))
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -127,7 +125,7 @@ class _Demo:
             },
         )
         log_file = self._settings.data_dir / "malipo.log"
-        seconds = time.monotonic() - self._began
+        seconds = clock.monotonic() - self._began
         print(_welcome(self._base_url, self._phones_url, access, log_file, seconds), flush=True)
 
 
@@ -182,7 +180,7 @@ async def _password(tx: Tx, merchant_id: str, remembered: str, now: datetime) ->
     passwords = Passwords()
     if remembered and await passwords.is_right(remembered, person.password_hash):
         return remembered
-    password = secrets.token_urlsafe(12)
+    password = randomness.token_urlsafe(12)
     await people.set_password(tx, person.id, await passwords.hash(password))
     return password
 
@@ -197,7 +195,7 @@ def _remembered(path: Path) -> dict[str, str]:
 def _kept_secret(path: Path) -> str:
     """A secret of this data folder, made on the first start."""
     if not path.exists():
-        _save(path, secrets.token_hex(32).encode())
+        _save(path, randomness.token_hex(32).encode())
     return path.read_text().strip()
 
 

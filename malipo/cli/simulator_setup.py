@@ -4,13 +4,13 @@ It speaks to the simulator over HTTP alone. Only the demo and the tests do.
 """
 
 import asyncio
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
 import msgspec
 
+from malipo import randomness
 from malipo.errors import Impossible
 from malipo.settings import Settings, variable
 
@@ -94,7 +94,7 @@ def environment(simulator_url: str, portal: Mapping[str, Mapping[str, str]]) -> 
         for name, their_name in names.items():
             value = given[their_name]
             found[variable(name)] = simulator_url + value if their_name.endswith("Path") else value
-        found[variable(f"{channel.lower()}_callback_token")] = secrets.token_urlsafe(24)
+        found[variable(f"{channel.lower()}_callback_token")] = randomness.token_urlsafe(24)
         found[variable(f"{channel.lower()}_callback_networks")] = _THIS_MACHINE
     return found
 

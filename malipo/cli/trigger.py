@@ -5,7 +5,6 @@ The event is real: a payment is created through the API, and the simulated phone
 
 import argparse
 import asyncio
-import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from malipo import money
+from malipo import money, randomness
 from malipo.cli.command import add_subcommand, tell
 from malipo.cli.developer.credentials import Access, access, add_arguments, phones_url
 from malipo.cli.developer.sandbox import Sandbox, Transaction
@@ -125,7 +124,7 @@ async def _cancelled(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> 
 
 def _phone(channel: str, digits: str) -> str:
     """A number that does what we want, and that hardly anybody has used before."""
-    return f"{PROFILES[Channel(channel)].prefixes[-1]}{secrets.randbelow(10_000):04}{digits}"
+    return f"{PROFILES[Channel(channel)].prefixes[-1]}{randomness.below(10_000):04}{digits}"
 
 
 def _party(type_: Type, phone: str) -> dict[str, str]:

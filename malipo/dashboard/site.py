@@ -4,7 +4,6 @@ Each site decides who may log in: people of merchants in `dashboard/merchant/app
 `operator/app.py`.
 """
 
-import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -18,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo import ids, log
+from malipo import clock, ids, log
 from malipo.client_address import address_of
 from malipo.dashboard import cookies, error_pages, render
 from malipo.dashboard.browser_request import BrowserRequest, ForgedForm
@@ -86,7 +85,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     def _log_request(self, request: Request, sent: "_Sent") -> None:
         """A line in the log, and a count. The query is left out: it may hold a name or a number."""
-        seconds = time.perf_counter() - sent.began
+        seconds = clock.monotonic() - sent.began
         # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
         route = f"{self.root}/live" if request.url.path == f"{self.root}/live" else self.root
         method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
@@ -136,7 +135,7 @@ class _Sent:
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status: int | None = None
-        self.began = time.perf_counter()
+        self.began = clock.monotonic()
 
     @property
     def has_begun(self) -> bool:

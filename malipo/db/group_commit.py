@@ -9,13 +9,12 @@ been committed without our hearing of it.
 """
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from malipo import log
+from malipo import log, randomness
 from malipo.db import ConnectionLost, Contention, Database, Tx
 from malipo.errors import OutcomeUnknown, Unavailable
 
@@ -131,7 +130,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 if error.in_doubt:
                     for caller in callers:
                         caller.in_doubt = True
-                pause = random.uniform(0.02, 0.1) * min(tries, 5)  # noqa: S311
+                pause = randomness.between(0.02, 0.1) * min(tries, 5)
                 if loop.time() + pause > deadline:
                     self._give_up(callers, error)
                     return False

@@ -34,7 +34,7 @@ class LongPoll(Generic[Key, Value]):
     ) -> None:
         self._database = database
         self._find = find
-        self._watchers: set[_Watcher[Key, Value]] = set()
+        self._watchers: dict[_Watcher[Key, Value], None] = {}  # in the order in which they came
         self._looking: asyncio.Task[None] | None = None
         self.is_released = False
 
@@ -43,7 +43,7 @@ class LongPoll(Generic[Key, Value]):
         if self.is_released:
             return
         watcher = _Watcher(key, value)
-        self._watchers.add(watcher)
+        self._watchers[watcher] = None
         if self._looking is None or self._looking.done():
             self._looking = asyncio.get_running_loop().create_task(self._look())
         try:
@@ -52,7 +52,7 @@ class LongPoll(Generic[Key, Value]):
         except TimeoutError:
             pass
         finally:
-            self._watchers.discard(watcher)
+            self._watchers.pop(watcher, None)
 
     def release(self) -> None:
         """Let everybody go with what there is: the process is stopping."""
@@ -63,7 +63,7 @@ class LongPoll(Generic[Key, Value]):
     async def _look(self) -> None:
         while self._watchers:
             await asyncio.sleep(_LOOK_SECONDS)
-            keys = {each.key for each in self._watchers}
+            keys = dict.fromkeys(each.key for each in self._watchers)
             try:
                 async with asyncio.timeout(_LOOK_PATIENCE_SECONDS), self._database.read() as connection:
                     found = await self._find(connection, keys)

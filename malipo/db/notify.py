@@ -24,11 +24,11 @@ class Notifier:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._topics: set[str] = set()
+        self._topics: dict[str, None] = {}  # in the order in which they came
         self._ringing: asyncio.Task[None] | None = None
 
     def notify(self, topic: str) -> None:
-        self._topics.add(topic)
+        self._topics[topic] = None
         if self._ringing is None or self._ringing.done():
             self._ringing = asyncio.get_running_loop().create_task(self._notify())
 
@@ -38,11 +38,11 @@ class Notifier:
 
     async def _notify(self) -> None:
         while self._topics:
-            topics, self._topics = self._topics, set()
+            topics, self._topics = list(self._topics), {}
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS), self._database.read() as connection:
                     await connection.execute(
-                        "SELECT pg_notify($1, topic) FROM unnest($2::text[]) topic", _CHANNEL, list(topics)
+                        "SELECT pg_notify($1, topic) FROM unnest($2::text[]) topic", _CHANNEL, topics
                     )
             except (ConnectionLost, Contention, TimeoutError) as error:
                 log.debug("notify.not_sent", reason=str(error))

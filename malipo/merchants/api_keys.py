@@ -6,13 +6,14 @@ cannot be guessed backwards, and checking it costs nothing.
 
 import hashlib
 import ipaddress
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
+
+from malipo import randomness
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 MOST_PER_MERCHANT = 20
@@ -105,7 +106,7 @@ def address_range_of(text: str) -> AddressRange:
 
 
 def text_of(prefix: str) -> str:
-    return prefix + secrets.token_hex(20)
+    return prefix + randomness.token_hex(20)
 
 
 def prefix_of(brand: str, environment: Environment) -> str:

@@ -8,7 +8,6 @@ what codes mean in `airtel_money_codes.py`.
 import base64
 import hashlib
 import hmac
-import secrets
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
+from malipo import randomness
 from malipo.networks import airtel_money_replies as replies
 from malipo.networks import rsa
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
@@ -161,7 +161,7 @@ class AirtelMoney:
         """The body under a key that is used once, and the key under theirs."""
         if body is None or not self._settings.airtel_money_signing:
             return {}
-        key, start = secrets.token_bytes(32), secrets.token_bytes(16)
+        key, start = randomness.token_bytes(32), randomness.token_bytes(16)
         padder = PKCS7(128).padder()
         encryptor = Cipher(AES(key), CBC(start)).encryptor()
         signed = encryptor.update(padder.update(body) + padder.finalize()) + encryptor.finalize()

@@ -5,10 +5,10 @@ database, and write nothing on our side.
 """
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple
 
+from malipo import randomness
 from malipo.networks.connector import Answer, Connector, Order, Resubmit, Type, Verdict
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -72,7 +72,7 @@ async def _until_it_ends(connector: Connector, order: Order, answer: Answer, pat
 
 
 def _order(type_: Type, phone: str, amount: int) -> Order:
-    key = "".join(secrets.choice(_KEY_CHARACTERS) for _ in range(16))
+    key = "".join(_KEY_CHARACTERS[randomness.below(len(_KEY_CHARACTERS))] for _ in range(16))
     return Order(key=key, type=type_, phone=phone, amount=amount, note="malipo verify", name="malipo verify")
 
 

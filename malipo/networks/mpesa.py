@@ -6,10 +6,9 @@ Callbacks are unsigned, so they are hints. What replies say is in `mpesa_replies
 `mpesa_codes.py`.
 """
 
-import secrets
-
 import msgspec
 
+from malipo import randomness
 from malipo.networks import mpesa_replies as replies
 from malipo.networks import rsa
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
@@ -65,7 +64,7 @@ class Mpesa:
             (
                 f"input_QueryReference={order.key}",
                 f"input_ServiceProviderCode={self._settings.mpesa_service_provider_code}",
-                f"input_ThirdPartyConversationID={secrets.token_hex(16)}",
+                f"input_ThirdPartyConversationID={randomness.token_hex(16)}",
                 f"input_Country={self._settings.mpesa_country}",
             )
         )

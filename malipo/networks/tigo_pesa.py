@@ -5,11 +5,11 @@ only an operator can find out, and it is never sent again. Callbacks are unsigne
 `tigo_pesa_replies.py`, what codes mean in `tigo_pesa_codes.py`.
 """
 
-import secrets
 from urllib.parse import urlencode
 
 import msgspec
 
+from malipo import randomness
 from malipo.networks import tigo_pesa_codes as codes
 from malipo.networks import tigo_pesa_replies as replies
 from malipo.networks import xml
@@ -60,7 +60,7 @@ class TigoPesa:
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
             "TYPE": "MTPGGetSODetails",
-            "REFERENCEID": secrets.token_hex(10),  # the id of the query itself, and never twice the same
+            "REFERENCEID": randomness.token_hex(10),  # the id of the query itself, and never twice the same
             "MSISDN": self._settings.tigo_pesa_biller_msisdn or "",
             "PIN": self._settings.tigo_pesa_pin or "",
             "EXTERNALREFID": self._reference(order),

@@ -10,7 +10,6 @@ is made, just before it connects: a literal, a fresh or cached DNS answer, each 
 
 import asyncio
 import socket
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,9 +17,10 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from ssl import SSLContext
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from malipo import tls
+from malipo import clock, tls
 from malipo.webhooks import ssrf
 from malipo.webhooks.connections import ConnectionPool, Exchange, exchange_under_way
 from malipo.webhooks.dns import Resolver
@@ -28,6 +28,7 @@ from malipo.webhooks.endpoint_url import host_of, problem_with
 from malipo.webhooks.failure_reasons import in_words
 
 WhyNot = Callable[[IPv4Address | IPv6Address], str | None]
+OpenSocket = Callable[[int, int, int], socket.socket]
 
 _ONLY_PUBLIC = "webhooks go to public addresses only"
 _MOST_BYTES = 64 * 1024  # read of an answer's body
@@ -70,6 +71,8 @@ class WebhookClient:
         timeout_seconds: float,
         ssl_context: SSLContext | None = None,
         nameservers: Sequence[str] | None = None,
+        resolver: AbstractResolver | None = None,
+        open_socket: OpenSocket = socket.socket,
         why_not: WhyNot = ssrf.why_not,
     ) -> None:
         self._allow_private = allow_private
@@ -77,15 +80,17 @@ class WebhookClient:
         self._timeout_seconds = timeout_seconds
         self._ssl = ssl_context
         self._nameservers = nameservers
+        self._resolver = resolver
+        self._open_socket = open_socket
         self._why_not: WhyNot = (lambda _: None) if allow_private else why_not
-        self._opened: tuple[aiohttp.ClientSession, Resolver] | None = None
+        self._opened: tuple[aiohttp.ClientSession, AbstractResolver] | None = None
         self._is_closed = False
 
     async def __call__(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Answered | Unanswered:
         target = _target(url, self._allow_private, self._ports)
         if isinstance(target, str):
             return Unanswered(target)
-        began = time.perf_counter()
+        began = clock.monotonic()
         exchange = Exchange()
         exchange_under_way.set(exchange)
         try:
@@ -95,7 +100,7 @@ class WebhookClient:
             if _is_given_up(error):
                 raise
             return Unanswered(self._why(error, exchange))
-        return Answered(response.status, _kept(response.raw_headers), beginning, time.perf_counter() - began)
+        return Answered(response.status, _kept(response.raw_headers), beginning, clock.monotonic() - began)
 
     async def problem_with(self, url: str) -> str | None:
         """Like `endpoint_url.problem_with`, and the name must not resolve to a private address now."""
@@ -120,11 +125,11 @@ class WebhookClient:
             await session.close()
             await names.close()
 
-    def _open(self) -> tuple[aiohttp.ClientSession, Resolver]:
+    def _open(self) -> tuple[aiohttp.ClientSession, AbstractResolver]:
         """Made when it is first needed, on the loop that needs it."""
         assert not self._is_closed
         if self._opened is None:
-            names = Resolver(self._nameservers)
+            names = self._resolver or Resolver(self._nameservers)
             session = aiohttp.ClientSession(
                 connector=ConnectionPool(names, self._socket, self._ssl or tls.client_context()),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -147,7 +152,7 @@ class WebhookClient:
             exchange.refusal = f"the address {sockaddr[0]} is {reason}, and {_ONLY_PUBLIC}"
             raise OSError(exchange.refusal)
         exchange.is_fresh = True
-        return socket.socket(family, kind, protocol)
+        return self._open_socket(family, kind, protocol)
 
     async def _exchange(
         self, exchange: Exchange, target: URL, headers: Mapping[str, str], body: bytes

@@ -3,10 +3,10 @@
 No lock and no database connection is held while a receiver is waited for.
 """
 
-import time
 from collections.abc import Sequence
 from datetime import datetime
 
+from malipo import clock as clocks
 from malipo import ids, log
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -38,9 +38,9 @@ async def deliver(
         keys=message.endpoint.keys(encryption, at),
         now=at,
     )
-    began = time.perf_counter()
+    began = clocks.monotonic()
     said = await webhook_client(message.endpoint.url, headers=headers, body=body)
-    duration_ms = round((time.perf_counter() - began) * 1000)
+    duration_ms = round((clocks.monotonic() - began) * 1000)
     if isinstance(said, Answered):
         return Attempt(
             message.key, message.claim_id, attempt_id, at, duration_ms, said.status, said.headers, said.body, error=None

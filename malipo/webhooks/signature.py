@@ -7,18 +7,17 @@ webhooks unchanged.
 import base64
 import hashlib
 import hmac
-import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
-from malipo import clock
+from malipo import clock, randomness
 
 _PREFIX = "whsec_"
 _RANDOM_BYTES = 32
 
 
 def new_secret() -> str:
-    return _PREFIX + base64.b64encode(secrets.token_bytes(_RANDOM_BYTES)).decode()
+    return _PREFIX + base64.b64encode(randomness.token_bytes(_RANDOM_BYTES)).decode()
 
 
 def headers_of(

@@ -5,9 +5,9 @@ sends and queries, so a network that hangs delays no other.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 
+from malipo import clock as clocks
 from malipo import ids, log
 from malipo.clock import Clock
 from malipo.errors import Unavailable
@@ -168,7 +168,7 @@ class NetworkSender:
     async def _call(
         self, act: AnswerSource, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction
     ) -> Answer:
-        began = time.perf_counter()
+        began = clocks.monotonic()
         try:
             async with asyncio.timeout(self._call_seconds):
                 answer = await call(_order_of(transaction))
@@ -179,7 +179,7 @@ class NetworkSender:
             log.error("network.connector_broke", error, route=self._connector.name)
             answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
         self._circuit.note(answer)
-        seconds = time.perf_counter() - began
+        seconds = clocks.monotonic() - began
         self._service.metrics.count_call(self._connector.name, act, answer.verdict, seconds)
         return answer
 
@@ -218,10 +218,10 @@ class _Age:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._began, self._ticked = clock(), time.monotonic()
+        self._began, self._ticked = clock(), clocks.monotonic()
 
     def seconds(self) -> float:
-        return max((self._clock() - self._began).total_seconds(), time.monotonic() - self._ticked)
+        return max((self._clock() - self._began).total_seconds(), clocks.monotonic() - self._ticked)
 
 
 def _order_of(transaction: Transaction) -> Order:

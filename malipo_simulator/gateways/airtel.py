@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import re
-import secrets
 import time
 from itertools import count
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from malipo_simulator import randomness
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import airtel_rules as rules
@@ -30,11 +30,11 @@ _KIND_OF = {"payments": Kind.COLLECTION, "disbursements": Kind.DISBURSEMENT}
 
 def mint() -> Keys:
     return {
-        "clientId": secrets.token_hex(16),
-        "clientSecret": secrets.token_hex(16),
-        "pin": f"{secrets.randbelow(10_000):04}",
+        "clientId": randomness.token_hex(16),
+        "clientSecret": randomness.token_hex(16),
+        "pin": f"{randomness.below(10_000):04}",
         "privateKey": new_private_key(),
-        "callbackKey": secrets.token_hex(16),
+        "callbackKey": randomness.token_hex(16),
     }
 
 
@@ -47,7 +47,7 @@ class Airtel(Gateway):
         self._keys = keys
         self._encrypted = RsaSecrets(keys["privateKey"])
         self._tokens: dict[str, float] = {}  # until when
-        self._numbers = count(secrets.randbelow(10**6))  # of receipts, one after the other as networks have them
+        self._numbers = count(randomness.below(10**6))  # of receipts, one after the other as networks have them
 
     def credentials(self) -> dict[str, Any]:
         shown = {name: self._keys[name] for name in ("clientId", "clientSecret", "pin", "callbackKey")}
@@ -95,7 +95,7 @@ class Airtel(Gateway):
             return json_reply(401, {"error": "invalid_client", "error_description": "Invalid client authentication"})
         now, seconds = self._network.now(), self._network.control.of(AirtelSwitches).token_seconds
         self._tokens = {token: until for token, until in self._tokens.items() if now < until}
-        token = secrets.token_urlsafe(24)
+        token = randomness.token_urlsafe(24)
         self._tokens[token] = now + seconds
         # A number in text, as it often comes.
         return json_reply(200, {"access_token": token, "expires_in": f"{seconds:g}", "token_type": "bearer"})
@@ -161,7 +161,7 @@ class Airtel(Gateway):
             phone=payment.phone,
             amount=payment.amount,
             reference=payment.id,
-            network_id=f"{secrets.randbelow(10**11):011}",
+            network_id=f"{randomness.below(10**11):011}",
             receipt=f"{'MP' if kind is Kind.COLLECTION else 'CI'}{minute}.{'ABCDEFGHKL'[letter]}{digits:05}",
             note=payment.reference,
         )

@@ -1,12 +1,12 @@
 """The gateway of ClickPesa, an aggregator: one interface to every network. The phone's prefix selects the network."""
 
 import re
-import secrets
 from typing import Any
 
 import msgspec
 
 from malipo_simulator import phone as phones
+from malipo_simulator import randomness
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import clickpesa_rules as rules
@@ -22,9 +22,9 @@ _KIND_OF = {"payments": Kind.COLLECTION, "payouts": Kind.DISBURSEMENT}
 
 def mint() -> Keys:
     return {
-        "clientId": f"ID{secrets.token_hex(8)}",
-        "apiKey": f"SK{secrets.token_hex(16)}",
-        "checksumSecret": f"CHK{secrets.token_hex(12)}",
+        "clientId": f"ID{randomness.token_hex(8)}",
+        "apiKey": f"SK{randomness.token_hex(16)}",
+        "checksumSecret": f"CHK{randomness.token_hex(12)}",
     }
 
 
@@ -70,7 +70,7 @@ class Clickpesa(Gateway):
             return _error(403, "Invalid client-id or api-key")
         now, switches = self._network.now(), self._network.control.of(ClickpesaSwitches)
         self._tokens = {token: times for token, times in self._tokens.items() if now < times[0]}
-        token = f"Bearer {secrets.token_urlsafe(48)}"
+        token = f"Bearer {randomness.token_urlsafe(48)}"
         self._tokens[token] = (now + switches.token_seconds, switches.checksum)
         return json_reply(200, {"success": True, "token": token})
 
@@ -105,8 +105,8 @@ class Clickpesa(Gateway):
             phone=phone,
             amount=int(body["amount"]),
             reference=reference,
-            network_id=f"LCP{secrets.token_hex(6).upper()}",
-            receipt=secrets.token_hex(5).upper(),
+            network_id=f"LCP{randomness.token_hex(6).upper()}",
+            receipt=randomness.token_hex(5).upper(),
             note=reference,
             is_opening_due=kind is Kind.DISBURSEMENT,
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+from malipo_simulator import randomness
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import xml
@@ -54,8 +55,8 @@ _CODE_OF: Mapping[Outcome | None, str] = {
 def mint() -> Keys:
     return {
         "username": "demoshop",
-        "password": secrets.token_urlsafe(12),
-        "secretKey": secrets.token_hex(16),
+        "password": randomness.token_urlsafe(12),
+        "secretKey": randomness.token_hex(16),
         "beneficiaryAccountId": "620000001",
         "businessNo": "400100",
     }
@@ -109,7 +110,7 @@ class Halopesa(Gateway):
             amount=int(fields["amount"]),
             reference=reference,
             network_id=fields["requestid"],
-            receipt=f"{secrets.randbelow(10**10):010}",
+            receipt=f"{randomness.below(10**10):010}",
             note=reference,
         )
         transaction = self._network.take(ask, is_reply_final=False)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from malipo_simulator import randomness
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import mpesa_rules as rules
@@ -24,7 +25,7 @@ _REFUSED_AT_ONCE = (Outcome.NOT_REGISTERED, Outcome.FLOAT_TOO_LOW)
 
 def mint() -> Keys:
     return {
-        "apiKey": secrets.token_urlsafe(24).replace("-", "x").replace("_", "y"),
+        "apiKey": randomness.token_urlsafe(24).replace("-", "x").replace("_", "y"),
         "privateKey": new_private_key(),
         "serviceProviderCode": "000000",
         "origin": "127.0.0.1",
@@ -83,7 +84,7 @@ class Mpesa(Gateway):
         now = self._network.now()
         switches = self._network.control.of(MpesaSwitches)
         self._sessions = {id_: times for id_, times in self._sessions.items() if now < times[1]}
-        session_id = secrets.token_hex(16)
+        session_id = randomness.token_hex(16)
         live_from = now + switches.session_delay_seconds / self._network.control.speed
         self._sessions[session_id] = (live_from, live_from + switches.session_seconds)
         body = {"output_ResponseCode": "INS-0", "output_ResponseDesc": rules.CODES["INS-0"][1]}
@@ -130,8 +131,8 @@ class Mpesa(Gateway):
             phone=phone,
             amount=amount,
             reference=conversation,
-            network_id=secrets.token_hex(16),
-            receipt=base64.b32encode(secrets.token_bytes(8)).decode()[:12],
+            network_id=randomness.token_hex(16),
+            receipt=base64.b32encode(randomness.token_bytes(8)).decode()[:12],
             note=f"{fields['input_TransactionReference']}: {note}",
         )
         return await self._reply(ask)
@@ -233,7 +234,7 @@ def _coded(code: str, conversation: object = None) -> Reply:
         "output_ResponseCode": code,
         "output_ResponseDesc": description,
         "output_TransactionID": "N/A",
-        "output_ConversationID": secrets.token_hex(16),
+        "output_ConversationID": randomness.token_hex(16),
         "output_ThirdPartyConversationID": conversation if isinstance(conversation, str) else "N/A",
     }
     return json_reply(status, body)
@@ -251,7 +252,7 @@ def _found(
         "output_ResponseCode": "INS-0",
         "output_ResponseDesc": rules.CODES["INS-0"][1],
         "output_ResponseTransactionStatus": status,
-        "output_ConversationID": secrets.token_hex(16),
+        "output_ConversationID": randomness.token_hex(16),
         "output_ThirdPartyConversationID": conversation,
         "output_OriginalTransactionID": receipt,
         "output_Reversed": str(is_reversed),

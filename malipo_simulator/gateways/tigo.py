@@ -3,13 +3,13 @@
 Its fields and codes are in `tigo_rules`. There is no query for payouts.
 """
 
-import secrets
 import time
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from malipo_simulator import randomness
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import tigo_rules as rules
@@ -37,11 +37,11 @@ _EAST_AFRICA_SECONDS = 3 * 3600
 def mint() -> Keys:
     return {
         "username": "DemoShop",
-        "password": secrets.token_urlsafe(12),
+        "password": randomness.token_urlsafe(12),
         "billerMsisdn": "255710000001",
         "billerCode": "DEMO",
         "accountMsisdn": "255710000002",
-        "pin": f"{secrets.randbelow(10_000):04}",
+        "pin": f"{randomness.below(10_000):04}",
         "brandId": "1234",
         "senderName": "Demo Shop",
     }
@@ -86,7 +86,7 @@ class Tigo(Gateway):
             return json_reply(400, {"error": "invalid_grant", "error_description": text})
         now, seconds = self._network.now(), self._network.control.of(TigoSwitches).token_seconds
         self._tokens = {token: until for token, until in self._tokens.items() if now < until}
-        token = secrets.token_urlsafe(48)
+        token = randomness.token_urlsafe(48)
         self._tokens[token] = now + seconds
         return json_reply(200, {"access_token": token, "token_type": "bearer", "expires_in": int(seconds)})
 
@@ -131,8 +131,8 @@ class Tigo(Gateway):
             phone=payment.phone,
             amount=payment.amount,
             reference=payment.reference,
-            network_id=secrets.token_hex(8),
-            receipt=f"{secrets.randbelow(10**11):011}",
+            network_id=randomness.token_hex(8),
+            receipt=f"{randomness.below(10**11):011}",
             note=note[:60],
         )
 

@@ -128,8 +128,9 @@ class WebhookStack:
         """A worker in this process, with a pool of its own and the market's clock."""
         stop = asyncio.Event()
         async with Database.opened(self.database_url, size=10) as database:
-            service = Service.assemble(replace(self.settings, **settings), database, clock=self.clock)
-            service = replace(service, webhook_client=webhook_client or service.webhook_client)
+            service = Service.assemble(
+                replace(self.settings, **settings), database, clock=self.clock, webhook_client=webhook_client
+            )
             running = asyncio.ensure_future(
                 work(service, self.database_url, stop, finish_seconds=0, lease_seconds=lease_seconds, mark=mark)
             )

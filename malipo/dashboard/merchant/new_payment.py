@@ -5,13 +5,12 @@ again are the same request, and make the same payment.
 """
 
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo import money
+from malipo import money, randomness
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
@@ -205,7 +204,7 @@ def _usual_network(draft: Transaction) -> str | None:
 
 
 def _mint() -> str:
-    return f"dashboard-{secrets.token_hex(16)}"
+    return f"dashboard-{randomness.token_hex(16)}"
 
 
 def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
