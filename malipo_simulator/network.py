@@ -60,7 +60,7 @@ class Network:
         self.tell_opening: Callable[[Transaction], None] = lambda transaction: None
         self.tell_aside: Callable[[Transaction, Notice], None] = lambda transaction, notice: None
         self._journal = journal
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self.timers: dict[str, asyncio.TimerHandle] = {}
         self._until_decided: dict[str, asyncio.Future[None]] = {}
         self._until_told: dict[str, asyncio.Future[None]] = {}
 
@@ -77,9 +77,9 @@ class Network:
 
     def reset(self) -> None:
         """Forget everything that happened, and every switch."""
-        for timer in self._timers.values():
+        for timer in self.timers.values():
             timer.cancel()
-        self._timers.clear()
+        self.timers.clear()
         self.let_go()
         if self._journal:
             self._journal.clear()
@@ -194,7 +194,7 @@ class Network:
         if due_at is not None:
             delay = max(0.0, due_at - self.now())
             loop = asyncio.get_running_loop()
-            self._timers[transaction.id] = loop.call_later(delay, self._finish, transaction)
+            self.timers[transaction.id] = loop.call_later(delay, self._finish, transaction)
 
     def _finish(self, transaction: Transaction) -> None:
         """It is due, and the prompt was not answered before."""
@@ -205,7 +205,7 @@ class Network:
         self._decide(transaction, outcome)
 
     def _decide(self, transaction: Transaction, outcome: Outcome) -> None:
-        if timer := self._timers.pop(transaction.id, None):
+        if timer := self.timers.pop(transaction.id, None):
             timer.cancel()
         if not self._can_move(transaction, outcome):
             if transaction.outcome is not None:

@@ -52,7 +52,7 @@ async def serve(
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         App(simulator.network, simulator.gateways, simulator.seen, WebRouter(simulator)),
-        http=_Protocol,
+        http=SimulatorProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -93,7 +93,7 @@ def _listen(host: str, port: int) -> socket.socket:
         ) from None
 
 
-class _Protocol(HttpToolsProtocol):
+class SimulatorProtocol(HttpToolsProtocol):
     """uvicorn's, with the connection in the application's reach, so that it can be cut."""
 
     def on_message_begin(self) -> None:

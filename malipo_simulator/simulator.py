@@ -23,6 +23,12 @@ _GATEWAYS: dict[GatewayName, tuple[Callable[[], credentials.Keys], Callable[[Net
 }
 
 
+
+def load_credentials(folder: Path | None) -> dict[str, credentials.Keys]:
+    """Of every gateway; generated if the folder has none."""
+    return credentials.load(folder, {name: mint for name, (mint, _) in _GATEWAYS.items()})
+
+
 @dataclass
 class Simulator:
     network: Network
@@ -32,9 +38,16 @@ class Simulator:
     journal: Journal | None
 
     @classmethod
-    def assemble(cls, *, state: Path | None, speed: float, now: Callable[[], float]) -> "Simulator":
+    def assemble(
+        cls,
+        *,
+        state: Path | None,
+        speed: float,
+        now: Callable[[], float],
+        keys: dict[str, credentials.Keys] | None = None,
+    ) -> "Simulator":
         journal = Journal(state) if state else None
-        keys = credentials.load(state, {name: mint for name, (mint, _) in _GATEWAYS.items()})
+        keys = keys or load_credentials(state)
         network = Network(Control(speed), journal, now)
         gateways = {name: kind(network, keys[name]) for name, (_, kind) in _GATEWAYS.items()}
         seen = RequestLog()

@@ -1,0 +1,95 @@
+"""The database of one run: made from the template, stopped, started again, backed up, and brought back."""
+
+from datetime import timedelta
+
+from simulation.blocking_connection import BlockingConnection
+from simulation.postgres_gate import EPOCH, PostgresGate
+from simulation.template import TEMPLATE, Server
+
+
+class SimulatedDatabase:
+    def __init__(self, server: Server, name: str) -> None:
+        self._server = server
+        self._name = name
+        self._backup = f"{name}_backup"
+        self._gate: PostgresGate | None = None
+        self._look: BlockingConnection | None = None
+        self._starts = 1
+        self.backed_up_at: float | None = None
+        self.brought_back_at: float | None = None
+        self._ask(
+            f"DROP DATABASE IF EXISTS {name} WITH (FORCE)",
+            f"DROP DATABASE IF EXISTS {self._backup} WITH (FORCE)",
+            f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY = FILE_COPY",
+        )
+
+    @property
+    def url(self) -> str:
+        return self._server.url_of(self._name)
+
+    def join(self, gate: PostgresGate) -> None:
+        self._gate = gate
+
+    def look(self) -> BlockingConnection:
+        """A connection beside the loop, which sees what is committed. For whoever looks and changes nothing."""
+        if self._look is None:
+            self._look = self._server.connect(self._name)
+        return self._look
+
+    def stop(self) -> None:
+        """As a crash: every connection and every transaction under way is lost."""
+        assert self._gate is not None
+        self._gate.is_up = False
+        self._gate.cut_all()
+
+    def start_again(self) -> None:
+        """It is another server from now on, as its start time says."""
+        assert self._gate is not None
+        self._starts += 1
+        moment = (EPOCH + timedelta(seconds=self._gate.loop.time())).isoformat()
+        self.look().ask(f"UPDATE sim.server SET started = '{moment}', number = {self._starts}")
+        self._gate.is_up = True
+
+    def back_up(self) -> None:
+        """A copy of the database as it is. Its connections are cut for that, which is a fault of its own."""
+        assert self._gate is not None
+        if not self._gate.is_up:
+            return
+        self._leave()
+        self._ask(
+            f"DROP DATABASE IF EXISTS {self._backup}",
+            f"CREATE DATABASE {self._backup} TEMPLATE {self._name} STRATEGY = FILE_COPY",
+        )
+        self.backed_up_at = self._gate.loop.time()
+
+    def bring_back(self) -> None:
+        """The database is the one of the backup again. Whatever was committed since is lost."""
+        assert self._gate is not None
+        if self.backed_up_at is None:
+            return
+        self._leave()
+        self._ask(
+            f"DROP DATABASE {self._name}", f"CREATE DATABASE {self._name} TEMPLATE {self._backup} STRATEGY = FILE_COPY"
+        )
+        self.brought_back_at = self._gate.loop.time()
+
+    def drop(self) -> None:
+        if self._look is not None:
+            self._look.close()
+        self._ask(
+            f"DROP DATABASE IF EXISTS {self._name} WITH (FORCE)", f"DROP DATABASE IF EXISTS {self._backup} WITH (FORCE)"
+        )
+
+    def _leave(self) -> None:
+        """Nobody may be connected to a database that is copied or dropped."""
+        assert self._gate is not None
+        self._gate.cut_all()
+        if self._look is not None:
+            self._look.close_and_wait()
+            self._look = None
+
+    def _ask(self, *statements: str) -> None:
+        connection = self._server.connect()
+        for statement in statements:
+            connection.ask(statement)
+        connection.close()

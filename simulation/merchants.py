@@ -1,0 +1,173 @@
+"""Merchants: they ask for payments over HTTP, ask again when they heard nothing, cancel, and read the event feed.
+
+They remember what they were told. The oracle holds that against the networks' book.
+"""
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from simulation.plan import Payment
+from simulation.template import Merchant
+from simulation.world import API_PORTS, HOST, World
+
+_TRIES = 30
+_ANSWER_SECONDS = 12.0
+_INTERNAL_ERROR = 500
+
+
+@dataclass
+class Told:
+    """What a merchant was told of one payment."""
+
+    ids: list[str] = field(default_factory=list)  # of acknowledged requests, in their order
+    acknowledged_at: list[float] = field(default_factory=list)
+    refusals: list[tuple[int, str]] = field(default_factory=list)
+    troubles: list[int] = field(default_factory=list)  # answers that a service must never give
+    cancelled: list[int] = field(default_factory=list)  # the answers to a cancellation
+
+
+class _Response(asyncio.Protocol):
+    """Reads one answer."""
+
+    def __init__(self, answer: "asyncio.Future[tuple[int, bytes]]") -> None:
+        self._answer = answer
+        self._data = b""
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        head, _, body = self._data.partition(b"\r\n\r\n")
+        for line in head.split(b"\r\n")[1:]:
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length" and len(body) >= int(value) and not self._answer.done():
+                self._answer.set_result((int(head.split()[1]), body))
+                self._transport.close()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._answer.done():
+            self._answer.set_exception(ConnectionResetError("no answer"))
+
+
+async def call(
+    port: int, method: str, path: str, merchant: Merchant, *, body: Any = None, key: str | None = None
+) -> tuple[int, Any]:
+    """One request on a connection of its own. OSError or TimeoutError if no answer came."""
+    loop = asyncio.get_running_loop()
+    content = b"" if body is None else msgspec.json.encode(body)
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {HOST}", f"X-API-Key: {merchant.key}"]
+    if key is not None:
+        lines.append(f"Idempotency-Key: {key}")
+    if body is not None:
+        lines.append("Content-Type: application/json")
+    lines += [f"Content-Length: {len(content)}", "", ""]
+    answer: asyncio.Future[tuple[int, bytes]] = loop.create_future()
+    async with asyncio.timeout(_ANSWER_SECONDS):
+        transport, _ = await loop.create_connection(lambda: _Response(answer), HOST, port)
+        transport.write("\r\n".join(lines).encode() + content)
+        status, text = await answer
+    return status, msgspec.json.decode(text)
+
+
+class Merchants:
+    def __init__(self, world: World, accounts: list[Merchant], payments: tuple[Payment, ...], seed: int) -> None:
+        self._world = world
+        self._accounts = accounts
+        self._payments = payments
+        self._chance = random.Random(f"merchants {seed}")  # noqa: S311
+        self.told = {payment.number: Told() for payment in payments}
+        self.feeds: dict[int, list[list[str]]] = {0: [[]], 1: [[]]}  # the ids that were read, from each beginning
+        self.is_reading = True
+        self.acts: list[tuple[float, str, str]] = []  # when, about which phone, and what
+
+    async def pay_all(self) -> None:
+        await asyncio.gather(*(self._pay(each) for each in self._payments))
+
+    async def _pay(self, payment: Payment) -> None:
+        await asyncio.sleep(payment.at)
+        if payment.is_raced:
+            await asyncio.gather(self._until_told(payment, 0), self._until_told(payment, 1))
+        else:
+            for number in range(payment.repeats):
+                if number:
+                    await asyncio.sleep(self._chance.uniform(0.1, 6))
+                await self._until_told(payment, number)
+        if payment.cancelled_after is not None and self.told[payment.number].ids:
+            await asyncio.sleep(payment.cancelled_after)
+            await self._cancel(payment)
+
+    async def repeat_all(self) -> None:
+        """After a restore: everything that was asked for is asked for again, under the same keys."""
+        await asyncio.gather(*(self._until_told(each, 0) for each in self._payments))
+
+    async def _until_told(self, payment: Payment, number: int) -> None:
+        """Ask until there is an answer that is not the service's own trouble."""
+        is_in = payment.type == "COLLECTION"
+        party = "buyer" if is_in else "recipient"
+        body = {
+            "amount": payment.amount,
+            "channel": payment.channel,
+            f"{party}Phone": payment.phone,
+            f"{party}Name": "Asha",
+        }
+        path = "/v1/payments" if is_in else "/v1/payments/disburse"
+        told = self.told[payment.number]
+        for attempt in range(_TRIES):
+            try:
+                port = API_PORTS[(number + attempt) % len(API_PORTS)]
+                status, answer = await call(
+                    port, "POST", path, self._accounts[payment.merchant], body=body, key=payment.key
+                )
+            except (OSError, TimeoutError):
+                status, answer = 0, None
+            self._note(payment, f"{payment.type} {payment.amount} {payment.key}: {status or 'no answer'}", answer)
+            if status == _INTERNAL_ERROR:
+                told.troubles.append(status)
+            if status in (200, 201):
+                told.ids.append(answer["transaction"]["id"])
+                told.acknowledged_at.append(self._world.loop.time())
+                return
+            if 400 <= status < 500 and status not in (408, 429):
+                told.refusals.append((status, answer["error"]["code"] if "error" in answer else str(answer)))
+                return
+            await asyncio.sleep(self._chance.uniform(0.3, 2))
+
+    async def _cancel(self, payment: Payment) -> None:
+        told = self.told[payment.number]
+        try:
+            path = f"/v1/payments/{told.ids[0]}/cancel"
+            status, _ = await call(API_PORTS[0], "POST", path, self._accounts[payment.merchant], body={})
+        except (OSError, TimeoutError):
+            status = 0
+        told.cancelled.append(status)
+        self._note(payment, f"cancels {payment.key}: {status or 'no answer'}", None)
+
+    def _note(self, payment: Payment, what: str, answer: Any) -> None:
+        about = answer.get("transaction", answer.get("error", {})) if isinstance(answer, dict) else {}
+        words = about.get("id") or about.get("code") or "" if isinstance(about, dict) else ""
+        self.acts.append((self._world.loop.time(), payment.phone, f"{what} {words}".rstrip()))
+
+    async def read_feed(self, number: int) -> None:
+        """Follow the event feed of one merchant. A cursor that is no longer good means: read it from the beginning."""
+        cursor = ""
+        while self.is_reading:
+            try:
+                path = f"/v1/events?limit=5{f'&after={cursor}' if cursor else ''}"
+                status, page = await call(self._chance.choice(API_PORTS), "GET", path, self._accounts[number])
+            except (OSError, TimeoutError):
+                await asyncio.sleep(1)
+                continue
+            if status == 200:
+                self.feeds[number][-1] += [each["id"] for each in page["events"]]
+                cursor = page["next"]
+                if page["events"]:
+                    continue
+            elif 400 <= status < 500:
+                cursor = ""
+                self.feeds[number].append([])
+            await asyncio.sleep(2)

@@ -1,0 +1,155 @@
+"""Operators: two people who look at what the service lists, compare it with the networks' statements, and decide.
+
+They know the networks' book, as operators who download statements do. Now and then one is mistaken.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from malipo.audit_log.actor import Actor
+from malipo.db import Database, Tx
+from malipo.errors import Impossible, Refusal
+from malipo.installation import store as installation
+from malipo.merchants import onboard
+from malipo.networks.connector import Channel, Type
+from malipo.payments import resolve
+from malipo.payments.fees import Band
+from malipo.payments.resolve import Finding, Truth
+from malipo.payments.store import cases, dispatch_restore, tariffs
+from malipo.payments.store.cases import Case
+from malipo.payments.transaction import Type as PaymentType
+from malipo.restore import hold, release
+from simulation.book import Book
+from simulation.plan import Fault
+from simulation.template import Merchant
+from simulation.world import World
+
+PROCESS = "operators"
+EVIDENCE = "The statement of the network for this day"
+_ASHA, _JUMA = (Actor(f"operator {name}", "simulation") for name in ("asha", "juma"))
+_LOOK_SECONDS = 4.0
+_FIRST_LOOK_SECONDS = 8.0
+_RELEASE_SECONDS = 4.0  # after the fence
+
+
+class Operators:
+    def __init__(self, world: World, accounts: list[Merchant], book: Book) -> None:
+        self._world = world
+        self._accounts = accounts
+        self._book = book
+        self._database = Database(world.url, size=2)
+        self.is_mistaken_next = False
+        self.mistaken: set[str] = set()  # payments that were resolved against the book
+        self.resolved: set[str] = set()
+        self.acts: list[tuple[float, str]] = []  # when, and what
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def work(self) -> None:
+        await asyncio.sleep(_FIRST_LOOK_SECONDS)
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self._look()
+            except Exception as error:  # The database may be away; they look again.
+                self._note(f"could not look: {type(error).__name__}: {error}")
+
+    async def _look(self) -> None:
+        async with self._database.read() as connection:
+            standing = await installation.get(connection)
+            listed = await cases.find_unsettled(
+                connection, unsettled_seconds=self._world.settings.unsettled_seconds
+            ) + await cases.find_contradicted(connection)
+            opened = await dispatch_restore.find_open(connection)
+        for case in listed:
+            await self._decide(case)
+        if standing.is_fenced and standing.fenced_at is not None:
+            if (self._now() - standing.fenced_at).total_seconds() >= _RELEASE_SECONDS:
+                await self._release(None)
+        elif standing.epoch > 1:
+            for each in opened:
+                # Nobody can ask that network: what waits there was held against its statement, one by one.
+                if each.is_asked_first and each.attention is not None:
+                    await self._release((each.channel, each.type))
+
+    async def _decide(self, case: Case) -> None:
+        transaction = case.transaction
+        is_paid = self._book.is_paid(transaction.network_key, transaction.channel)
+        if is_paid is None or transaction.id in self.mistaken:
+            return
+        if self.is_mistaken_next and not transaction.status.is_final:
+            self.is_mistaken_next = False
+            self.mistaken.add(transaction.id)
+            is_paid = not is_paid
+        finding = Finding(
+            truth=Truth.COMPLETED if is_paid else Truth.FAILED, evidence=EVIDENCE, is_despite_waiting=not is_paid
+        )
+        self._note(f"{transaction.id} is {finding.truth}")
+
+        async def propose(tx: Tx) -> object:
+            return await resolve.propose(tx, transaction.id, finding, actor=_ASHA, now=self._now(), follow_up_seconds=10)
+
+        async def approve(tx: Tx) -> object:
+            return await resolve.approve(tx, transaction.id, actor=_JUMA, now=self._now(), follow_up_seconds=10)
+
+        resolved: Any = await self._try(propose)
+        if resolved is not None and not resolved.is_done:
+            await self._try(approve)
+        self.resolved.add(transaction.id)
+
+    async def _release(self, scope: tuple[str, str] | None) -> None:
+        for actor in (_ASHA, _JUMA):
+            await self._try(lambda tx, actor=actor: release.release(tx, EVIDENCE, scope, actor=actor, now=self._now()))
+        self._note(f"released {scope or 'the installation'}")
+
+    async def _try(self, act: Callable[[Tx], Awaitable[object]]) -> object:
+        try:
+            async with self._database.begin() as tx:
+                return await act(tx)
+        except (Refusal, Impossible) as error:
+            self._note(f"refused: {error}")
+            return None
+
+    def interfere(self, fault: Fault) -> None:
+        """What operators do to merchants and to the whole, and take back after a while."""
+        self._world.loop.start(PROCESS, self._interfere(fault))
+
+    async def _interfere(self, fault: Fault) -> None:
+        if fault.kind == "hold":
+            await self._insist(lambda tx: hold.hold(tx, (), "The simulation", actor=_ASHA, now=self._now()))
+            await asyncio.sleep(fault.seconds)
+            await self._insist(lambda tx: hold.end(tx, (), actor=_ASHA, now=self._now()))
+            return
+        merchant_id = self._accounts[int(fault.target)].id
+        if fault.kind == "merchant-closed":
+            await self._insist(lambda tx: self._set_active(tx, merchant_id, is_active=False))
+            await asyncio.sleep(fault.seconds)
+            await self._insist(lambda tx: self._set_active(tx, merchant_id, is_active=True))
+        else:
+            await self._insist(lambda tx: self._change_tariff(tx, merchant_id))
+
+    async def _set_active(self, tx: Tx, merchant_id: str, *, is_active: bool) -> None:
+        await onboard.set_active(tx, merchant_id, is_active=is_active, actor=_ASHA, now=self._now())
+
+    async def _change_tariff(self, tx: Tx, merchant_id: str) -> None:
+        for type_ in Type:
+            for channel in Channel:
+                await tariffs.replace(tx, merchant_id, PaymentType(type_), channel, [Band(500, fixed_fee=250)])
+
+    async def _insist(self, act: Callable[[Tx], Awaitable[object]]) -> None:
+        for _ in range(30):
+            try:
+                await self._try(act)
+            except Exception:
+                await asyncio.sleep(1)
+            else:
+                return
+
+    def _note(self, what: str) -> None:
+        self.acts.append((self._world.loop.time(), what))
+
+    def _now(self) -> datetime:
+        return self._world.clock_of(PROCESS)()

@@ -1,0 +1,236 @@
+"""The oracle: holds what the service says against the networks' book and what merchants were told.
+
+It is asked when everything is quiet. It knows nothing of how the service works, only what must be true:
+
+    paid-twice       a phone was charged or paid more than once for one wish of a merchant
+    lost             an acknowledged request is not there
+    doubled          one wish of a merchant became two payments, or one key had two answers
+    unaccounted      money moved at a network and the ledger does not say so, nor is an operator shown it
+    not-ended        a payment neither ended nor is shown to an operator
+    ledger           `malipo ledger check` finds a difference
+    feed             the event feed has a gap, or a reader saw something else than it holds
+    webhook          one was sent before its commit, or with a wrong signature, or not at all
+    broke            a part of the service ended with an error that nobody expected
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from malipo.db import Database
+from malipo.ledger import check as ledger_check
+from malipo.payments.check import transactions as transactions_check
+from malipo.payments.store import cases
+from simulation.book import Book
+from simulation.database import SimulatedDatabase
+from simulation.merchants import Merchants
+from simulation.operators import Operators
+from simulation.plan import Plan
+from simulation.postgres_gate import EPOCH
+from simulation.receivers import Receivers
+from simulation.template import Merchant
+from simulation.world import World
+
+_FINAL = ("COMPLETED", "FAILED", "CANCELLED")
+_WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
+_PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = "110", "111", "112"  # what phones with these last digits do: see docs/simulator.md
+
+
+@dataclass(frozen=True)
+class Finding:
+    kind: str
+    what: str
+    transaction_id: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.what}"
+
+
+@dataclass(frozen=True)
+class _Row:
+    id: str
+    merchant_id: str
+    type: str
+    channel: str
+    status: str
+    amount: int
+    phone: str
+    key: str
+    floated: int  # what the ledger says moved at the network, in shillings
+
+
+class Oracle:
+    def __init__(
+        self,
+        plan: Plan,
+        accounts: list[Merchant],
+        world: World,
+        database: SimulatedDatabase,
+        book: Book,
+        merchants: Merchants,
+        receivers: Receivers,
+        operators: Operators,
+    ) -> None:
+        self._plan = plan
+        self._accounts = accounts
+        self._world = world
+        self._database = database
+        self._book = book
+        self._merchants = merchants
+        self._receivers = receivers
+        self._operators = operators
+        self._findings: list[Finding] = []
+
+    async def ask(self) -> list[Finding]:
+        self._findings = []
+        listed = await self._check_ledger()
+        rows = self._rows()
+        self._check_payments(rows)
+        for row in rows:
+            self._check_money(row, is_listed=row.id in listed)
+        self._check_book(rows)
+        self._check_feeds()
+        self._check_webhooks()
+        self._check_log()
+        return self._findings
+
+    def _find(self, kind: str, what: str, transaction_id: str | None = None) -> None:
+        self._findings.append(Finding(kind, what, transaction_id))
+
+    async def _check_ledger(self) -> set[str]:
+        """And which payments an operator is shown."""
+        async with Database.opened(self._world.url, size=1) as database, database.snapshot() as connection:
+            await ledger_check.prepare(connection)
+            for each in await ledger_check.check(connection) + await transactions_check.check(connection):
+                self._find("ledger", str(each))
+            listed = await cases.find_unsettled(
+                connection, unsettled_seconds=self._world.settings.unsettled_seconds
+            ) + await cases.find_contradicted(connection)
+        return {case.transaction.id for case in listed}
+
+    def _rows(self) -> list[_Row]:
+        found = self._database.look().ask(
+            """
+            SELECT id, merchant_id, type, channel, status, amount, phone, network_key, (
+                SELECT coalesce(sum(CASE WHEN source = 'float' THEN amount ELSE -amount END), 0) FROM moves m
+                WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
+            ) FROM transactions t ORDER BY id
+            """
+        )
+        return [
+            _Row(*(str(value) for value in row[:5]), int(row[5] or 0), str(row[6]), str(row[7]), int(row[8] or 0))
+            for row in found
+        ]
+
+    def _check_payments(self, rows: list[_Row]) -> None:
+        ids = {row.id for row in rows}
+        for payment in self._plan.payments:
+            told = self._merchants.told[payment.number]
+            kept = [
+                id_
+                for id_, at in zip(told.ids, told.acknowledged_at, strict=True)
+                if not self._is_in_lost_time(at)
+            ]
+            for id_ in kept:
+                if id_ not in ids:
+                    self._find("lost", f"{payment.key} was acknowledged as {id_}, which is not there", id_)
+            if len(set(kept)) > 1 and self._database.brought_back_at is None:
+                self._find("doubled", f"{payment.key} was answered with {sorted(set(kept))}", kept[0])
+            made = [row.id for row in rows if row.phone == payment.phone]
+            if len(made) > 1:
+                self._find("doubled", f"{payment.key} became {len(made)} payments: {made}", made[0])
+            if self._book.times(payment.phone) > 1:
+                self._find(
+                    "paid-twice",
+                    f"{payment.key}: {payment.phone} {self._book.times(payment.phone)} times",
+                    made[0] if made else None,
+                )
+            for status in told.troubles:
+                self._find("broke", f"{payment.key} was answered with {status}")
+
+    def _is_in_lost_time(self, seconds: float) -> bool:
+        """Whether it was acknowledged between the backup and its being brought back."""
+        begin, end = self._database.backed_up_at, self._database.brought_back_at
+        return begin is not None and end is not None and begin - 1 <= seconds <= end + 1
+
+    def _check_money(self, row: _Row, *, is_listed: bool) -> None:
+        if row.status not in _FINAL and not is_listed:
+            self._find("not-ended", f"{row.id} is {row.status}, and nobody is shown it", row.id)
+        moved = self._book.moved(row.key)
+        expected = moved if row.type == "COLLECTION" else -moved
+        if row.floated == expected or is_listed or row.id in self._operators.mistaken:
+            return
+        if _is_only_on_the_statement(row):
+            return
+        if row.status not in _FINAL:
+            return  # Found above.
+        self._find(
+            "unaccounted",
+            f"{row.id} ({row.type} {row.status} of {row.amount}, {row.channel} {row.phone}) moved {moved} at the "
+            f"network; the ledger says {abs(row.floated)}",
+            row.id,
+        )
+
+    def _check_book(self, rows: list[_Row]) -> None:
+        keys = {row.key for row in rows}
+        for movement in self._book.movements:
+            if any(movement.reference.endswith(key) for key in keys):
+                continue
+            if self._is_in_lost_time(movement.at - EPOCH.timestamp()) or self._was_taken_in_lost_time(movement.reference):
+                continue
+            self._find("unaccounted", f"{movement.phone} {movement.kind} {movement.amount}: no payment has its key")
+
+    def _was_taken_in_lost_time(self, reference: str) -> bool:
+        known = self._world.simulator.network.memory.by_id.values()
+        return any(
+            each.reference == reference and self._is_in_lost_time(each.taken_at - EPOCH.timestamp()) for each in known
+        )
+
+    def _check_feeds(self) -> None:
+        for number, merchant in enumerate(self._accounts):
+            rows = self._database.look().ask(
+                f"SELECT id, feed_number FROM events WHERE merchant_id = '{merchant.id}' ORDER BY feed_number, id"
+            )
+            numbers = [row[1] for row in rows]
+            if numbers != [str(each) for each in range(1, len(rows) + 1)]:
+                self._find("feed", f"the numbers of merchant {number} are {numbers}")
+            read = self._merchants.feeds[number][-1]
+            if read != [row[0] for row in rows]:
+                self._find("feed", f"merchant {number} read {len(read)} events, and there are {len(rows)}: {read[-2:]}")
+
+    def _check_webhooks(self) -> None:
+        for problem in self._receivers.problems:
+            self._find("webhook", problem)
+        rows = self._database.look().ask(
+            "SELECT merchant_id, event_id, state FROM webhook_deliveries ORDER BY merchant_id, event_id"
+        )
+        numbers = {merchant.id: number for number, merchant in enumerate(self._accounts)}
+        received = set(self._receivers.received)
+        for merchant_id, event_id, state in rows:
+            is_received = (numbers[str(merchant_id)], str(event_id)) in received
+            if state != "DELIVERED" or not is_received:
+                self._find("webhook", f"{event_id} is {state}, received: {is_received}")
+        events = self._database.look().ask("SELECT count(*) FROM events")[0][0]
+        if str(events) != str(len(rows)):
+            self._find("webhook", f"{events} events have {len(rows)} deliveries")
+
+    def _check_log(self) -> None:
+        for line in self._world.logged:
+            if "_broke" in line or "part_ended" in line or "never retrieved" in line:
+                self._find("broke", line[:600])
+
+
+def _is_only_on_the_statement(row: _Row) -> bool:
+    """The network changed its mind without a word, after an answer that nobody has a reason to doubt.
+
+    A COMPLETED payment is not asked about again, nor a collection that was refused.
+    """
+    digits = row.phone[-3:]
+    if digits == _TAKEN_BACK:
+        return row.status == "COMPLETED"
+    if row.status != "FAILED" or digits not in (_PAID_LATER, _PAID_IN_SECRET):
+        return False
+    return (row.channel, row.type) in _WITHOUT_QUERY or (digits == _PAID_IN_SECRET and row.type == "COLLECTION")
+
+
+def moment(seconds: float) -> str:
+    return (EPOCH + timedelta(seconds=seconds)).strftime("%H:%M:%S.%f")[:-3]

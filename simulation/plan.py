@@ -1,0 +1,222 @@
+"""What a seed makes happen: payments that merchants ask for, and faults. Pure, and drawn before the run begins.
+
+A fault names its moment by a count ("the 7th request to a network", "the 300th step of worker1") or by a time, so that
+the others stay what they are when one is left out. That is what makes a failing run shrinkable.
+"""
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel, Type
+
+TRAFFIC_SECONDS = 5.0
+FAULT_SECONDS = 12.0
+
+
+class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`kind` says what, `at` when: a count or a time. The others are used by some kinds."""
+
+    kind: str
+    at: float = 0
+    target: str = ""
+    seconds: float = 0
+    code: str = ""
+
+    def __str__(self) -> str:
+        words = [self.kind, self.target, f"at {self.at:g}"]
+        if self.seconds:
+            words.append(f"for {self.seconds:g} s")
+        return " ".join(word for word in (*words, self.code) if word)
+
+
+class Payment(msgspec.Struct, frozen=True):
+    """What a merchant wants, however often it is asked for."""
+
+    number: int
+    merchant: int
+    type: str
+    channel: str
+    amount: int
+    phone: str
+    at: float
+    repeats: int  # sent so often in all, though it was answered
+    is_raced: bool  # twice at once, to two API processes
+    cancelled_after: float | None
+
+    @property
+    def key(self) -> str:
+        return f"order-{self.number}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    seed: int
+    channels: tuple[str, ...]
+    workers: int
+    payments: tuple[Payment, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def gateways(self) -> tuple[str, ...]:
+        """HaloPesa has no payouts of its own: an aggregator makes them."""
+        return (*self.channels, "CLICKPESA") if "HALOPESA" in self.channels else self.channels
+
+    def without(self, faults: Collection[Fault]) -> "Plan":
+        return replace(self, faults=tuple(each for each in self.faults if each not in faults))
+
+
+# How often a phone does what, by the last three digits of its number: see docs/simulator.md.
+_DIGITS = {
+    "": 12,
+    "100": 1,
+    "101": 2,
+    "102": 2,
+    "103": 1,
+    "104": 3,
+    "105": 3,
+    "106": 2,
+    "107": 3,
+    "108": 2,
+    "109": 1,
+    "110": 2,
+    "111": 2,
+    "112": 2,
+}
+
+_GATEWAYS = ("MPESA", "AIRTEL_MONEY", "TIGO_PESA", "HALOPESA", "CLICKPESA")
+
+
+def _draw_counted(most: int) -> Any:
+    def draw(chance: random.Random, kind: str) -> Fault:
+        return Fault(kind, chance.randrange(1, most), seconds=round(chance.choice((0.2, 1, 4, 12)) * chance.random(), 2))
+
+    return draw
+
+
+def _process(chance: random.Random) -> str:
+    return chance.choice(("worker1", "worker1", "worker2", "api1", "api2"))
+
+
+def _kill(chance: random.Random, kind: str) -> Fault:
+    target = _process(chance)
+    steps = 2500 if target.startswith("worker") else 500
+    return Fault(kind, chance.randrange(1, steps), target, round(chance.uniform(0.1, 4), 2))
+
+
+def _pause(chance: random.Random, kind: str) -> Fault:
+    return Fault(kind, _moment(chance), _process(chance), round(chance.choice((2, 9, 20)) * chance.uniform(0.8, 1.2), 2))
+
+
+def _moment(chance: random.Random) -> float:
+    return round(chance.uniform(0.5, FAULT_SECONDS), 2)
+
+
+def _timed(*seconds: float) -> Any:
+    def draw(chance: random.Random, kind: str) -> Fault:
+        return Fault(kind, _moment(chance), seconds=round(chance.choice(seconds) * chance.uniform(0.5, 1.5), 2))
+
+    return draw
+
+
+def _at_gateway(*seconds: float, codes: tuple[str, ...] = ("",)) -> Any:
+    def draw(chance: random.Random, kind: str) -> Fault:
+        span = round(chance.choice(seconds) * chance.uniform(0.5, 1.5), 2)
+        return Fault(kind, _moment(chance), chance.choice(_GATEWAYS), span, chance.choice(codes))
+
+    return draw
+
+
+def _clock(chance: random.Random, kind: str) -> Fault:
+    return Fault(kind, 0, _process(chance), round(chance.choice((-1, 1)) * chance.choice((1, 10, 40)), 2))
+
+
+def _merchant(chance: random.Random, kind: str) -> Fault:
+    return Fault(kind, _moment(chance), str(chance.randrange(2)), round(chance.uniform(1, 8), 2))
+
+
+# Each kind of fault: how often it is drawn, and how.
+KINDS: dict[str, tuple[int, Any]] = {
+    "network-refused": (2, _draw_counted(40)),
+    "network-request-lost": (4, _draw_counted(60)),
+    "network-reply-lost": (6, _draw_counted(60)),
+    "network-request-late": (3, _draw_counted(60)),
+    "network-reply-late": (4, _draw_counted(60)),
+    "network-request-twice": (3, _draw_counted(60)),
+    "callback-lost": (4, _draw_counted(15)),
+    "callback-late": (4, _draw_counted(15)),
+    "callback-twice": (3, _draw_counted(15)),
+    "callback-reply-lost": (2, _draw_counted(15)),
+    "webhook-lost": (2, _draw_counted(30)),
+    "webhook-reply-lost": (2, _draw_counted(30)),
+    "webhook-late": (1, _draw_counted(30)),
+    "merchant-request-lost": (2, _draw_counted(20)),
+    "merchant-reply-lost": (3, _draw_counted(20)),
+    "merchant-request-twice": (2, _draw_counted(20)),
+    "commit-lost-before": (4, _draw_counted(120)),
+    "commit-lost-after": (7, _draw_counted(120)),
+    "connection-lost": (3, _draw_counted(600)),
+    "kill": (9, _kill),
+    "pause": (4, _pause),
+    "database-restart": (3, _timed(0.2, 3)),
+    "failover": (2, _timed(1, 6)),
+    "restore": (3, _timed(1, 4)),
+    "clock": (2, _clock),
+    "network-down": (2, _at_gateway(2, 8)),
+    "network-forgets": (3, _at_gateway(1, 3)),
+    "network-indexes-late": (3, _at_gateway(2, 6)),
+    "network-nonsense": (2, _at_gateway(3, 8, codes=("E999", "INS-6140", "500"))),
+    "network-errors": (2, _at_gateway(2, 6)),
+    "callbacks-delayed": (2, _at_gateway(3, 15)),
+    "operator-mistaken": (2, _timed(1)),
+    "merchant-closed": (1, _merchant),
+    "tariff-changed": (1, _merchant),
+    "hold": (1, _timed(3)),
+}
+
+
+def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> Plan:
+    chance = random.Random(f"plan {seed}")  # noqa: S311
+    channels = tuple(sorted(chance.sample([str(each) for each in Channel], chance.choice((1, 2, 2, 3)))))
+    wanted = tuple(_payment(chance, number, channels) for number in range(payments))
+    names = list(KINDS)
+    weights = [KINDS[name][0] for name in names]
+    faults = []
+    for name in chance.choices(names, weights, k=chance.choice((0, 2, 5, 9, 14))):
+        faults.append(KINDS[name][1](chance, name))
+    if sum(each.kind == "restore" for each in faults) > 1:  # One backup a run.
+        first = next(each for each in faults if each.kind == "restore")
+        faults = [each for each in faults if each.kind != "restore" or each is first]
+    plan = Plan(seed, channels, chance.choice((1, 1, 2)), wanted, ())
+    met = dict.fromkeys(_where_somebody_is(fault, plan, chance) for fault in faults)
+    return replace(plan, faults=tuple(each for each in met if kinds is None or each.kind in kinds))
+
+
+def _where_somebody_is(fault: Fault, plan: Plan, chance: random.Random) -> Fault:
+    """The same fault at a gateway or worker that takes part in this run."""
+    if fault.target in _GATEWAYS and fault.target not in plan.gateways:
+        return msgspec.structs.replace(fault, target=chance.choice(plan.gateways))
+    if fault.target == "worker2" and plan.workers == 1:
+        return msgspec.structs.replace(fault, target="worker1")
+    return fault
+
+
+def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> Payment:
+    channel = chance.choice(channels)
+    digits = chance.choices(list(_DIGITS), list(_DIGITS.values()))[0] or f"{chance.randrange(200, 1000)}"
+    return Payment(
+        number=number,
+        merchant=chance.randrange(2),
+        type=chance.choice((Type.COLLECTION, Type.DISBURSEMENT, Type.DISBURSEMENT)),
+        channel=channel,
+        amount=1000 + number,
+        phone=f"{PROFILES[Channel(channel)].prefixes[0]}{number:04}{digits}",
+        at=round(chance.uniform(0, TRAFFIC_SECONDS), 3),
+        repeats=chance.choice((1, 1, 1, 2, 3)),
+        is_raced=chance.random() < 0.15,
+        cancelled_after=round(chance.uniform(0, 3), 2) if chance.random() < 0.15 else None,
+    )

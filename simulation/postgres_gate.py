@@ -1,0 +1,336 @@
+"""The gate to PostgreSQL: one exchange at a time, in the order that the seed chooses.
+
+A statement that waits for another's lock is set aside, and its backend is held by SIGSTOP. When a commit frees several
+of them, they would race in the server; held, they go on one by one, in the order of the seed.
+"""
+
+import hashlib
+import os
+import re
+import select
+import signal
+import struct
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from simulation import postgres_messages as protocol
+from simulation.blocking_connection import LockMonitor, is_in_cycle
+from simulation.postgres_connection import Exchange, PostgresConnection
+
+if TYPE_CHECKING:
+    from simulation.event_loop import SimulatedLoop
+
+EPOCH = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # when every run begins
+
+_MOST_REAL_SECONDS = 30  # for one exchange, before the run is called stuck
+_NOTIFIED = re.compile(rb"SELECT (\d+)\x00")
+_CHANNEL = b"malipo\x00"
+
+
+class GateStuck(Exception):  # noqa: N818
+    """The server does not answer, or a backend does not end."""
+
+
+class PostgresGate:
+    loop: "SimulatedLoop"
+
+    def __init__(self, monitor: LockMonitor) -> None:
+        self._monitor = monitor
+        self._number = 0
+        self._connections: dict[int, PostgresConnection] = {}
+        self._asked: list[Exchange] = []
+        self._blocked: list[Exchange] = []
+        self._released: list[Exchange] = []
+        self.is_up = True
+        self.exchanges = 0
+        self.blocks = 0
+        # Decides what befalls an exchange: None, or "before" or "after" the server has done it, the connection is lost.
+        self.fate: Callable[[Exchange], str | None] = lambda exchange: None
+        self.latency: Callable[[], float] = lambda: 0.0
+
+    def join(self, loop: "SimulatedLoop") -> None:
+        self.loop = loop
+
+    def connect(self, protocol_factory: Any, path: str, process: str) -> Any:
+        if not self.is_up:
+            raise ConnectionRefusedError(111, "Connection refused")
+        self._number += 1
+        driver = protocol_factory()
+        connection = PostgresConnection(self, driver, path, process, self._number)
+        self._connections[self._number] = connection
+        driver.connection_made(connection)
+        return connection, driver
+
+    def ask(self, exchange: Exchange) -> None:
+        self._asked.append(exchange)
+
+    def waiting(self) -> int:
+        return len(self._asked) + len(self._released)
+
+    def go(self, at: int) -> None:
+        """The exchange at this place goes on."""
+        if at < len(self._asked):
+            self._send(self._asked.pop(at))
+            return
+        exchange = self._released.pop(at - len(self._asked))
+        self.loop.history.note(self.loop.time(), "resume", exchange.connection.number)
+        if exchange.is_stopped:
+            self._signal(exchange, signal.SIGCONT)
+        self._read(exchange)
+
+    def describe(self) -> str:
+        return f"{len(self._asked)} exchanges wait, {len(self._blocked)} are blocked"
+
+    # An exchange.
+
+    def _send(self, exchange: Exchange) -> None:
+        connection = exchange.connection
+        if connection.is_closed:
+            return
+        self.exchanges += 1
+        self.loop.history.note(
+            self.loop.time(), "ask", connection.process, connection.number, _digest(exchange.request), _short(exchange.sql)
+        )
+        if exchange.is_cancel:
+            self._cancel(exchange)
+            return
+        fate = self.fate(exchange)
+        if fate == "before":
+            connection.lose(ConnectionResetError("lost before the server had it"))
+            return
+        exchange.is_answer_lost = fate == "after"
+        connection.under_way = exchange
+        if exchange.sql.startswith("LISTEN"):
+            connection.is_listening = True
+        connection.socket.sendall(self._set_clock(exchange) + exchange.request)
+        self._read(exchange)
+
+    def _set_clock(self, exchange: Exchange) -> bytes:
+        """The server's `now()` is the loop's time. It is set outside of transactions: in one, `now()` stands still."""
+        connection = exchange.connection
+        if exchange.is_startup or connection.is_in_transaction:
+            return b""
+        now = (EPOCH + timedelta(seconds=self.loop.time())).isoformat()
+        if connection.clock == now:
+            return b""
+        connection.clock = now
+        exchange.clock_answers = 1
+        return protocol.query(f"SET sim.now = '{now}'")
+
+    def _read(self, exchange: Exchange) -> None:
+        """Until its answer is whole, or it waits for somebody else."""
+        connection = exchange.connection
+        if connection.is_closed:
+            self._bury(exchange)
+            return
+        poll = select.poll()
+        poll.register(connection.socket, select.POLLIN)
+        patience_ms, ends_at = 2, time.monotonic() + _MOST_REAL_SECONDS
+        while True:
+            if poll.poll(patience_ms):
+                data = connection.socket.recv(1 << 20)
+                if not data:
+                    self._server_closed(exchange)
+                    break
+                exchange.answer += data
+                if self._is_whole(exchange):
+                    self._done(exchange)
+                    break
+                continue
+            if time.monotonic() > ends_at:
+                raise GateStuck(f"no answer to {_short(exchange.sql)}")
+            blocked = self._monitor.blocked()
+            if connection.pid in blocked and not is_in_cycle(connection.pid, blocked):
+                self._set_aside(exchange)
+                return
+            patience_ms = min(patience_ms * 2, 20)
+        self._look_who_is_free()
+
+    def _is_whole(self, exchange: Exchange) -> bool:
+        while exchange.clock_answers:
+            end = protocol.end_of_answer(exchange.answer, is_flush=False)
+            if end is None:
+                return False
+            exchange.answer = exchange.answer[end:]
+            exchange.clock_answers -= 1
+        return protocol.end_of_answer(exchange.answer, is_flush=exchange.is_flush) is not None
+
+    def _done(self, exchange: Exchange) -> None:
+        connection = exchange.connection
+        connection.under_way = None
+        answer = exchange.answer
+        if exchange.is_startup:
+            connection.pid = protocol.backend_pid(answer)
+        else:
+            self.loop.history.note(
+                self.loop.time(), "got", connection.number, _digest(protocol.without_numbers(answer))
+            )
+        if answer[-6:-5] == protocol.READY:
+            connection.is_in_transaction = answer[-1:] != b"I"
+        if exchange.is_answer_lost:
+            connection.lose(ConnectionResetError("lost after the server had it"))
+        else:
+            delay = self.latency()
+            if delay:
+                self.loop.call_later(delay, connection.deliver, answer, context=self.loop.context_of(connection.process))
+            else:
+                connection.deliver(answer)
+        if "pg_notify" in exchange.sql and not exchange.is_flush and (sent := _NOTIFIED.search(answer)):
+            self._pass_on_notifications(int(sent[1]))
+
+    def _server_closed(self, exchange: Exchange) -> None:
+        connection = exchange.connection
+        connection.under_way = None
+        self.loop.history.note(self.loop.time(), "closed by the server", connection.number)
+        connection.lose(ConnectionResetError("closed by the server"))
+
+    def _pass_on_notifications(self, sent: int) -> None:
+        """Exactly as many as were sent, or two runs would part."""
+        for connection in list(self._connections.values()):
+            if not connection.is_listening or connection.is_closed:
+                continue
+            data = b""
+            while data.count(_CHANNEL) < sent:
+                if not select.select([connection.socket], [], [], 2)[0]:
+                    raise GateStuck("a notification that was sent did not arrive")
+                data += connection.socket.recv(1 << 16)
+            self.loop.history.note(self.loop.time(), "notified", connection.number, sent)
+            connection.deliver(_without_pids(data))
+
+    # Locks.
+
+    def _set_aside(self, exchange: Exchange) -> None:
+        self.blocks += 1
+        self.loop.history.note(self.loop.time(), "blocked", exchange.connection.number)
+        for _ in range(20):
+            self._signal(exchange, signal.SIGSTOP)
+            try:
+                self._monitor.blocked(seconds=0.2)
+                break
+            except TimeoutError:  # It was stopped with its hands on the lock table.
+                self._signal(exchange, signal.SIGCONT)
+                self._monitor.finish()
+                time.sleep(0.01)
+        self._blocked.append(exchange)
+        self._look_who_is_free()  # On its way it may have let go of what another waits for.
+
+    def _look_who_is_free(self) -> None:
+        if not self._blocked:
+            return
+        blocked = self._monitor.blocked()
+        for exchange in [each for each in self._blocked if each.connection.pid not in blocked]:
+            self._blocked.remove(exchange)
+            self.loop.history.note(self.loop.time(), "free", exchange.connection.number)
+            self._released.append(exchange)
+
+    def _signal(self, exchange: Exchange, which: signal.Signals) -> None:
+        assert exchange.connection.pid is not None
+        os.kill(exchange.connection.pid, which)
+        exchange.is_stopped = which is signal.SIGSTOP
+
+    def _cancel(self, exchange: Exchange) -> None:
+        """The driver asks the server, on a connection of its own, to give up a statement."""
+        connection = exchange.connection
+        pid = struct.unpack_from("!i", exchange.request, 8)[0]
+        connection.socket.sendall(exchange.request)
+        while connection.socket.recv(100):
+            pass
+        for each in [*self._blocked, *self._released]:
+            if each.connection.pid == pid:
+                if each.is_stopped:
+                    self._signal(each, signal.SIGCONT)
+                (self._blocked if each in self._blocked else self._released).remove(each)
+                self._released.append(each)
+        connection.lose(None)
+
+    # The ends of connections.
+
+    def forget(self, connection: PostgresConnection) -> None:
+        """Its process has closed it. A backend at rest is waited for; one that waits for a lock stays in the queue."""
+        self._connections.pop(connection.number, None)
+        self._asked = [each for each in self._asked if each.connection is not connection]
+        connection.socket.close()
+        if connection.pid is None or any(each.connection is connection for each in [*self._blocked, *self._released]):
+            return
+        _wait_until_gone(connection.pid)
+        self._look_who_is_free()
+
+    def abandon(self, process: str) -> None:
+        """A process died: the system closes its connections."""
+        for connection in [each for each in self._connections.values() if each.process == process]:
+            connection.is_closed = True
+            self.forget(connection)
+
+    def cut_all(self) -> None:
+        """The server went away: every connection is lost, and every transaction under way with it."""
+        for exchange in [*self._blocked, *self._released]:
+            if exchange.is_stopped:
+                self._signal(exchange, signal.SIGCONT)
+        pids = [each.pid for each in self._connections.values() if each.pid is not None]
+        pids += [e.connection.pid for e in [*self._blocked, *self._released] if e.connection.pid is not None]
+        for pid in dict.fromkeys(pids):
+            try:
+                os.kill(pid, signal.SIGTERM)
+            except ProcessLookupError:
+                continue
+        for pid in dict.fromkeys(pids):
+            _wait_until_gone(pid)
+        self._blocked, self._released, self._asked = [], [], []
+        for connection in list(self._connections.values()):
+            connection.lose(ConnectionResetError("the server went away"))
+
+    def _bury(self, exchange: Exchange) -> None:
+        """Nobody waits for its answer. It does what it was told and ends; or it is blocked again."""
+        pid, ends_at = exchange.connection.pid, time.monotonic() + _MOST_REAL_SECONDS
+        assert pid is not None
+        looks = 0
+        while _is_there(pid):
+            time.sleep(0.001)
+            looks += 1
+            if looks > 2:
+                blocked = self._monitor.blocked()
+                if pid in blocked and not is_in_cycle(pid, blocked):
+                    self._set_aside(exchange)
+                    return
+            if time.monotonic() > ends_at:
+                raise GateStuck("a backend without a client does not end")
+        self.loop.history.note(self.loop.time(), "ended", exchange.connection.number)
+        self._look_who_is_free()
+
+    def close(self) -> None:
+        for exchange in [*self._blocked, *self._released]:
+            if exchange.is_stopped:
+                self._signal(exchange, signal.SIGCONT)
+        for connection in list(self._connections.values()):
+            connection.socket.close()
+
+
+def _is_there(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")
+
+
+def _wait_until_gone(pid: int) -> None:
+    ends_at = time.monotonic() + _MOST_REAL_SECONDS
+    while _is_there(pid):
+        if time.monotonic() > ends_at:
+            raise GateStuck(f"the backend {pid} does not end")
+        time.sleep(0.0002)
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha1(data, usedforsecurity=False).hexdigest()[:10]
+
+
+def _short(sql: str) -> str:
+    return " ".join(sql.split())[:80]
+
+
+def _without_pids(data: bytes) -> bytes:
+    """A notification names the backend that sent it, which differs from run to run."""
+    whole = bytearray(data)
+    for kind, begin, _ in protocol.messages(data):
+        if kind == b"A":
+            struct.pack_into("!i", whole, begin, 0)
+    return bytes(whole)

@@ -1,0 +1,81 @@
+"""PostgreSQL's protocol, as far as the simulation must read it: where a request ends, and where its answer does. Pure."""
+
+import re
+import struct
+from collections.abc import Iterator
+
+READY = b"Z"
+CANCEL_REQUEST = 80877102
+SSL_REQUEST = 80877103
+STARTUP = 196608
+
+_AUTHENTICATED = (0, 12)
+# In the message of a deadlock: process and transaction numbers, and the message's length with them.
+_NUMBERS = re.compile(rb"E\x00\x00..S|[Pp]rocess \d+|transaction \d+", re.DOTALL)
+
+
+def messages(data: bytes | bytearray) -> Iterator[tuple[bytes, int, int]]:
+    """The kind of each whole message, and where its body begins and ends."""
+    at = 0
+    while len(data) - at >= 5:
+        end = at + 1 + struct.unpack_from("!i", data, at + 1)[0]
+        if end > len(data):
+            return
+        yield bytes(data[at : at + 1]), at + 5, end
+        at = end
+
+
+def end_of_answer(data: bytes, *, is_flush: bool) -> int | None:
+    """Where the first whole answer ends; None while it is not whole. One to a Flush ends with a description."""
+    for kind, begin, end in messages(data):
+        if kind == READY or (is_flush and kind in (b"T", b"n", b"E")):
+            return end
+        if kind == b"R" and struct.unpack_from("!i", data, begin)[0] not in _AUTHENTICATED:
+            raise RuntimeError("the simulation's PostgreSQL asks for a password")
+    return None
+
+
+def backend_pid(data: bytes) -> int | None:
+    for kind, begin, _ in messages(data):
+        if kind == b"K":
+            return int(struct.unpack_from("!i", data, begin)[0])
+    return None
+
+
+def query(sql: str) -> bytes:
+    body = sql.encode() + b"\0"
+    return b"Q" + struct.pack("!i", len(body) + 4) + body
+
+
+def startup(user: str, database: str) -> bytes:
+    body = struct.pack("!i", STARTUP) + f"user\0{user}\0database\0{database}\0\0".encode()
+    return struct.pack("!i", len(body) + 4) + body
+
+
+def without_numbers(answer: bytes) -> bytes:
+    """What an answer says, without what differs from run to run."""
+    return _NUMBERS.sub(b"?", answer) if b"40P01" in answer else answer
+
+
+def rows(data: bytes) -> list[list[str | None]]:
+    """The rows of an answer in text format. RuntimeError if it is an error."""
+    found: list[list[str | None]] = []
+    for kind, begin, end in messages(data):
+        if kind == b"E":
+            raise RuntimeError(data[begin:end].decode(errors="replace").replace("\0", " "))
+        if kind == b"D":
+            found.append(list(_fields(data, begin)))
+    return found
+
+
+def _fields(data: bytes, at: int) -> Iterator[str | None]:
+    count = struct.unpack_from("!h", data, at)[0]
+    at += 2
+    for _ in range(count):
+        length = struct.unpack_from("!i", data, at)[0]
+        at += 4
+        if length < 0:
+            yield None
+        else:
+            yield data[at : at + length].decode()
+            at += length

@@ -1,0 +1,164 @@
+"""One run: a plan, a world, and the oracle's word at the end."""
+
+import asyncio
+import gc
+import random
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg.connection
+
+from malipo import log
+from malipo_simulator.credentials import Keys
+from simulation.blocking_connection import LockMonitor
+from simulation.book import Book
+from simulation.database import SimulatedDatabase
+from simulation.event_loop import SimulatedLoop
+from simulation.faults import Faults
+from simulation.history import History
+from simulation.memory_network import MemoryNetwork
+from simulation.merchants import Merchants
+from simulation.operators import PROCESS as OPERATORS
+from simulation.operators import Operators
+from simulation.oracle import Oracle
+from simulation.plan import FAULT_SECONDS, Plan
+from simulation.postgres_gate import EPOCH, PostgresGate
+from simulation.receivers import Receivers
+from simulation.story import Story
+from simulation.template import Merchant, Server
+from simulation.world import World
+
+MERCHANTS = "merchants"
+_MOST_SECONDS = 140.0
+_LOOK_SECONDS = 2.0
+_LISTED_SECONDS = 30  # So old, a payment that no network ends is shown to operators.
+_NETWORK_SPEED = 4.0
+
+
+@dataclass
+class Result:
+    seed: int
+    findings: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)  # that happened
+    payments: int = 0
+    digest: str = ""
+    seconds: float = 0.0  # of virtual time
+    real_seconds: float = 0.0
+    exchanges: int = 0
+    blocks: int = 0
+    story: list[str] = field(default_factory=list)
+    lines: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where runs take place: the server, and what all of them share."""
+
+    server: Server
+    accounts: list[Merchant]
+    keys: dict[str, Keys]
+
+
+def run(plan: Plan, site: Site, name: str, *, keeps_lines: bool = False, tells_story: bool = False) -> Result:
+    """In a process of its own: what a run leaves behind is never cleaned up."""
+    gc.disable()
+    began = time.monotonic()
+    asyncpg.connection._uid = 0  # type: ignore[attr-defined]  # The names of prepared statements are counted there.
+    history = History(keeps_lines=keeps_lines)
+    database = SimulatedDatabase(site.server, name)
+    gate = PostgresGate(LockMonitor(site.server.connect()))
+    database.join(gate)
+    loop = SimulatedLoop(random.Random(f"turns {plan.seed}"), gate, MemoryNetwork(), history)  # noqa: S311
+    asyncio.set_event_loop(loop)
+    loop.set_exception_handler(lambda _, context: log.error("loop_broke", context.get("exception"), **_words(context)))
+    states = Path(tempfile.mkdtemp(prefix="malipo-simulation-"))
+    result = Result(plan.seed, payments=len(plan.payments))
+    try:
+        main = _Run(plan, site, loop, database, states)
+        loop.run_until_complete(main.go())
+        result.findings = [str(each) for each in main.findings]
+        result.faults = [str(fault) for _, fault in main.faults.happened]
+        if tells_story or main.findings:
+            result.story = Story(main.world, database, main.book, main.merchants, main.operators, main.faults).tell(
+                [each.transaction_id for each in main.findings if each.transaction_id]
+            )
+    finally:
+        result.digest, result.lines = history.digest, history.lines
+        result.seconds, result.real_seconds = loop.time(), time.monotonic() - began
+        result.exchanges, result.blocks = gate.exchanges, gate.blocks
+        gate.close()
+        shutil.rmtree(states, ignore_errors=True)
+        database.drop()
+    return result
+
+
+def _words(context: dict[str, Any]) -> dict[str, Any]:
+    return {"message": str(context.get("message"))}
+
+
+class _Run:
+    def __init__(self, plan: Plan, site: Site, loop: SimulatedLoop, database: SimulatedDatabase, states: Path) -> None:
+        self._plan = plan
+        self._loop = loop
+        self._database = database
+        self.world = World(loop, database.url, plan, site.keys, states)
+        self.world.simulator.network.control.change({"speed": _NETWORK_SPEED, "seed": plan.seed})
+        self.book = Book(self.world.simulator.network)
+        self.merchants = Merchants(self.world, site.accounts, plan.payments, plan.seed)
+        self._receivers = Receivers(self.world, site.accounts, database.look)
+        self.operators = Operators(self.world, site.accounts, self.book)
+        self.faults = Faults(plan, self.world, database, self.operators)
+        self._oracle = Oracle(
+            plan,
+            site.accounts,
+            self.world,
+            database,
+            self.book,
+            self.merchants,
+            self._receivers,
+            self.operators,
+        )
+        self.findings: list[Any] = []
+
+    async def go(self) -> None:
+        loop, chance = self._loop, random.Random(f"latency {self._plan.seed}")  # noqa: S311
+        loop.gate.latency = lambda: chance.choice((0.0, 0.0, 0.0005, 0.002, 0.01))
+        loop.network.latency = lambda: chance.choice((0.0005, 0.001, 0.05))
+        for number in (1, 2):
+            self.world.start_api(number)
+        for number in range(1, self._plan.workers + 1):
+            self.world.start_worker(number)
+        await self.operators.open()
+        loop.start(OPERATORS, self.operators.work())
+        paying = loop.start(MERCHANTS, self.merchants.pay_all())
+        for number in (0, 1):
+            loop.start(MERCHANTS, self.merchants.read_feed(number))
+        await asyncio.sleep(FAULT_SECONDS + 3)
+        if self._database.brought_back_at is not None:
+            await loop.start(MERCHANTS, self.merchants.repeat_all())
+        await paying
+        while not self._is_quiet() and loop.time() < _MOST_SECONDS:
+            await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(3 * _LOOK_SECONDS)  # The readers of the feed come round.
+        self.findings = await self._oracle.ask()
+
+    def _is_quiet(self) -> bool:
+        """Nothing is under way, and nothing will be asked about by itself."""
+        if not self._loop.gate.is_up:
+            return False
+        now = (EPOCH + timedelta(seconds=self._loop.time())).isoformat()
+        [[count]] = self._database.look().ask(
+            f"""
+            SELECT (SELECT count(*) FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+                    WHERE d.attention IS NULL AND NOT (t.ended_at IS NULL AND t.processing_at < timestamptz '{now}' - interval '{_LISTED_SECONDS} seconds'))
+                 + (SELECT count(*) FROM events WHERE feed_number IS NULL)
+                 + (SELECT count(*) FROM webhook_deliveries WHERE state = 'PENDING')
+                 + (SELECT count(*) FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)
+            """
+        )
+        return count == "0"

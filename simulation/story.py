@@ -1,0 +1,79 @@
+"""The story of a run, for people: what happened to a payment, in order, with the faults around it."""
+
+from typing import Any
+
+from simulation.book import Book
+from simulation.database import SimulatedDatabase
+from simulation.faults import Faults
+from simulation.merchants import Merchants
+from simulation.operators import Operators
+from simulation.postgres_gate import EPOCH
+from simulation.world import World
+
+_MOST_LINES = 200
+
+
+class Story:
+    def __init__(
+        self,
+        world: World,
+        database: SimulatedDatabase,
+        book: Book,
+        merchants: Merchants,
+        operators: Operators,
+        faults: Faults,
+    ) -> None:
+        self._world = world
+        self._database = database
+        self._book = book
+        self._merchants = merchants
+        self._operators = operators
+        self._faults = faults
+
+    def tell(self, transaction_ids: list[str]) -> list[str]:
+        """Of these payments; of all, if none is named."""
+        about = self._phones_and_keys(transaction_ids)
+        lines: list[tuple[float, str]] = [(at, f"FAULT      {fault}") for at, fault in self._faults.happened]
+        lines += [(at, f"process    {what}") for at, what in self._world.lives]
+        lines += [(at, f"operator   {what}") for at, what in self._operators.acts]
+        lines += [
+            (at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about
+        ]
+        for entry in reversed(list(self._world.simulator.seen.newest())):
+            if not about or entry.phone in about or entry.reference in about:
+                lines.append((entry.at - EPOCH.timestamp(), f"network    {_wire(entry)}"))
+        for movement in self._book.movements:
+            if not about or movement.phone in about:
+                way = "REVERSED" if movement.is_reversal else movement.kind.upper()
+                text = f"BOOK       {movement.phone} {way} {movement.amount} ({movement.channel} {movement.reference})"
+                lines.append((movement.at - EPOCH.timestamp(), text))
+        lines += self._statuses(about)
+        lines.sort(key=lambda line: line[0])
+        return [f"{at:9.3f}  {text}" for at, text in lines[:_MOST_LINES]]
+
+    def _phones_and_keys(self, transaction_ids: list[str]) -> set[str]:
+        if not transaction_ids:
+            return set()
+        named = ",".join(f"'{each}'" for each in transaction_ids)
+        rows = self._database.look().ask(f"SELECT phone, network_key FROM transactions WHERE id IN ({named})")
+        return {str(value) for row in rows for value in row}
+
+    def _statuses(self, about: set[str]) -> list[tuple[float, str]]:
+        rows = self._database.look().ask(
+            """
+            SELECT t.id, t.phone, t.network_key, e.event, date_part('epoch', e.created_at)
+            FROM events e JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+            ORDER BY e.created_at
+            """
+        )
+        return [
+            (float(row[4] or 0) - EPOCH.timestamp(), f"malipo     {row[0]} {row[3]}")
+            for row in rows
+            if not about or row[1] in about
+        ]
+
+
+def _wire(entry: Any) -> str:
+    way = "<-" if entry.direction == "in" else "->"
+    status = "no answer" if entry.status is None else entry.status
+    return f"{way} {entry.gateway} {entry.method} {entry.path[:60]} {status} {entry.verdict or ''}".rstrip()
