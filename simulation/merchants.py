@@ -133,7 +133,7 @@ class Merchants:
                 told.acknowledged_at.append(self._world.loop.time())
                 return
             if 400 <= status < 500 and status not in (408, 429):
-                told.refusals.append((status, answer["error"]["code"] if "error" in answer else str(answer)))
+                told.refusals.append((status, str(answer.get("code"))))
                 return
             await asyncio.sleep(self._chance.uniform(0.3, 2))
 
@@ -148,8 +148,8 @@ class Merchants:
         self._note(payment, f"cancels {payment.key}: {status or 'no answer'}", None)
 
     def _note(self, payment: Payment, what: str, answer: Any) -> None:
-        about = answer.get("transaction", answer.get("error", {})) if isinstance(answer, dict) else {}
-        words = about.get("id") or about.get("code") or "" if isinstance(about, dict) else ""
+        about = answer or {}
+        words = about.get("transaction", {}).get("id") or about.get("code") or ""
         self.acts.append((self._world.loop.time(), payment.phone, f"{what} {words}".rstrip()))
 
     async def read_feed(self, number: int) -> None:
