@@ -172,7 +172,7 @@ class _Share:
 
     def _supervisor(self) -> list[str]:
         """The living supervisor's pid and its server's; nothing if there is none. Pids name them, and prove nothing."""
-        lock = self._open("guardian.lock")
+        lock = self._open("supervisor.lock")
         try:
             return [] if _try_lock(lock, fcntl.LOCK_SH) else os.pread(lock, 100, 0).decode().split() or [""]
         finally:

@@ -8,10 +8,10 @@ Its arguments are the folder and where PostgreSQL's programs are. Which user the
 
 The locks are flocks, so that the kernel lets go of them however their holder dies; no pid is ever believed.
 
-    start.lock      one at a time looks whether a server is there and starts one (embedded.py)
-    users.lock      shared by every user; the supervisor waits to have it alone, and then nobody is left
-    guardian.lock   the supervisor's as long as it lives; in it, its pid and that of its server
-    server.lock     inherited by PostgreSQL and all its processes: if it is free, none of them is left
+    start.lock       one at a time looks whether a server is there and starts one (embedded.py)
+    users.lock       shared by every user; the supervisor waits to have it alone, and then nobody is left
+    supervisor.lock  the supervisor's as long as it lives; in it, its pid and that of its server
+    server.lock      inherited by PostgreSQL and all its processes: if it is free, none of them is left
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from typing import NoReturn
 # What stands in the log before a sentence for the operator. A supervisor that goes without one was killed.
 REFUSES = "supervisor refuses: "
 FAILED = "PostgreSQL did not start"
-LOCKS = ("start.lock", "users.lock", "guardian.lock", "server.lock")
+LOCKS = ("start.lock", "users.lock", "supervisor.lock", "server.lock")
 SOCKET = "socket/.s.PGSQL.5432"
 
 # What must hold whatever an operator sets with ALTER SYSTEM. A path relative to the data is short wherever they are.
@@ -69,7 +69,7 @@ def supervise(folder: str, binaries: str) -> None:
         # Only the end of our users ends us. They get such signals too, and need the server while they finish.
         # A handler and not SIG_IGN, which PostgreSQL would inherit.
         signal.signal(ignored, lambda *_: None)
-    lock = os.open("guardian.lock", os.O_RDWR)
+    lock = os.open("supervisor.lock", os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     if os.fork():  # The child has the lock now, and no parent who would have to wait for it.
         os._exit(0)
