@@ -19,7 +19,7 @@ from malipo.access.passwords import Passwords
 from malipo.access.tokens import Cookies, Tokens
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.db import Conn, Database, DataError, Tx
+from malipo.db import Conn, Database, DataError, Tx, retry
 from malipo.db.clock_skew import ClockSkew
 from malipo.db.group_commit import Act, GroupCommit
 from malipo.db.long_poll import LongPoll
@@ -304,15 +304,15 @@ class Service:
         return delivery
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
-        return await self.database.ask(query, patience_seconds=_READING_PATIENCE_SECONDS)
+        return await retry.read(self.database, query, patience_seconds=_READING_PATIENCE_SECONDS)
 
     async def read_snapshot(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
         """A read of several statements that must agree with each other."""
-        return await self.database.ask(query, patience_seconds=_READING_PATIENCE_SECONDS, is_snapshot=True)
+        return await retry.read(self.database, query, patience_seconds=_READING_PATIENCE_SECONDS, is_snapshot=True)
 
     async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
         """One rare write that commits alone, such as a new key. Done again if nothing can have happened."""
-        return await self.database.write(act, patience_seconds=_READING_PATIENCE_SECONDS)
+        return await retry.write(self.database, act, patience_seconds=_READING_PATIENCE_SECONDS)
 
     async def count(self, *, least: int = counter.LEAST) -> bool:
         """Count payments that have ended and lines of statements, for their readers. Whether more may be waiting."""
