@@ -2,7 +2,7 @@
 
 from malipo.db import Conn
 from malipo.errors import Invalid
-from malipo.installation import store
+from malipo.installation.store import installation
 
 
 class CursorLost(Invalid):
@@ -22,7 +22,7 @@ def cursor_of(epoch: int, number: int) -> str:
 
 
 async def find_epoch(connection: Conn) -> int:
-    return (await store.get(connection)).epoch
+    return (await installation.get(connection)).epoch
 
 
 async def require_kept(connection: Conn, merchant_id: str, *, epoch: int, of_epoch: int, number: int) -> None:
@@ -34,8 +34,8 @@ async def require_kept(connection: Conn, merchant_id: str, *, epoch: int, of_epo
     if of_epoch == epoch:
         return
     if of_epoch > epoch:
-        began = await store.find_restore_point(connection, merchant_id, after_epoch=epoch - 1)
+        began = await installation.find_restore_point(connection, merchant_id, after_epoch=epoch - 1)
         raise CursorLost(cursor_of(epoch, began))
-    last = await store.find_restore_point(connection, merchant_id, after_epoch=of_epoch)
+    last = await installation.find_restore_point(connection, merchant_id, after_epoch=of_epoch)
     if number > last:
         raise CursorLost(cursor_of(epoch, last))

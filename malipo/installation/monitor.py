@@ -8,8 +8,8 @@ import asyncio
 from malipo import log
 from malipo.db import ConnectionLost, Database
 from malipo.errors import Unavailable
-from malipo.installation import store
 from malipo.installation.state import Installation
+from malipo.installation.store import installation
 
 _EVERY_SECONDS = 3.0
 _PATIENCE_SECONDS = 10.0
@@ -43,7 +43,7 @@ class InstallationMonitor:
         """A database that is away says nothing: then what was known stays."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
-                standing = await store.get(connection)
+                standing = await installation.get(connection)
         except (ConnectionLost, Unavailable, TimeoutError) as error:
             log.debug("installation.not_seen", reason=str(error))
         except Exception as error:

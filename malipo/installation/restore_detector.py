@@ -12,9 +12,9 @@ from typing import Protocol
 
 from malipo import ids, log
 from malipo.db import Database
-from malipo.installation import store
 from malipo.installation.high_water_mark import Counted, HighWaterMark
 from malipo.installation.mark_comparison import Newcomer, Standing, judge_newcomer, why_exchanged, why_restored
+from malipo.installation.store import installation, send_counts
 
 # How long others may take to look: workers that live look every second.
 PATIENCE_SECONDS = 10.0
@@ -76,7 +76,7 @@ class RestoreDetector:
         ):
             return False
         async with self._database.begin() as tx:
-            await store.be_seen(tx, self.worker_id, socket.gethostname())
+            await send_counts.be_seen(tx, self.worker_id, socket.gethostname())
         self._is_seen = True
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
@@ -85,12 +85,12 @@ class RestoreDetector:
 
     async def _open_mark(self, folder: Path) -> HighWaterMark:
         async with self._database.read() as connection:
-            installation = await store.get(connection)
-        return await asyncio.to_thread(HighWaterMark, folder, installation.id)
+            found = await installation.get(connection)
+        return await asyncio.to_thread(HighWaterMark, folder, found.id)
 
     async def _stand(self) -> Standing:
         async with self._database.read() as connection:
-            return await store.stand(connection)
+            return await send_counts.stand(connection)
 
     async def _agrees(self, mark: HighWaterMark, first: Standing, standing: Standing, *, is_time_up: bool) -> bool:
         """Whether this is the database that the mark knows. Then the mark follows it."""
@@ -111,7 +111,7 @@ class RestoreDetector:
         await asyncio.to_thread(mark.write, counted)
         return True
 
-    async def may_leave(self, batch: store.CountedBatch | None, *, before: Counted | None) -> bool:
+    async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: Counted | None) -> bool:
         """A batch was claimed, when the mark was at `before`. It may leave when it is in the mark.
 
         On a server or in an epoch that we have not looked at, it does not: others may know more of it than we do.
@@ -132,6 +132,6 @@ class RestoreDetector:
         """The last word of a worker that ends."""
         if self._is_seen:
             async with self._database.begin() as tx:
-                await store.leave(tx, self.worker_id, comes_back=self._high_water_mark is not None)
+                await send_counts.leave(tx, self.worker_id, comes_back=self._high_water_mark is not None)
         if self._high_water_mark is not None:
             self._high_water_mark.close()

@@ -6,7 +6,7 @@ from malipo import log
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.merchants.store import sessions
 from malipo.operators import store as operators
 from malipo.payments.store import dispatch_restore
