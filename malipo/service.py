@@ -55,10 +55,10 @@ from malipo.payments.transaction import Status, Transaction
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.restore.fence import fence
 from malipo.settings import Settings
-from malipo.webhooks import resend
-from malipo.webhooks.delivery import Attempt, Delivery, State
+from malipo.webhooks import resend, send_test
+from malipo.webhooks.delivery_state import Attempt, Delivery, State
 from malipo.webhooks.http_client import WebhookClient
-from malipo.webhooks.send_delivery import Record
+from malipo.webhooks.record_attempts import RecordAttempts
 from malipo.webhooks.store import delivery_history
 
 Granted = TypeVar("Granted", Caller, Initiated, Outcome)
@@ -186,7 +186,7 @@ class Service:
             _settle=group("settle", Settle(clock=clock, rules=rules, credits_by_itself=settings.credit_by_itself)),
             _record_attempt=group(
                 "record_attempt",
-                Record(clock=clock, retry_seconds=settings.webhook_retry_seconds),
+                RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds),
                 most=_MOST_RECORDED,
             ),
         )
@@ -281,7 +281,7 @@ class Service:
     async def test_endpoint(self, merchant_id: str, endpoint_id: str, *, actor: Actor) -> str:
         """Send a test, and wait for what the receiver says, as long as it may take; the delivery's id."""
         event_id = await self.write(
-            lambda tx: resend.send_test(tx, merchant_id, endpoint_id, actor=actor, now=self.clock())
+            lambda tx: send_test.send_test(tx, merchant_id, endpoint_id, actor=actor, now=self.clock())
         )
         self.wake_deliveries()
         seconds = self.settings.webhook_timeout_seconds + _TEST_MARGIN_SECONDS

@@ -13,10 +13,10 @@ from malipo import ids, log
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
 from malipo.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
-from malipo.webhooks.delivery import Attempt, State, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
-from malipo.webhooks.send_delivery import deliver
-from malipo.webhooks.store import deliveries
+from malipo.webhooks.send_attempt import send_attempt
+from malipo.webhooks.store import delivery_queue
 from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
 
@@ -115,7 +115,7 @@ class WebhookSender:
         room = {endpoint_id: len(places) for endpoint_id, places in slots.items()}
         try:
             async with self._service.database.begin() as tx:
-                messages = await deliveries.claim(
+                messages = await delivery_queue.claim(
                     tx, room, ids.mint("clm_", now), lease_seconds=self._lease_seconds, now=now
                 )
             if messages:
@@ -139,7 +139,7 @@ class WebhookSender:
         began = loop.time()
         self._look_at = began + LOOK_SECONDS
         async with self._service.database.read() as connection:
-            self._waiting |= dict.fromkeys(await deliveries.find_waiting(connection, now=now))
+            self._waiting |= dict.fromkeys(await delivery_queue.find_waiting(connection, now=now))
         took = loop.time() - began
         self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
 
@@ -178,7 +178,7 @@ class WebhookSender:
         lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._concurrency.linger, slot)
         try:
             self._mark("sending")
-            attempt = await deliver(
+            attempt = await send_attempt(
                 message,
                 self._service.webhook_client,
                 self._service.encryption,

@@ -14,7 +14,7 @@ from malipo.payments.transaction import Status, Type
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
-from malipo.webhooks.store import delivery_history, endpoints
+from malipo.webhooks.store import endpoints, resends
 from tests.conftest import NOBODY, make_merchant
 from tests.journeys.webhook_stack import WebhookStack, webhook_stack
 from tests.payments.payment_steps import PaymentSteps
@@ -194,7 +194,7 @@ async def test_what_was_missed_is_sent_again_to_who_wants_everything(place: Webh
             endpoint = await endpoints.get(tx, merchant.id, stand.id)
             assert endpoint is not None
             since = place.clock() - timedelta(hours=1)
-            await delivery_history.recover(tx, endpoint, since=since, after=None, most=100, now=place.clock())
+            await resends.recover(tx, endpoint, since=since, after=None, most=100, now=place.clock())
 
     told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(place)}
     assert told == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}

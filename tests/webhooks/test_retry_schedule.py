@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from malipo.settings import Settings
-from malipo.webhooks.endpoint import why_switched_off
+from malipo.webhooks.disable_endpoint import why_disabled
 from malipo.webhooks.retry_schedule import next_try
 
 ENDED = datetime(2026, 11, 15, 8, 30, 0, 123_000, tzinfo=UTC)
@@ -50,4 +50,4 @@ def test_an_endpoint_is_given_up_after_five_days_without_a_success(
 ) -> None:
     since = None if failing_for is None else ENDED - failing_for
 
-    assert (why_switched_off(is_gone=False, failing_since=since, now=ENDED) is not None) is is_over
+    assert (why_disabled(is_gone=False, failing_since=since, now=ENDED) is not None) is is_over

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from malipo import ids
 from malipo.payments import record
 from malipo.payments.transaction import Type
-from malipo.webhooks import manage_endpoints, resend
+from malipo.webhooks import manage_endpoints, send_test
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.pruner import prune
 from tests.conftest import NOBODY
@@ -78,7 +78,7 @@ async def test_what_is_older_than_is_kept_goes_and_the_rest_stays(place: Webhook
     began = hand()
     await place.tell(merchant, 4)
     async with place.database.begin() as tx:
-        await resend.send_test(tx, merchant.id, stand.id, actor=NOBODY, now=hand())
+        await send_test.send_test(tx, merchant.id, stand.id, actor=NOBODY, now=hand())
     await _fan_out(place)
     hand.move(timedelta(days=1))
     await place.tell(merchant, 6)

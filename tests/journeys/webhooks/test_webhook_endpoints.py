@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from malipo.outbox.event import Event
-from malipo.webhooks.store import delivery_history, endpoints
+from malipo.webhooks.store import endpoints, resends
 from tests.journeys import database_facts
 from tests.journeys.in_process_api import Scene, scene
 from tests.journeys.webhook_receivers import Got, gone, good, says
@@ -168,9 +168,7 @@ async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(here:
     last: str | None = None
     while last is not None or not parts:
         async with here.place.database.begin() as tx:
-            number, last = await delivery_history.recover(
-                tx, endpoint, since=here.hand(), after=last, most=3, now=here.hand()
-            )
+            number, last = await resends.recover(tx, endpoint, since=here.hand(), after=last, most=3, now=here.hand())
         parts.append(number)
 
     assert parts == [3, 3, 1]

@@ -6,7 +6,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.webhooks.delivery import Attempt, Delivery, Key, State, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, Delivery, Key, State, WebhookMessage
 from malipo.webhooks.store import endpoints
 
 _encode = msgspec.json.Encoder().encode
