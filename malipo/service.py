@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -19,9 +18,9 @@ from malipo.access.passwords import Passwords
 from malipo.access.tokens import Cookies, Tokens
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
+from malipo.commit_groups import SHORT_PATIENCE_SECONDS, CommitGroups
 from malipo.db import Conn, Database, DataError, Tx, retry
 from malipo.db.clock_skew import ClockSkew
-from malipo.db.group_commit import Act, GroupCommit
 from malipo.db.long_poll import LongPoll
 from malipo.db.notify import Notifier
 from malipo.encryption import Encryption
@@ -29,7 +28,7 @@ from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.installation.monitor import InstallationMonitor
 from malipo.installation.state import Closed
 from malipo.ledger import statement_counts
-from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
+from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.merchants.login import Login
 from malipo.merchants.sessions import Sessions
 from malipo.metrics import Metrics
@@ -38,27 +37,24 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
-from malipo.payments.cancel import Cancel, Cancellation
+from malipo.payments.cancel import Cancellation
 from malipo.payments.counts import counter
 from malipo.payments.derived_network_keys import DerivedKeys
-from malipo.payments.dispatch import Rules
-from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.initiate import Initiated, Order
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
 from malipo.payments.record import Outcome
-from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.settle import Report, Settled
 from malipo.payments.status_effects import event_of
 from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
-from malipo.payments.submit import Claim, Submit, Taken, lapse
+from malipo.payments.submit import Claim, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
-from malipo.rate_limit.sliding_window import RateClass
 from malipo.restore.fence import fence
 from malipo.settings import Settings
 from malipo.webhooks import resend, send_test
 from malipo.webhooks.delivery_state import Attempt, Delivery, State
 from malipo.webhooks.http_client import WebhookClient
-from malipo.webhooks.record_attempts import RecordAttempts
 from malipo.webhooks.store import delivery_history
 
 Granted = TypeVar("Granted", Caller, Initiated, Outcome)
@@ -71,10 +67,6 @@ WEBHOOKS_TOPIC = "webhooks"
 _MOST_LAPSED = 500
 # A test may take a little longer than a receiver may.
 _TEST_MARGIN_SECONDS = 3
-# Everything that a worker may have under way can be written down at once.
-_MOST_RECORDED = 4096
-# A key that is only looked up, or a page that is only read, is not worth ten seconds of anybody's time.
-_READING_PATIENCE_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -100,17 +92,10 @@ class Service:
     webhook_client: WebhookClient
     _http_client: HttpClient
     _derived_keys: DerivedKeys
-    _authenticate: GroupCommit[AccessRequest, Caller | Refusal]
-    _initiate: GroupCommit[Order, Initiated | Refusal | Closed]
-    _cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
-    _submit: GroupCommit[Claim, Taken]
-    _settle: GroupCommit[Report, Settled | None]
-    _record_attempt: GroupCommit[Attempt, Delivery | None]
+    groups: CommitGroups
 
     @classmethod
     def assemble(cls, settings: Settings, database: Database, *, clock: Clock = clocks.now) -> Service:
-        patience = settings.database_patience_seconds
-
         if settings.webhook_allow_private:
             log.warning(
                 "webhook.private_allowed",
@@ -126,26 +111,11 @@ class Service:
             fenced=lambda: standing.is_fenced, held=lambda: standing.is_held, epoch=lambda: standing.epoch
         )
 
-        def group(
-            name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any
-        ) -> GroupCommit[Any, Any]:
-            made = GroupCommit(
-                database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options
-            )
-            metrics.watch_queue(name, lambda: made.depth)
-            return made
-
         http_client = HttpClient()
         passwords = Passwords()
         keys = [settings.secret_key or secrets.token_hex(32)]
         if settings.secret_key_previous is not None:
             keys.append(settings.secret_key_previous)
-        rules = Rules.of(settings)
-        limits = {
-            RateClass.CREATE: settings.rate_limit_create,
-            RateClass.LIST: settings.rate_limit_list,
-            RateClass.OTHER: settings.rate_limit_other,
-        }
         terms = Terms.of(settings)
         sessions = Sessions(database, Tokens(*keys))
         return cls(
@@ -173,27 +143,13 @@ class Service:
                 timeout_seconds=settings.webhook_timeout_seconds,
             ),
             _http_client=http_client,
-            _derived_keys=DerivedKeys(database, terms, patience_seconds=_READING_PATIENCE_SECONDS),
-            _authenticate=group(
-                "authenticate",
-                Authenticate(limits=limits, clock=clock),
-                min(patience, _READING_PATIENCE_SECONDS),
-                needs_transaction=False,
-            ),
-            _initiate=group("initiate", Initiate(clock=clock)),
-            _cancel=group("cancel", Cancel(clock=clock)),
-            _submit=group("submit", Submit(clock=clock)),
-            _settle=group("settle", Settle(clock=clock, rules=rules, credits_by_itself=settings.credit_by_itself)),
-            _record_attempt=group(
-                "record_attempt",
-                RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds),
-                most=_MOST_RECORDED,
-            ),
+            _derived_keys=DerivedKeys(database, terms, patience_seconds=SHORT_PATIENCE_SECONDS),
+            groups=CommitGroups.assemble(settings, database, metrics, clock=clock),
         )
 
     async def authenticate(self, request: AccessRequest) -> Caller:
         try:
-            return _granted(await self._authenticate(request))
+            return _granted(await self.groups.authenticate(request))
         except OutcomeUnknown:
             # Whether it was counted is of no consequence: the request itself has not begun.
             raise Unavailable from None
@@ -201,7 +157,7 @@ class Service:
     async def initiate(self, order: Order) -> Initiated:
         order = await self._derived_keys.give(order)
         try:
-            initiated = _granted(await self._initiate(order))
+            initiated = _granted(await self.groups.initiate(order))
         except DataError as error:
             if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
                 raise
@@ -211,7 +167,7 @@ class Service:
             assert order.draft is not None
             suffix = ids.suffix(order.draft.created_at)
             draft = replace(order.draft, reference=self.terms.reference_of(suffix), network_key=suffix)
-            initiated = _granted(await self._initiate(replace(order, draft=draft)))
+            initiated = _granted(await self.groups.initiate(replace(order, draft=draft)))
         if not initiated.is_replay:
             self._note(initiated.transaction)
             self.notifier.notify(initiated.transaction.channel)
@@ -228,13 +184,13 @@ class Service:
             await dispatch_claims.take_back(tx, claim.id)
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
-        outcome = _granted(await self._cancel(cancellation))
+        outcome = _granted(await self.groups.cancel(cancellation))
         if outcome.has_moved:
             self._note(outcome.transaction)
         return outcome.transaction
 
     async def submit(self, claim: Claim) -> Taken:
-        taken = await self._submit(claim)
+        taken = await self.groups.submit(claim)
         for each in [*taken.to_send, *taken.lapsed]:
             self._note(each)
         return taken
@@ -254,7 +210,7 @@ class Service:
             self._note(each)
 
     async def settle(self, report: Report) -> Settled | None:
-        settled = await self._settle(report)
+        settled = await self.groups.settle(report)
         if settled is not None and settled.is_told:
             self.notifier.notify(EVENTS_TOPIC)
         if settled is not None and settled.transaction.status is not settled.before:
@@ -299,20 +255,20 @@ class Service:
         return recovered
 
     async def record_attempt(self, attempt: Attempt) -> Delivery | None:
-        delivery = await self._record_attempt(attempt)
+        delivery = await self.groups.record_attempt(attempt)
         self.metrics.count_attempt(attempt.http_status, attempt.duration_ms / 1000)
         return delivery
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
-        return await retry.read(self.database, query, patience_seconds=_READING_PATIENCE_SECONDS)
+        return await retry.read(self.database, query, patience_seconds=SHORT_PATIENCE_SECONDS)
 
     async def read_snapshot(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
         """A read of several statements that must agree with each other."""
-        return await retry.read(self.database, query, patience_seconds=_READING_PATIENCE_SECONDS, is_snapshot=True)
+        return await retry.read(self.database, query, patience_seconds=SHORT_PATIENCE_SECONDS, is_snapshot=True)
 
     async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
         """One rare write that commits alone, such as a new key. Done again if nothing can have happened."""
-        return await retry.write(self.database, act, patience_seconds=_READING_PATIENCE_SECONDS)
+        return await retry.write(self.database, act, patience_seconds=SHORT_PATIENCE_SECONDS)
 
     async def count(self, *, least: int = counter.LEAST) -> bool:
         """Count payments that have ended and lines of statements, for their readers. Whether more may be waiting."""
@@ -331,8 +287,7 @@ class Service:
     async def finish(self) -> None:
         """Answer everybody who has asked."""
         self.release_readers()
-        groups = (self._authenticate, self._initiate, self._cancel, self._submit, self._settle, self._record_attempt)
-        await asyncio.gather(*(each.finish() for each in groups))
+        await self.groups.finish()
         await self.notifier.finish()
         await self._http_client.close()
         await self.webhook_client.close()
