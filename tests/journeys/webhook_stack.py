@@ -39,7 +39,7 @@ SETTINGS: dict[str, Any] = NO_LIMITS | {
 }
 
 
-class Hand:
+class ManualClock:
     """A clock whose hand only the test moves."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Hand:
 
 
 @dataclass(frozen=True)
-class Stand:
+class RegisteredEndpoint:
     """An endpoint of a merchant."""
 
     id: str
@@ -76,7 +76,7 @@ class WebhookStack:
     async def merchant(self) -> Merchant:
         return await make_merchant(self.database)
 
-    async def register(self, merchant: Merchant, url: str, events: Sequence[str] = tuple(Event)) -> Stand:
+    async def register(self, merchant: Merchant, url: str, events: Sequence[str] = tuple(Event)) -> RegisteredEndpoint:
         async with self.database.begin() as tx:
             endpoint, secret = await manage_endpoints.register(
                 tx,
@@ -87,7 +87,7 @@ class WebhookStack:
                 actor=NOBODY,
                 now=self.clock(),
             )
-        return Stand(endpoint.id, merchant.id, secret)
+        return RegisteredEndpoint(endpoint.id, merchant.id, secret)
 
     async def open(self, merchant: Merchant, number: int = 1) -> list[Transaction]:
         """So many collections, which tell `payment.pending`."""
@@ -158,11 +158,11 @@ class WebhookStack:
         async with self.database.read() as connection:
             return [dict(row) for row in await connection.fetch(sql, *arguments)]
 
-    async def states(self, stand: Stand | None = None) -> dict[str, int]:
+    async def states(self, endpoint: RegisteredEndpoint | None = None) -> dict[str, int]:
         """How many deliveries are in which state, of an endpoint or of all."""
         rows = await self.rows(
             "SELECT state, count(*) FROM webhook_deliveries WHERE $1::text IS NULL OR endpoint_id = $1 GROUP BY state",
-            stand.id if stand else None,
+            endpoint.id if endpoint else None,
         )
         return {row["state"]: row["count"] for row in rows}
 
