@@ -1,4 +1,4 @@
-"""The parts, assembled once: what the API, the pages and the worker hand their work to."""
+"""Builds all parts from the settings, and offers the use cases to the API, the dashboard and the worker."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ from malipo.webhooks.store import delivery_history
 Granted = TypeVar("Granted", Caller, Initiated, Outcome)
 Found = TypeVar("Found")
 
-# Topics of notifications, beside the channels: something was told, or a delivery was asked for.
+# Topics of notifications, beside the channels: there is a new event, or a delivery to resend.
 EVENTS_TOPIC = "events"
 WEBHOOKS_TOPIC = "webhooks"
 
@@ -151,7 +151,7 @@ class Service:
         try:
             return _granted(await self.groups.authenticate(request))
         except OutcomeUnknown:
-            # Whether it was counted is of no consequence: the request itself has not begun.
+            # It does not matter whether it was counted: the request itself has not begun.
             raise Unavailable from None
 
     async def initiate(self, order: Order) -> Initiated:
@@ -163,7 +163,7 @@ class Service:
                 raise
             if order.draft is not None and order.draft.is_key_derived:
                 return await self._derived_keys.replay(order.draft)
-            # Two references met. Nothing was written, so another one may be drawn.
+            # The reference exists already. Nothing was written, so another one is tried.
             assert order.draft is not None
             suffix = ids.suffix(order.draft.created_at)
             draft = replace(order.draft, reference=self.terms.reference_of(suffix), network_key=suffix)
@@ -174,12 +174,12 @@ class Service:
         return initiated
 
     async def fence(self, reason: str, *, epoch: int, beyond: int = 0) -> int:
-        """The database is not the one that it was: nothing is sent until operators have looked. The new epoch."""
+        """The database was restored: nothing is sent until operators release it. The new epoch."""
         actor = Actor("malipo", socket.gethostname())
         return await self.write(lambda tx: fence(tx, reason, actor=actor, now=self.clock(), epoch=epoch, beyond=beyond))
 
     async def take_back(self, claim: Claim) -> None:
-        """What was claimed has not left us."""
+        """Undo a claim of which nothing was sent."""
         async with self.database.begin() as tx:
             await dispatch_claims.take_back(tx, claim.id)
 
@@ -225,17 +225,17 @@ class Service:
         return settled
 
     def _note(self, transaction: Transaction) -> None:
-        """A transaction has reached a status: that is counted, and whoever tells of it is woken."""
+        """Count the status that a transaction has reached, and wake the fan-out if there is an event of it."""
         self.metrics.count_transaction(transaction.type, transaction.channel, transaction.status)
         if event_of(transaction) is not None:
             self.notifier.notify(EVENTS_TOPIC)
 
     def wake_deliveries(self) -> None:
-        """Somebody has asked for a delivery."""
+        """Wake a worker: there is a delivery to resend."""
         self.notifier.notify(WEBHOOKS_TOPIC)
 
     async def test_endpoint(self, merchant_id: str, endpoint_id: str, *, actor: Actor) -> str:
-        """Send a test, and wait for what the receiver says, as long as it may take; the delivery's id."""
+        """Send a test event, and wait for the receiver's answer or the timeout; the delivery's id."""
         event_id = await self.write(
             lambda tx: send_test.send_test(tx, merchant_id, endpoint_id, actor=actor, now=self.clock())
         )
@@ -245,9 +245,9 @@ class Service:
         return event_id
 
     async def recover(self, merchant_id: str, endpoint_id: str, *, since: datetime, actor: Actor) -> int:
-        """Send everything since a time that an endpoint has not taken; how many."""
+        """Resend all events since a time that an endpoint has not accepted; how many."""
         recovered, last, is_more = 0, None, True
-        while is_more:  # A commit for every so many: nobody waits long for a lock.
+        while is_more:  # In parts, each a commit of its own, so that no lock is held for long.
             act = partial(resend.recover, merchant_id=merchant_id, endpoint_id=endpoint_id, since=since, after=last)
             more, last = await self.write(partial(act, actor=actor, now=self.clock()))
             recovered, is_more = recovered + more, last is not None
@@ -267,25 +267,25 @@ class Service:
         return await retry.read(self.database, query, patience_seconds=SHORT_PATIENCE_SECONDS, is_snapshot=True)
 
     async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
-        """One rare write that commits alone, such as a new key. Done again if nothing can have happened."""
+        """One rare write that commits alone, such as a new key. Retried if nothing can have happened."""
         return await retry.write(self.database, act, patience_seconds=SHORT_PATIENCE_SECONDS)
 
     async def count(self, *, least: int = counter.LEAST) -> bool:
-        """Count payments that have ended and lines of statements, for their readers. Whether more may be waiting."""
+        """Update the rollups of payments and statements. Whether more may be waiting."""
         async with self.database.begin() as tx:
             is_more = await counter.count(tx, least=least)
         async with self.database.begin() as tx:
             return await statement_counts.count(tx, least=least) or is_more
 
     def release_readers(self) -> None:
-        """Let everybody who waits for news go with what there is."""
+        """End all long polls now."""
         self.statuses.release()
         self.feeds.release()
         self.lists.release()
         self.deliveries.release()
 
     async def finish(self) -> None:
-        """Answer everybody who has asked."""
+        """Return when all requests are answered, and close the clients."""
         self.release_readers()
         await self.groups.finish()
         await self.notifier.finish()
@@ -294,7 +294,7 @@ class Service:
 
 
 def _granted(answer: Granted | Refusal | Closed) -> Granted:
-    """Inside a batch a refusal is an answer like any other; in the API it is raised."""
+    """Raise a refusal, which is a return value inside a batch."""
     if isinstance(answer, Refusal | Closed):
         raise answer
     return answer

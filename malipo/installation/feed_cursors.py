@@ -28,8 +28,8 @@ async def find_epoch(connection: Conn) -> int:
 async def require_kept(connection: Conn, merchant_id: str, *, epoch: int, of_epoch: int, number: int) -> None:
     """Refuse a cursor that lies beyond where its feed was restored to.
 
-    One of a later epoch was given by a database that is gone, and nobody noticed. Where the two part is not known, so
-    its reader goes on from where this epoch began.
+    A cursor of a later epoch was given by a database that was then replaced without being noticed. Where the two feeds
+    differ is not known, so the reader continues from where this epoch began.
     """
     if of_epoch == epoch:
         return

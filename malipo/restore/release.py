@@ -1,7 +1,7 @@
-"""Lets a restored installation send again. It takes evidence and two operators; where only one exists, that one alone.
+"""Releases a restored installation, so that it sends again. It takes evidence and two operators, or the only one.
 
-A channel whose network cannot be asked is released by itself: what waits there goes when operators have looked at the
-network's statement for the lost time.
+A channel whose network has no status query is released by itself, when operators have checked the network's statement
+of the lost time.
 """
 
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ Scope = tuple[str, str] | None  # a channel and a type of payment; none: the ins
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    is_done: bool  # not so while a second operator has to agree
+    is_done: bool  # False while a second operator has to approve
     epoch: int
-    payments: int = 0  # that may go now, of a channel
+    payments: int = 0  # of a channel, that may be sent now
 
 
 async def release(
     tx: Tx, evidence: str, scope: Scope = None, *, actor: Actor, now: datetime, is_single_operator: bool = False
 ) -> Released:
-    """Propose it, or agree with what another operator has proposed."""
+    """Propose it, or approve what another operator has proposed."""
     if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
         raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
     standing = await installation.lock(tx)
@@ -60,7 +60,7 @@ async def release(
 
 
 async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:
-    """Disagree with a proposal, or take one's own back. Nothing is sent by that; it can be proposed anew."""
+    """Reject a proposal, or withdraw one's own. Nothing is sent; it can be proposed again."""
     standing = await installation.lock(tx)
     proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
     if proposed is None:

@@ -1,4 +1,4 @@
-"""How a restored installation stands: what is open, and what is known of it."""
+"""The status of a restored installation: its holds, and its open payments with what is known of them."""
 
 from dataclasses import dataclass
 

@@ -70,7 +70,7 @@ async def work(
     lease_seconds: float | None = None,
     mark: Mark = _nothing,
 ) -> None:
-    """Until `stop`; then what is under way may end, for as long as it is given."""
+    """Until `stop`; then calls under way have `finish_seconds` to end."""
     detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence)
     circuits: list[CircuitBreaker] = []
     parts: list[_Part] = []
@@ -103,7 +103,7 @@ async def work(
         tasks.append(asyncio.ensure_future(lapse_unconnected(service, unconnected, detector)))
     log.info("worker.started", routes=list(service.networks.connectors))
     for task in tasks:
-        task.add_done_callback(_complain)
+        task.add_done_callback(_log_end)
     try:
         await stop.wait()
     finally:
@@ -116,7 +116,7 @@ async def work(
         log.info("worker.stopped")
 
 
-def _complain(task: asyncio.Future[None]) -> None:
+def _log_end(task: asyncio.Future[None]) -> None:
     """None of them ends by itself. If one does, that is a bug, and it is logged."""
     if not task.cancelled():
         log.error("worker.part_ended", task.exception())

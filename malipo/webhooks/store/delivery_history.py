@@ -28,11 +28,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryHistory:
-    """A delivery with everything that was tried."""
+    """A delivery with its attempts."""
 
     event_id: str
     event: str
-    transaction_id: str | None  # a test tells of none
+    transaction_id: str | None  # none for a test
     state: State
     due_at: datetime
     attempts: list[Attempt]
@@ -59,15 +59,15 @@ async def page(
         before,
         limit,
     )
-    return await _told(connection, endpoint_id, rows)
+    return await _with_attempts(connection, endpoint_id, rows)
 
 
 async def get(connection: Conn, endpoint_id: str, event_id: str) -> DeliveryHistory | None:
     row = await connection.fetchrow(f"{_SELECT} WHERE d.endpoint_id = $1 AND d.event_id = $2", endpoint_id, event_id)
-    return (await _told(connection, endpoint_id, [row]))[0] if row else None
+    return (await _with_attempts(connection, endpoint_id, [row]))[0] if row else None
 
 
-async def _told(connection: Conn, endpoint_id: str, rows: list[Row]) -> list[DeliveryHistory]:
+async def _with_attempts(connection: Conn, endpoint_id: str, rows: list[Row]) -> list[DeliveryHistory]:
     attempts = await _find_attempts(connection, endpoint_id, [row["event_id"] for row in rows])
     return [
         DeliveryHistory(

@@ -13,7 +13,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class New(msgspec.Struct, frozen=True):
-    """A delivery that is to be made; with a claim, it is taken as it is made."""
+    """A delivery to insert; with a claim id, it is claimed in the same statement."""
 
     endpoint_id: str
     event_id: str
