@@ -171,7 +171,7 @@ class _Share:
         return ""
 
     def _supervisor(self) -> list[str]:
-        """The pids of the supervisor and its server; nothing if none runs. The lock proves that it runs, not the pid."""
+        """The pids of the supervisor and its server; nothing if none runs. The lock proves it, not the pid."""
         lock = self._open("supervisor.lock")
         try:
             return [] if _try_lock(lock, fcntl.LOCK_SH) else os.pread(lock, 100, 0).decode().split() or [""]

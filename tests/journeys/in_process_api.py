@@ -1,6 +1,6 @@
-"""A market's door: malipo's API in the test's own process, over real HTTP, so that the test's clock is its clock too.
+"""malipo's API in the test's own process, over real HTTP, so that the test's clock is its clock too.
 
-And a scene: one merchant, a receiver and a worker behind such a door, which most stories of webhooks begin with.
+And a webhook scenario, with which most tests of webhooks begin: one merchant, a receiver, a worker and such an API.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ async def in_process_api(webhook_stack: WebhookStack) -> AsyncIterator[InProcess
     server = uvicorn.Server(config)
     serving = asyncio.ensure_future(server.serve())
     try:
-        await until(lambda: _has_started(server), pause=0.01, what="the door's opening")
+        await until(lambda: _has_started(server), pause=0.01, what="the start of the API")
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
             yield InProcessApi(webhook_stack, Client(http, f"http://127.0.0.1:{port}", None), {})
     finally:
@@ -95,11 +95,11 @@ class WebhookScenario:
     api: InProcessApi
     receiver: Receiver
     merchant: Merchant
-    _mirror: RegisteredEndpoint  # an endpoint that only shows that the worker has looked
+    _probe: RegisteredEndpoint  # an endpoint that shows that the worker has polled
 
     async def look(self) -> None:
         """Return when the worker has taken up everything that is due now."""
-        answer = await self.api(self.merchant, "POST", f"/merchant/webhooks/{self._mirror.id}/test")
+        answer = await self.api(self.merchant, "POST", f"/merchant/webhooks/{self._probe.id}/test")
         assert answer.body["delivery"]["state"] == "DELIVERED", answer.body
 
     async def register(
@@ -155,5 +155,5 @@ async def webhook_scenario(database_url: str, **settings: Any) -> AsyncIterator[
         stack.a_worker(),
     ):
         merchant = await stack.merchant()
-        mirror = await stack.register(merchant, receiver.url("/mirror"), [Event.PAYOUT_COMPLETED])
-        yield WebhookScenario(manual_clock, stack, opened, receiver, merchant, mirror)
+        probe = await stack.register(merchant, receiver.url("/probe"), [Event.PAYOUT_COMPLETED])
+        yield WebhookScenario(manual_clock, stack, opened, receiver, merchant, probe)

@@ -1,6 +1,6 @@
-"""A market: merchants with endpoints, and events to tell them, on a database of their own. No network takes part.
+"""The webhook stack: merchants with endpoints and events, on a database of its own. No network takes part.
 
-Events come about as they always do: collections are opened and taken back, through the one writer.
+Events are made as in production: collections are created and cancelled, through `record.py`.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import until
 
-SECRET_KEY = "the-key-under-which-this-market-keeps-its-secrets"
+SECRET_KEY = "the-key-that-encrypts-the-secrets-of-this-stack"
 SETTINGS: dict[str, Any] = NO_LIMITS | {
     "secret_key": SECRET_KEY,
     "webhook_allow_private": "true",
@@ -40,7 +40,7 @@ SETTINGS: dict[str, Any] = NO_LIMITS | {
 
 
 class ManualClock:
-    """A clock whose hand only the test moves."""
+    """A clock that only the test moves."""
 
     def __init__(self) -> None:
         self._now = clocks.now()
@@ -119,7 +119,7 @@ class WebhookStack:
         webhook_client: WebhookClient | None = None,
         **settings: Any,
     ) -> AsyncIterator[Service]:
-        """A worker in this process, with a pool of its own and the market's clock."""
+        """A worker in this process, with a pool of its own and the stack's clock."""
         stop = asyncio.Event()
         async with Database.opened(self.database_url, size=10) as database:
             service = Service.assemble(replace(self.settings, **settings), database, clock=self.clock)
@@ -185,7 +185,7 @@ async def webhook_stack(
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
     async with Database.opened(database_url, size=20) as database:
-        # The patience of its workers is the test's to say; what takes the payments in has plenty.
+        # The test chooses the patience of the workers; the service that creates payments has plenty.
         service = Service.assemble(replace(read_settings, database_patience_seconds=30), database, clock=clock)
         yield WebhookStack(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()

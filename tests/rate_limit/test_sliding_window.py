@@ -35,7 +35,7 @@ def arrivals(draw: st.DrawFn, limits: st.SearchStrategy[int]) -> tuple[int, list
 
 @dataclass
 class WindowHistory:
-    """A window, and every request that it let in."""
+    """A window, and every request that it admitted."""
 
     limit: int
     now_ms: int = START_MS
