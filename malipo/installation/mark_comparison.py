@@ -19,7 +19,7 @@ class Worker(NamedTuple):
     server_id: str  # that it last looked at
 
 
-class Standing(NamedTuple):
+class DatabaseState(NamedTuple):
     """What a worker must know of the database before it sends."""
 
     is_standby: bool
@@ -43,7 +43,7 @@ class Standing(NamedTuple):
         return {id_ for id_, at in seen.items() if last is not None and at > last - _SIDE_BY_SIDE} - {worker_id}
 
 
-def why_restored(marks: Mapping[str, Counted], standing: Standing) -> str | None:
+def why_restored(marks: Mapping[str, Counted], standing: DatabaseState) -> str | None:
     """Why the database must be a restored one; none if it agrees with every mark of the host.
 
     A mark of an earlier epoch does not count: the installation was fenced since.
@@ -81,7 +81,7 @@ class Newcomer(Enum):
     FENCES = "fences"
 
 
-def judge_newcomer(first: Standing, now: Standing, *, is_time_up: bool) -> Newcomer:
+def judge_newcomer(first: DatabaseState, now: DatabaseState, *, is_time_up: bool) -> Newcomer:
     """`first` is what the host saw when it came. A restored database lists workers that have long ended. So only a
     worker whose row changes meanwhile is running, and has a mark."""
     if now.epoch != first.epoch or not now.has_payments or first.is_untouched:

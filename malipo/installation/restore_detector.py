@@ -13,7 +13,7 @@ from typing import Protocol
 from malipo import ids, log
 from malipo.db import Database
 from malipo.installation.high_water_mark import Counted, HighWaterMark
-from malipo.installation.mark_comparison import Newcomer, Standing, judge_newcomer, why_exchanged, why_restored
+from malipo.installation.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
 from malipo.installation.store import installation, send_counts
 
 # How long other workers have time to compare. Running ones compare every second.
@@ -37,7 +37,7 @@ class RestoreDetector:
         self._fence = fence
         self._patience_seconds = patience_seconds
         self._high_water_mark: HighWaterMark | None = None
-        self._first: Standing | None = None  # of the server that we look at
+        self._first: DatabaseState | None = None  # of the server that we look at
         self._first_at = 0.0
         self._may_send = False
         self._is_seen = False
@@ -57,7 +57,7 @@ class RestoreDetector:
         if self._state_dir is not None and self._high_water_mark is None:
             self._high_water_mark = await self._open_mark(self._state_dir)
             self.worker_id = self._high_water_mark.worker_id
-        standing = await self._stand()
+        standing = await self._find_database_state()
         if standing.is_standby:
             self._may_send = False
             return False
@@ -76,7 +76,7 @@ class RestoreDetector:
         ):
             return False
         async with self._database.begin() as tx:
-            await send_counts.be_seen(tx, self.worker_id, socket.gethostname())
+            await send_counts.note_running(tx, self.worker_id, socket.gethostname())
         self._is_seen = True
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
@@ -88,11 +88,13 @@ class RestoreDetector:
             found = await installation.get(connection)
         return await asyncio.to_thread(HighWaterMark, folder, found.id)
 
-    async def _stand(self) -> Standing:
+    async def _find_database_state(self) -> DatabaseState:
         async with self._database.read() as connection:
-            return await send_counts.stand(connection)
+            return await send_counts.find_database_state(connection)
 
-    async def _agrees(self, mark: HighWaterMark, first: Standing, standing: Standing, *, is_time_up: bool) -> bool:
+    async def _agrees(
+        self, mark: HighWaterMark, first: DatabaseState, standing: DatabaseState, *, is_time_up: bool
+    ) -> bool:
         """Whether this is the database that the mark knows. Then the mark follows it."""
         reason = why_restored(mark.found, standing)
         if not mark.found:
@@ -132,6 +134,6 @@ class RestoreDetector:
         """Note that this worker has ended, and close its mark."""
         if self._is_seen:
             async with self._database.begin() as tx:
-                await send_counts.leave(tx, self.worker_id, comes_back=self._high_water_mark is not None)
+                await send_counts.note_ended(tx, self.worker_id, comes_back=self._high_water_mark is not None)
         if self._high_water_mark is not None:
             self._high_water_mark.close()

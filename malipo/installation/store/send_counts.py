@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from malipo.db import Conn, Tx
 from malipo.installation.high_water_mark import Counted
-from malipo.installation.mark_comparison import Standing, Worker
+from malipo.installation.mark_comparison import DatabaseState, Worker
 
 # Which server and database this is. A restart, a fail-over and a restore each give it another id.
 _SERVER_ID = """
@@ -23,7 +23,7 @@ IS_COMPARED = f"""
 _NEW = timedelta(days=1)
 
 
-async def stand(connection: Conn) -> Standing:
+async def find_database_state(connection: Conn) -> DatabaseState:
     row = await connection.fetchrow(
         f"""
         SELECT pg_is_in_recovery(), {_SERVER_ID}, epoch, EXISTS (SELECT FROM transactions),
@@ -37,10 +37,10 @@ async def stand(connection: Conn) -> Standing:
         "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id FROM worker_send_counts"
     )
     workers = {worker_id: Worker(*rest) for worker_id, *rest in (each.values() for each in rows)}
-    return Standing(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
+    return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
 
-async def be_seen(tx: Tx, worker_id: str, host: str) -> None:
+async def note_running(tx: Tx, worker_id: str, host: str) -> None:
     await tx.execute(
         f"""
         INSERT INTO worker_send_counts (worker_id, host, server_id) VALUES ($1, $2, {_SERVER_ID})
@@ -51,7 +51,7 @@ async def be_seen(tx: Tx, worker_id: str, host: str) -> None:
     )
 
 
-async def leave(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
+async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
     """Note that a worker has ended. One without a mark never comes back under its id: its count is added to that of
     all workers that ended so."""
     if comes_back:
@@ -89,6 +89,6 @@ def counting(worker_id: str) -> str:
 
 async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
     """The counts of a batch that an earlier try has counted."""
-    standing = await stand(connection)
+    standing = await find_database_state(connection)
     counted = Counted(standing.epoch, standing.total, standing.batches_of(worker_id))
     return CountedBatch(counted, standing.server_id) if worker_id in standing.workers else None
