@@ -1,4 +1,4 @@
-"""What malipo can carry, measured beside what else the same machine could do. `./run bench --help`.
+"""Benchmarks of malipo, beside PostgreSQL alone and a conventional service on the same machine. `./run bench --help`.
 
-A benchmark measures and tells; it never asserts a time.
+A benchmark measures and reports; it never asserts a time.
 """

@@ -1,4 +1,4 @@
-"""What malipo is measured against: the same collection, taken the way most Python services would take it.
+"""The conventional service that malipo is compared with: it creates a collection as most Python services would.
 
 FastAPI, SQLAlchemy Core on asyncpg, a pool, uvicorn with uvloop; one transaction and one commit a request. It is
 written to be fast within that shape: Core and not the ORM, statements built once and cached, prepared by the driver,

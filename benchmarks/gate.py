@@ -1,4 +1,4 @@
-"""What `--gate` holds a change against: the ratios that are expected, and how far one may fall.
+"""The performance gate (`--gate`): the expected ratios, and how far one may fall.
 
 Ratios and not rates, because machines differ. Even a ratio moves on a machine that others share, so a fall counts only
 when it is to less than half, twice in a row.

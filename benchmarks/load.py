@@ -1,4 +1,4 @@
-"""The two that make load: pgbench, which speaks to PostgreSQL itself, and wrk, which speaks HTTP."""
+"""Load generators: pgbench for PostgreSQL alone, wrk for HTTP."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The machine that was measured on, as every report tells of it."""
+"""The machine that was measured on, as every report names it."""
 
 import os
 import platform

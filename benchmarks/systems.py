@@ -1,4 +1,4 @@
-"""What is measured, each as a process of its own on 127.0.0.1: the services, the worker, and what PostgreSQL takes."""
+"""The processes that are measured, on 127.0.0.1: the services, the worker, and the processor time of PostgreSQL."""
 
 import http.client
 import os

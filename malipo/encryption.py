@@ -54,6 +54,6 @@ class Encryption:
 
 
 def _named(key: str) -> tuple[bytes, AESGCM]:
-    """A key and the name it leaves on what it encrypts, which tells nothing about it."""
+    """The cipher of a key, and the name that its ciphertexts carry, which reveals nothing of the key."""
     derived = HKDF(hashes.SHA256(), 32, salt=None, info=_PURPOSE).derive(key.encode())
     return hashlib.sha256(b"name" + derived).digest()[:_NAME_BYTES], AESGCM(derived)

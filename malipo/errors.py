@@ -1,4 +1,4 @@
-"""What can be wrong with a request, as values that rooms return or raise.
+"""Errors of requests, which are returned or raised.
 
     Refusal                 we will not do it, and nothing has changed
     ├── Invalid             a field is wrong; every wrong field is named at once
@@ -74,7 +74,7 @@ class Unavailable(Exception):  # noqa: N818
 
 
 class OutcomeUnknown(Unavailable):
-    """The database went away while it was deciding: it may have been done."""
+    """The connection was lost during COMMIT: it may have been done."""
 
     code = "outcome_unknown"
 
@@ -86,4 +86,4 @@ class OutcomeUnknown(Unavailable):
 
 
 class Impossible(Exception):  # noqa: N818
-    """One sentence for whoever started us, and nothing to show for it."""
+    """The process cannot go on. The text is one sentence for the operator."""

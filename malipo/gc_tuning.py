@@ -4,8 +4,8 @@ import gc
 
 
 def collect_rarely() -> None:
-    """What is there now stays. Of what comes, nearly all goes by counting references: to look for cycles as often as
-    Python does would cost a process that serves a twelfth of its time.
+    """Objects that exist now are never collected. Nearly all later ones are freed by their reference counts: looking
+    for cycles as often as Python does by default would cost a serving process a twelfth of its time.
     """
     gc.collect()
     gc.freeze()

@@ -1,7 +1,7 @@
-"""Names for things: a prefix, then the time, then chance. Sorted by name is sorted by age.
+"""Ids: a prefix, then the time, then random characters. Sorted by id is sorted by age.
 
-The time leads so that indexes stay warm at one end, and so that a range of time is a range of ids: the list of
-transactions needs no index but the primary key. Secrets are not ids; they come from `secrets` where they are made.
+The time comes first so that inserts touch one end of an index, and so that a range of time is a range of ids: the list
+of transactions needs no index but the primary key. Secrets are not ids; they come from `secrets` where they are made.
 """
 
 import os
@@ -18,12 +18,12 @@ _DIGITS = str.maketrans(_ALPHABET.lower(), "0123456789abcdefghijklmnopqrstuv")
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 
 _TIME_CHARACTERS = 10  # 50 bits of milliseconds: enough until the year 37,648.
-_CHANCE_CHARACTERS = 16  # 80 bits.
+_RANDOM_CHARACTERS = 16  # 80 bits.
 _DRAWS = 256  # at once
 _SUFFIX_TIME_CHARACTERS = 9  # 45 bits of milliseconds: enough until the year 3084.
-_SUFFIX_CHANCE_CHARACTERS = 7  # 35 bits.
+_SUFFIX_RANDOM_CHARACTERS = 7  # 35 bits.
 
-SUFFIX_LENGTH = _SUFFIX_TIME_CHARACTERS + _SUFFIX_CHANCE_CHARACTERS
+SUFFIX_LENGTH = _SUFFIX_TIME_CHARACTERS + _SUFFIX_RANDOM_CHARACTERS
 
 
 @lru_cache(maxsize=64)  # Many are made in the same millisecond.
@@ -35,37 +35,37 @@ def _base32(number: int, length: int) -> str:
     return "".join(reversed(pairs))[-length:]
 
 
-# Chance that was drawn and not used yet: to ask the system for each id would take longer than all the rest of minting.
+# Random characters in reserve: asking the system for each id would take longer than all the rest.
 _drawn: list[str] = []
-os.register_at_fork(after_in_child=_drawn.clear)  # or parent and child would mint the same
+os.register_at_fork(after_in_child=_drawn.clear)  # or parent and child would make the same ids
 
 
-def _chance(length: int) -> str:
+def _random_characters(length: int) -> str:
     """Five random bits a character: a byte has eight, and the three above are left out."""
     while True:
         try:
             return _drawn.pop()[:length]
         except IndexError:
-            text = randomness.token_bytes(_DRAWS * _CHANCE_CHARACTERS).translate(_CHARACTERS).decode()
-            _drawn.extend(text[at : at + _CHANCE_CHARACTERS] for at in range(0, len(text), _CHANCE_CHARACTERS))
+            text = randomness.token_bytes(_DRAWS * _RANDOM_CHARACTERS).translate(_CHARACTERS).decode()
+            _drawn.extend(text[at : at + _RANDOM_CHARACTERS] for at in range(0, len(text), _RANDOM_CHARACTERS))
 
 
 def mint(prefix: str, now: datetime) -> str:
-    """`txn_01k9z…`: unique without asking anybody."""
+    """`txn_01k9z…`: unique, without a query."""
     time = _base32(clock.milliseconds(now), _TIME_CHARACTERS)
-    return prefix + (time + _chance(_CHANCE_CHARACTERS)).lower()
+    return prefix + (time + _random_characters(_RANDOM_CHARACTERS)).lower()
 
 
 def first_of(prefix: str, milliseconds: int) -> str:
     """The smallest id that can be minted in this millisecond."""
-    return prefix + _base32(max(milliseconds, 0), _TIME_CHARACTERS).lower() + "0" * _CHANCE_CHARACTERS
+    return prefix + _base32(max(milliseconds, 0), _TIME_CHARACTERS).lower() + "0" * _RANDOM_CHARACTERS
 
 
 def last_of(prefix: str, milliseconds: int) -> str:
     """The largest id that can be minted in this millisecond; before 1970, less than any id."""
     if milliseconds < 0:
         return prefix
-    return prefix + _base32(milliseconds, _TIME_CHARACTERS).lower() + "z" * _CHANCE_CHARACTERS
+    return prefix + _base32(milliseconds, _TIME_CHARACTERS).lower() + "z" * _RANDOM_CHARACTERS
 
 
 def milliseconds_of(id_: str) -> int:
@@ -77,12 +77,12 @@ def milliseconds_of(id_: str) -> int:
 def suffix(now: datetime) -> str:
     """The 16 characters of a reference: short enough for every network, and unique in practice.
 
-    Two in the same millisecond meet once in 34 thousand million; the database's constraint decides, and the
-    act that made it draws again.
+    Two of the same millisecond are equal once in 34 thousand million. Then the database's constraint refuses the
+    second, and another suffix is tried.
     """
-    return _base32(clock.milliseconds(now), _SUFFIX_TIME_CHARACTERS) + _chance(_SUFFIX_CHANCE_CHARACTERS)
+    return _base32(clock.milliseconds(now), _SUFFIX_TIME_CHARACTERS) + _random_characters(_SUFFIX_RANDOM_CHARACTERS)
 
 
 def random(prefix: str) -> str:
-    """For what has no place in time."""
-    return prefix + _chance(_CHANCE_CHARACTERS).lower()
+    """An id without a time."""
+    return prefix + _random_characters(_RANDOM_CHARACTERS).lower()

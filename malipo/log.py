@@ -29,7 +29,7 @@ class _Output:
 
 
 def configure(*, level: str, stream: TextIO) -> None:
-    """Say where lines go, and take over what the libraries log, so that there is one form of line."""
+    """Set the output, and take over what the libraries log, so that all lines have one format."""
     _Output.stream = stream
     _Output.threshold = _LEVELS[level]
     logging.basicConfig(handlers=[_FromLibraries()], level=max(_Output.threshold, logging.WARNING), force=True)
@@ -68,7 +68,7 @@ def _write(level: str, event: str, fields: dict[str, object]) -> None:
     except RuntimeError:
         flush()
     else:
-        # Whoever is answered in this turn of the loop shares one write: nothing waits longer than that.
+        # All lines of this turn of the event loop share one write.
         if len(_Output.lines) == 1:
             loop.call_soon(flush)
 

@@ -23,7 +23,6 @@ _GATEWAYS: dict[GatewayName, tuple[Callable[[], credentials.Keys], Callable[[Net
 }
 
 
-
 def load_credentials(folder: Path | None) -> dict[str, credentials.Keys]:
     """Of every gateway; generated if the folder has none."""
     return credentials.load(folder, {name: mint for name, (mint, _) in _GATEWAYS.items()})

@@ -162,9 +162,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         self._take_due_timers()
-        ready = [
-            process for process, queue in self._queues.items() if queue and not self._is_paused(process)
-        ]
+        ready = [process for process, queue in self._queues.items() if queue and not self._is_paused(process)]
         exchanges = self.gate.waiting()
         choices = len(ready) + exchanges
         if not choices:

@@ -11,7 +11,7 @@ from simulation.operators import Operators
 from simulation.plan import Fault, Plan
 from simulation.postgres_connection import Exchange
 from simulation.template import RECEIVER_PORT
-from simulation.world import API_PORTS, NETWORK_PORT, NETWORKS, World
+from simulation.world import NETWORK_PORT, NETWORKS, World
 
 
 def _fate_of(fault: Fault) -> Fate:

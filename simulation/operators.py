@@ -90,7 +90,9 @@ class Operators:
         self._note(f"{transaction.id} is {finding.truth}")
 
         async def propose(tx: Tx) -> object:
-            return await resolve.propose(tx, transaction.id, finding, actor=_ASHA, now=self._now(), follow_up_seconds=10)
+            return await resolve.propose(
+                tx, transaction.id, finding, actor=_ASHA, now=self._now(), follow_up_seconds=10
+            )
 
         async def approve(tx: Tx) -> object:
             return await resolve.approve(tx, transaction.id, actor=_JUMA, now=self._now(), follow_up_seconds=10)

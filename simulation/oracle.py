@@ -32,7 +32,11 @@ from simulation.world import World
 
 _FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 _WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
-_PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = "110", "111", "112"  # what phones with these last digits do: see docs/simulator.md
+_PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = (
+    "110",
+    "111",
+    "112",
+)  # what phones with these last digits do: see docs/simulator.md
 
 
 @dataclass(frozen=True)
@@ -126,9 +130,7 @@ class Oracle:
         for payment in self._plan.payments:
             told = self._merchants.told[payment.number]
             kept = [
-                id_
-                for id_, at in zip(told.ids, told.acknowledged_at, strict=True)
-                if not self._is_in_lost_time(at)
+                id_ for id_, at in zip(told.ids, told.acknowledged_at, strict=True) if not self._is_in_lost_time(at)
             ]
             for id_ in kept:
                 if id_ not in ids:
@@ -175,7 +177,9 @@ class Oracle:
         for movement in self._book.movements:
             if any(movement.reference.endswith(key) for key in keys):
                 continue
-            if self._is_in_lost_time(movement.at - EPOCH.timestamp()) or self._was_taken_in_lost_time(movement.reference):
+            if self._is_in_lost_time(movement.at - EPOCH.timestamp()) or self._was_taken_in_lost_time(
+                movement.reference
+            ):
                 continue
             self._find("unaccounted", f"{movement.phone} {movement.kind} {movement.amount}: no payment has its key")
 

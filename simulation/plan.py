@@ -93,7 +93,9 @@ _GATEWAYS = ("MPESA", "AIRTEL_MONEY", "TIGO_PESA", "HALOPESA", "CLICKPESA")
 
 def _draw_counted(most: int) -> Any:
     def draw(chance: random.Random, kind: str) -> Fault:
-        return Fault(kind, chance.randrange(1, most), seconds=round(chance.choice((0.2, 1, 4, 12)) * chance.random(), 2))
+        return Fault(
+            kind, chance.randrange(1, most), seconds=round(chance.choice((0.2, 1, 4, 12)) * chance.random(), 2)
+        )
 
     return draw
 
@@ -109,7 +111,9 @@ def _kill(chance: random.Random, kind: str) -> Fault:
 
 
 def _pause(chance: random.Random, kind: str) -> Fault:
-    return Fault(kind, _moment(chance), _process(chance), round(chance.choice((2, 9, 20)) * chance.uniform(0.8, 1.2), 2))
+    return Fault(
+        kind, _moment(chance), _process(chance), round(chance.choice((2, 9, 20)) * chance.uniform(0.8, 1.2), 2)
+    )
 
 
 def _moment(chance: random.Random) -> float:

@@ -91,7 +91,12 @@ class PostgresGate:
             return
         self.exchanges += 1
         self.loop.history.note(
-            self.loop.time(), "ask", connection.process, connection.number, _digest(exchange.request), _short(exchange.sql)
+            self.loop.time(),
+            "ask",
+            connection.process,
+            connection.number,
+            _digest(exchange.request),
+            _short(exchange.sql),
         )
         if exchange.is_cancel:
             self._cancel(exchange)
@@ -174,7 +179,9 @@ class PostgresGate:
         else:
             delay = self.latency()
             if delay:
-                self.loop.call_later(delay, connection.deliver, answer, context=self.loop.context_of(connection.process))
+                self.loop.call_later(
+                    delay, connection.deliver, answer, context=self.loop.context_of(connection.process)
+                )
             else:
                 connection.deliver(answer)
         if "pg_notify" in exchange.sql and not exchange.is_flush and (sent := _NOTIFIED.search(answer)):

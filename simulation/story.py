@@ -36,9 +36,7 @@ class Story:
         lines: list[tuple[float, str]] = [(at, f"FAULT      {fault}") for at, fault in self._faults.happened]
         lines += [(at, f"process    {what}") for at, what in self._world.lives]
         lines += [(at, f"operator   {what}") for at, what in self._operators.acts]
-        lines += [
-            (at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about
-        ]
+        lines += [(at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about]
         for entry in reversed(list(self._world.simulator.seen.newest())):
             if not about or entry.phone in about or entry.reference in about:
                 lines.append((entry.at - EPOCH.timestamp(), f"network    {_wire(entry)}"))

@@ -25,8 +25,8 @@ from malipo.worker import poll_loop
 from malipo.worker.run import work
 from malipo_simulator import randomness as simulator_randomness
 from malipo_simulator.app import App as SimulatorApp
-from malipo_simulator.server import SimulatorProtocol
 from malipo_simulator.credentials import Keys
+from malipo_simulator.server import SimulatorProtocol
 from malipo_simulator.simulator import Simulator
 from malipo_simulator.transaction import GatewayName
 from simulation.event_loop import SimulatedLoop

@@ -1,4 +1,4 @@
-"""What tests stand on: a real PostgreSQL, a fresh migrated database for each test, and the real service over HTTP."""
+"""The fixtures of all tests: a real PostgreSQL, a fresh migrated database for each test, and the real service over HTTP."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 async def hasten(url: str) -> None:
-    """Wait for no disk and tidy nothing up: only the machine's own death could show the difference, not a process's."""
+    """Switch fsync and vacuum off: only a crash of the machine could show the difference, not one of a process."""
     connection = await asyncpg.connect(url)
     try:
         for setting in ("fsync", "full_page_writes", "autovacuum"):
@@ -106,7 +106,7 @@ async def create_database(postgres: str, template: str) -> str:
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """Opened wide, so that races are raced."""
+    """With many connections, so that requests really run at once."""
     database = Database(database_url, size=20)
     await database.open()
     yield database

@@ -1,4 +1,4 @@
-"""Lets things happen to payments without any network: a change of status by its cause, through the one writer."""
+"""Changes the status of payments without a network, through `record.py`."""
 
 from collections.abc import Sequence
 

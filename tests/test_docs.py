@@ -26,7 +26,8 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Reason, Status, Told, Type
 from malipo.payments.views import in_event
 from malipo.settings import Settings, read, variable
-from malipo.webhooks.endpoint import GIVE_UP_AFTER, MOST_PER_MERCHANT, OVERLAP
+from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
+from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP
 from malipo.webhooks.signature import headers_of, new_secret
 from tests.payments.test_transaction import a_transaction
 

@@ -1,4 +1,4 @@
-"""A seal keeps what it was given, for its owner alone, and opens nothing that anybody has touched."""
+"""Encryption: a secret is decrypted for its owner alone, and not at all if it was changed."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Children of the nursery are as those that Python starts: what they are given, what they say, and how they end."""
+"""Children of the fork server are like those that Python starts: arguments, output, exit code."""
 
 import os
 import signal

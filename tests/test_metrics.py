@@ -9,7 +9,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from malipo.installation import store as installation
+from malipo.installation.store import holds, installation
 from malipo.metrics import Metrics
 from malipo.service import Service
 from tests.conftest import COLLECTION, NO_LIMITS, Client, Merchant, Running, until_ready
@@ -87,7 +87,7 @@ async def test_a_process_learns_without_a_restart_that_nothing_is_sent(running: 
     await until_shown(fenced=1, held=0, epoch=epoch)
     async with service.database.begin() as tx:
         await installation.end_fence(tx)
-        await installation.set_hold(tx, held_by="operator asha", reason="Counting")
+        await holds.set_hold(tx, held_by="operator asha", reason="Counting")
     await until_shown(fenced=0, held=1, epoch=epoch)
     events = [json.loads(line)["event"] for line in running.log.read_text().splitlines()]
     said = [event for event in events if event.startswith("installation.")]

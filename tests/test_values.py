@@ -1,4 +1,4 @@
-"""The pure floor: ids, money, phones, times."""
+"""Ids, money, phone numbers, times."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone

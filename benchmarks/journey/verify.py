@@ -1,4 +1,4 @@
-"""What became of every payment of `bench journey`, by all who kept a book of it: they must say the same.
+"""Verifies `bench journey`: malipo, the simulator and the receiver must agree on every payment.
 
 The database's transactions, wallets and events, the network's own book of whom it charged, and the log of nginx, which
 stands for the merchants' servers. What is only counted while a load runs is read from nginx's log alone.

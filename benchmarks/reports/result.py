@@ -1,4 +1,4 @@
-"""What a benchmark has to say in the end: to a program, and to a person."""
+"""The result of a benchmark: as JSON for a program, as text for a person."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

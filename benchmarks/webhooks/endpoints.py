@@ -1,4 +1,4 @@
-"""Who is told in `bench webhooks`: 1,000 endpoints, some of which hang or fail, and which event goes to whom.
+"""The endpoints of `bench webhooks`: 1,000, some of which hang or fail; and which event goes to which.
 
 Every name is made of a number, so that an arrival can be held against what was written without asking anybody.
 """

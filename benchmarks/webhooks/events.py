@@ -1,4 +1,4 @@
-"""Writes the events that are to be told: a pile at once, or a steady stream. PostgreSQL makes them up itself."""
+"""Writes the events of `bench webhooks`: many at once, or a steady stream. PostgreSQL generates them."""
 
 import asyncio
 import time

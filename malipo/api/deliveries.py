@@ -15,7 +15,7 @@ from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation import Fields
 from malipo.webhooks import resend
-from malipo.webhooks.delivery import State
+from malipo.webhooks.delivery_state import State
 from malipo.webhooks.resend import NoSuchDelivery
 from malipo.webhooks.store import delivery_history
 from malipo.webhooks.store.delivery_history import Attempt, DeliveryHistory

@@ -11,7 +11,7 @@ from malipo.api.responses import success
 from malipo.db import ConnectionLost
 from malipo.db.migrate import pending
 from malipo.errors import Unavailable
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.service import Service
 
 _READY_SECONDS = 2

@@ -13,7 +13,7 @@ from malipo.api.urls import id_in
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation import Fields
-from malipo.webhooks import manage_endpoints
+from malipo.webhooks import manage_endpoints, rotate_secrets
 from malipo.webhooks.endpoint import Endpoint, events_in
 from malipo.webhooks.manage_endpoints import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
@@ -77,7 +77,7 @@ async def delete(service: Service, session: Session, request: Request) -> Respon
 async def rotate_secret(service: Service, session: Session, request: Request) -> Response:
     actor, now = actor_of(service, session, request), service.clock()
     endpoint, secret = await service.write(
-        lambda tx: manage_endpoints.rotate(
+        lambda tx: rotate_secrets.rotate(
             tx, session.person.merchant_id, endpoint_in(request), encryption=service.encryption, actor=actor, now=now
         )
     )
@@ -91,7 +91,7 @@ async def rotate_secret(service: Service, session: Session, request: Request) ->
 async def finish_rotation(service: Service, session: Session, request: Request) -> Response:
     actor, now = actor_of(service, session, request), service.clock()
     endpoint = await service.write(
-        lambda tx: manage_endpoints.finish_rotation(
+        lambda tx: rotate_secrets.finish_rotation(
             tx, session.person.merchant_id, endpoint_in(request), actor=actor, now=now
         )
     )

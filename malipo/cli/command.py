@@ -20,7 +20,7 @@ from malipo.db import Database, Tx
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.errors import Forbidden, Missing
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.operators import store as operators
 from malipo.settings import Settings
 

@@ -8,7 +8,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.command import add_subcommand, named_operator, tell, tell_table, with_database, write
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
 from malipo.restore import release, status
 from malipo.restore.fence import fence

@@ -9,7 +9,7 @@ from malipo.cli.command import add_subcommand, tell, write
 from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.settings import Settings, require
-from malipo.webhooks.manage_endpoints import reencrypt
+from malipo.webhooks.rotate_secrets import reencrypt
 
 
 def add_commands(commands: Any) -> None:

@@ -1,7 +1,7 @@
 """Clock skew: how far this host's clock is from the database's.
 
 Times are written by many hosts and compared in one database, so a clock that is wrong makes payments lapse too early or
-leases end too late. Nobody is stopped because of it: it is said in `/readyz`, in a metric and in the log.
+leases end too late. Nothing is stopped because of it: `/readyz`, a metric and the log report it.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ _PATIENCE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question to the database: how far our clock was ahead in the middle of it, and how long it took."""
+    """One query of the database's time: how far our clock was ahead, and how long the query took."""
 
     ahead_seconds: float
     took_seconds: float
 
     @property
     def is_too_much(self) -> bool | None:
-        """None: the exchange took so long that it could be either. The database spoke at some moment within it."""
+        """None if the query took so long that it is not known: the database read its clock at some moment of it."""
         doubt = self.took_seconds / 2
         if abs(self.ahead_seconds) - doubt > TOLERANCE_SECONDS:
             return True
@@ -43,7 +43,7 @@ def sample_of(ours: datetime, theirs: datetime, *, took_seconds: float) -> Sampl
 
 
 def surest(samples: Iterable[Sample]) -> Sample:
-    """The one that took the shortest time says it best."""
+    """The sample of the shortest query: its error is the smallest."""
     return min(samples, key=lambda each: each.took_seconds)
 
 
@@ -59,14 +59,14 @@ async def measure(database: Database, clock: Clock) -> Sample:
 
 
 class ClockSkew:
-    """What was measured last, and whether that has been said."""
+    """The last measurement, and when it was logged."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._last: Sample | None = None
         self._is_too_much = False
-        self._said_at: float | None = None  # by the loop's own time, which nobody sets
+        self._said_at: float | None = None  # by the event loop's clock, which is monotonic
 
     @property
     def seconds(self) -> float:
@@ -88,7 +88,7 @@ class ClockSkew:
             await asyncio.sleep(_EVERY_SECONDS)
 
     async def look(self) -> None:
-        """A database that is away says nothing about the clocks: then what was known stays."""
+        """Measure. While the database is away, the last measurement stays."""
         try:
             sample = await measure(self._database, self._clock)
         except (ConnectionLost, TimeoutError) as error:
@@ -99,7 +99,7 @@ class ClockSkew:
             self.note(sample, at=asyncio.get_running_loop().time())
 
     def note(self, sample: Sample, *, at: float) -> None:
-        """Say it when it begins, every ten minutes while it lasts, and when it has ended."""
+        """Log it when it begins, every ten minutes while it lasts, and when it has ended."""
         self._last = sample
         is_too_much = self._is_too_much if sample.is_too_much is None else sample.is_too_much
         was_too_much, self._is_too_much = self._is_too_much, is_too_much

@@ -1,8 +1,8 @@
 """The PostgreSQL that malipo starts itself when it was given none.
 
-This file joins the processes that share one server, and waits until that server answers.
-Starting, restarting and ending PostgreSQL is `supervisor.py`'s, a process of its own; what the database holds is
-none of its business. All of it lies in one folder, `postgres`, in malipo's data folder:
+All malipo processes of a data folder share one server. Here a process joins it, and waits until it answers.
+`supervisor.py`, a process of its own, starts, restarts and stops PostgreSQL. All files are in the folder `postgres` of
+malipo's data folder:
 
     data/  the cluster      server.log (and .log.1)      socket/  closed to other users      *.lock  see supervisor.py
 """
@@ -38,8 +38,8 @@ _START_SECONDS = 60.0
 _LOOK_SECONDS = 0.5
 _LEAVE_SECONDS = 40.0
 
-# What the server may say to a newcomer.
-_CONTENT = "00000"
+# SQLSTATEs with which the server answers a new connection.
+_SUCCESS = "00000"
 _NO_SUCH_DATABASE = "3D000"
 _NOT_NOW = ("57P01", "57P02", "57P03")
 _FULL = "53300"
@@ -82,14 +82,14 @@ class _Share:
         return f"postgresql://malipo@/malipo?host={quote(str(_socket_link(self.folder / 'socket')))}&port=5432"
 
     def join(self) -> int:
-        """Become a user and see to it that there is a server; the open lock is what makes us a user."""
+        """Become a user, and start the server if there is none. The shared lock on users.lock makes us a user."""
         _make_folders(self.folder)
         with self._starting():
             users = self._open("users.lock")
             try:
                 # Waits while a supervisor whose last user has left ends its server.
                 fcntl.flock(users, fcntl.LOCK_SH)
-                self._see_to_it()
+                self._ensure_running()
             except BaseException:
                 os.close(users)
                 raise
@@ -111,7 +111,7 @@ class _Share:
             time.sleep(0.005)
 
     def keep(self, left: threading.Event) -> None:
-        """The supervisor looks after the server, and every user looks after the supervisor."""
+        """Until we leave: if the supervisor was killed, start another."""
         pause = _LOOK_SECONDS
         while not left.wait(pause):
             pause = _LOOK_SECONDS
@@ -122,7 +122,7 @@ class _Share:
                     if not (self.folder / "data" / "PG_VERSION").exists():
                         raise EmbeddedError(f"The data in {self.folder / 'data'} are gone.")
                     with self._starting():
-                        self._see_to_it()
+                        self._ensure_running()
             except (EmbeddedError, OSError) as error:
                 log.error("database.not_restarted", error)
                 pause = 10 * _LOOK_SECONDS
@@ -137,8 +137,8 @@ class _Share:
         finally:
             os.close(lock)
 
-    def _see_to_it(self) -> None:
-        """Return when the server answers and has our database; start it if nobody guards one."""
+    def _ensure_running(self) -> None:
+        """Return when the server answers and has our database; start a supervisor if there is none."""
         said_from = self._log().stat().st_size
         starts = iter(range(_STARTS))
         deadline = time.monotonic() + _START_SECONDS
@@ -153,7 +153,7 @@ class _Share:
             answer = self._ask("malipo") if status == "ready" else _SILENT
             if answer == _NO_SUCH_DATABASE:
                 answer = self._ask("postgres", "CREATE DATABASE malipo")
-            if answer in (_CONTENT, _FULL):
+            if answer in (_SUCCESS, _FULL):
                 return
             if answer not in (*_NOT_NOW, _SILENT):
                 raise EmbeddedError(f"The PostgreSQL in {self.folder} refuses us with SQLSTATE {answer}.")
@@ -164,15 +164,15 @@ class _Share:
             time.sleep(0.01)
 
     def _status(self) -> str:
-        """What our supervisor's server says of itself; nothing if the words are of an older or a foreign one."""
+        """The server's status in postmaster.pid; empty if the file is another server's."""
         with contextlib.suppress(FileNotFoundError, IndexError):
             lines = (self.folder / "data" / "postmaster.pid").read_text(errors="replace").splitlines()
             return lines[7].strip() if lines[0] in self._supervisor()[1:] else ""
         return ""
 
     def _supervisor(self) -> list[str]:
-        """The living supervisor's pid and its server's; nothing if there is none. Pids name them, and prove nothing."""
-        lock = self._open("guardian.lock")
+        """The pids of the supervisor and its server; nothing if none runs. The lock proves it, not the pid."""
+        lock = self._open("supervisor.lock")
         try:
             return [] if _try_lock(lock, fcntl.LOCK_SH) else os.pread(lock, 100, 0).decode().split() or [""]
         finally:
@@ -205,7 +205,7 @@ class _Share:
             raise EmbeddedError(f"The supervisor of {self.folder} does not start; {_end_of(self._log(), said_from)}")
 
     def _ask(self, database: str, statement: str = "") -> str:
-        """A few bytes of PostgreSQL's own protocol: what it says to us, as an SQLSTATE."""
+        """Connect by PostgreSQL's protocol, without a driver; the server's answer as an SQLSTATE."""
         hello = b"user\0malipo\0database\0%b\0application_name\0malipo start\0\0" % database.encode()
         message = struct.pack("!ii", len(hello) + 8, 3 << 16) + hello
         if statement:
@@ -235,7 +235,7 @@ def _answer(line: socket.socket, *, ready_times: int) -> str:
                 return fields[b"C"]
             ready_times -= kind == b"Z"
     line.sendall(b"X\0\0\0\4")
-    return _CONTENT
+    return _SUCCESS
 
 
 def _make_folders(folder: Path) -> None:
@@ -262,7 +262,7 @@ def _make(folder: Path, *, like: Path) -> None:
 
 
 def _give(made: int, *, like: Path) -> None:
-    """What root makes in somebody's folder is theirs, or they could never use it again."""
+    """A file that root makes in another user's folder is given to that user, who could not use it otherwise."""
     if os.geteuid() == 0:
         owner = like.stat()
         os.fchown(made, owner.st_uid, owner.st_gid)
@@ -294,7 +294,7 @@ def _try_lock(lock: int, kind: int) -> bool:
 
 
 def _refusal(path: Path, since: int) -> str | None:
-    """What a supervisor that gave up has said last, or why PostgreSQL made it give up."""
+    """Why a supervisor gave up, from the log."""
     for line in _lines(path, since):
         if supervisor.REFUSES in line:
             reason = line.partition(supervisor.REFUSES)[2]

@@ -1,11 +1,11 @@
 """Group commit: callers who arrive together share one transaction.
 
-There is no timer. While one commit is under way newcomers wait; when it ends, all who wait share the next. A
-lone caller never waits for company, and a crowd pays for one flush to disk between them.
+There is no timer. Callers that arrive during a commit wait, and share the next one. So a single caller is committed at
+once, and many callers share one flush to disk.
 
-An act may run more than once for the same callers, so it must be safe to repeat: ids are minted before the
-first try, and money moves only for rows that were not there. `again` tells the act that an earlier try may have
-been committed without our hearing of it.
+An act may run more than once for the same callers, so it must be safe to repeat: ids are generated before the first
+try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
+its answer lost (in doubt).
 """
 
 import asyncio
@@ -84,14 +84,14 @@ class GroupCommit(Generic[_Ask, _Answer]):
         self._waiting.append(caller)
         if self._idle:
             self._idle -= 1
-            # A task of its own: a caller who is cancelled must not take the others' commit along.
+            # A task of its own: if a caller is cancelled, the commit of the others goes on.
             drain = loop.create_task(self._drain())
             self._drains.add(drain)
             drain.add_done_callback(self._drains.discard)
         return await caller.answer
 
     async def finish(self) -> None:
-        """Wait until everybody who asked has been answered."""
+        """Return when every caller has its answer."""
         while self._drains:
             await asyncio.wait(set(self._drains))
 
@@ -124,7 +124,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         while True:
             tries += 1
             try:
-                # A line that hangs may take half of the patience, so that there is time for another.
+                # A connection that hangs may take half of the patience, so that there is time for another try.
                 answers = await self._commit(callers, seconds=max(min(deadline - loop.time(), self._patience / 2), 1.0))
             except (ConnectionLost, Contention) as error:
                 if error.in_doubt:
@@ -147,7 +147,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 return True
 
     async def _run_each(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
-        """One bad caller must not take the others down: let each commit alone, as long as the database answers."""
+        """Commit each caller alone, so that bad data of one fails no other. Stop when the database is away."""
         for place, caller in enumerate(callers):
             if not await self._run([caller]):
                 self._give_up(callers[place + 1 :], ConnectionLost("the database is away"))

@@ -1,7 +1,7 @@
-"""Long polling: holds readers until something they look at changes.
+"""Long polling: holds requests until what they read has changed.
 
-All readers of a process share one look at the database every fifth of a second, and there is none when nobody
-waits. That needs no connection of its own, finds changes made by any process, and survives a fail-over.
+All waiting requests of a process share one query every fifth of a second; without them there is none. It needs no
+connection of its own, finds changes made by any process, and survives a fail-over.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class LongPoll(Generic[Key, Value]):
             self._watchers.pop(watcher, None)
 
     def release(self) -> None:
-        """Let everybody go with what there is: the process is stopping."""
+        """End all waits now: the process is stopping."""
         self.is_released = True
         for watcher in self._watchers:
             watcher.changed.set()

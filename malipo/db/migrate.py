@@ -1,10 +1,10 @@
-"""Numbered migrations, forward only, applied once, whoever starts first.
+"""Numbered migrations, forward only, each applied once.
 
-Several processes may start at the same moment: an advisory lock lets one of them work while the others wait
-and then find nothing to do. Each migration is one transaction together with the note that it was applied.
+Several processes may start at the same moment. An advisory lock lets one of them migrate; the others wait, and then
+find nothing to do. Each migration is one transaction, together with its row in schema_migrations.
 
-The note has the checksum of the file. A file that is edited after it was applied would describe a schema that no
-database has, so whoever migrates refuses it.
+The row has the checksum of the file. A file that was edited after it was applied describes a schema that no database
+has, so it is refused.
 """
 
 import hashlib
@@ -19,6 +19,13 @@ from malipo.errors import Impossible
 
 # Any number that no other program uses on this database: "mali" in ASCII.
 _LOCK = 0x6D616C69
+
+_HAS_CHECKSUMS = """
+    SELECT EXISTS (
+        SELECT FROM pg_attribute
+        WHERE attrelid = 'schema_migrations'::regclass AND attname = 'checksum' AND NOT attisdropped
+    )
+"""
 
 _FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
@@ -42,6 +49,10 @@ class SchemaTooNew(Impossible):
     """The database was migrated by a newer malipo; this one must not touch it."""
 
 
+class SchemaTooOld(Impossible):
+    """The database was migrated by a development version, from before migrations had checksums."""
+
+
 class MigrationEdited(Impossible):
     """A migration that this database has applied has another text now."""
 
@@ -57,7 +68,7 @@ def migrations() -> list[Migration]:
 
 
 async def migrate(database: Database) -> list[Migration]:
-    """Apply what is missing, and say what that was."""
+    """Apply the migrations that are missing; those that were applied."""
     applied = []
     known = migrations()
     for migration in known:
@@ -80,7 +91,7 @@ async def migrate(database: Database) -> list[Migration]:
 
 
 def _require_same(known: Sequence[Migration], done: Mapping[int, str]) -> None:
-    """What was applied is what the files say, and nothing beyond it."""
+    """Refuse a database whose migrations are not those of the files."""
     if max(done, default=0) > known[-1].number:
         raise SchemaTooNew("The database belongs to a newer malipo than this one. Start the newer one.")
     for each in known:
@@ -92,7 +103,7 @@ def _require_same(known: Sequence[Migration], done: Mapping[int, str]) -> None:
 
 
 async def pending(database: Database) -> int:
-    """How many migrations this database still waits for."""
+    """How many migrations are not applied yet."""
     async with database.read() as connection:
         if not await connection.fetchval("SELECT to_regclass('schema_migrations') IS NOT NULL"):
             return len(migrations())
@@ -101,7 +112,7 @@ async def pending(database: Database) -> int:
 
 
 async def _lock_and_read(tx: Tx) -> dict[int, str]:
-    """The checksums of what was applied, by its number."""
+    """The checksums of the applied migrations, by number."""
     await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     await tx.execute(
         """
@@ -113,4 +124,9 @@ async def _lock_and_read(tx: Tx) -> dict[int, str]:
         )
         """
     )
+    if not await tx.fetchval(_HAS_CHECKSUMS):
+        raise SchemaTooOld(
+            "The database was migrated by an old development version of malipo, which cannot be upgraded: "
+            "start with an empty database."
+        )
     return {row["number"]: row["checksum"] for row in await tx.fetch("SELECT number, checksum FROM schema_migrations")}

@@ -1,8 +1,8 @@
 """Wakes workers by NOTIFY and LISTEN: sent after a commit, and never relied on.
 
 NOTIFY inside a commit would make all commits of the fleet queue for one lock while they flush. So it is sent on its
-own, after the commit, and once for all who ask for it within a moment. A ring that is lost costs the time until the
-worker looks by itself.
+own, after the commit, and once for all topics of a moment. If a notification is lost, the worker finds the work at its
+next poll.
 """
 
 import asyncio
@@ -20,21 +20,21 @@ _CONNECT_SECONDS = 5.0
 
 
 class Notifier:
-    """One process's rope."""
+    """Sends the notifications of one process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._topics: dict[str, None] = {}  # in the order in which they came
-        self._ringing: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
 
     def notify(self, topic: str) -> None:
         self._topics[topic] = None
-        if self._ringing is None or self._ringing.done():
-            self._ringing = asyncio.get_running_loop().create_task(self._notify())
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.get_running_loop().create_task(self._notify())
 
     async def finish(self) -> None:
-        if self._ringing is not None:
-            await asyncio.wait([self._ringing], timeout=1)
+        if self._sending is not None:
+            await asyncio.wait([self._sending], timeout=1)
 
     async def _notify(self) -> None:
         while self._topics:
@@ -51,7 +51,7 @@ class Notifier:
 
 
 async def listen(url: str, hear: Callable[[str], None]) -> None:
-    """Tell `hear` every topic that is rung, until cancelled; an empty one when some may have been missed."""
+    """Call `hear` with each topic, until cancelled; with an empty one when notifications may have been missed."""
     while True:
         try:
             connection = await asyncpg.connect(
@@ -62,7 +62,7 @@ async def listen(url: str, hear: Callable[[str], None]) -> None:
             finally:
                 connection.terminate()
         except Exception as error:
-            # Whatever the driver makes of a server that goes away between two messages: without us, nobody listens.
+            # Whatever the driver raises when the server goes away: the listener must not end.
             log.debug("notify.listener_away", reason=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
 

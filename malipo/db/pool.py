@@ -1,4 +1,4 @@
-"""Connections that are kept open and lent out, the last used first.
+"""The pool of connections: kept open, each lent to one user at a time, the last used first.
 
 The driver has a pool of its own. It makes a task for each loan and another for each return, which takes longer than a
 short statement (decision 21); here a connection that is idle changes hands without a turn of the event loop.
@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import asyncpg
 
-# A firewall may have forgotten a line that was silent for longer, without telling either end.
+# A firewall may drop a connection that was idle for longer, without telling either end.
 _KEPT_SECONDS = 300.0
 
 
@@ -55,7 +55,7 @@ class Pool:
             _end(connection)
             self._pass_place_on()
         elif (turn := self._next()) is not None:
-            self._lent.add(connection)  # From hand to hand, so that nobody who comes later can take it.
+            self._lent.add(connection)  # Handed over directly, so that no later caller can take it.
             turn.set_result(connection)
         else:
             self._idle.append((connection, asyncio.get_running_loop().time()))
@@ -63,7 +63,7 @@ class Pool:
             self._all_back.set()
 
     async def close(self) -> None:
-        """End what is idle, and wait for whoever still works. Who waits for a connection gets none."""
+        """Close idle connections, and wait for those in use. Callers that wait for a connection get an error."""
         self._is_closed = True
         while (turn := self._next()) is not None:
             turn.set_exception(asyncpg.InterfaceError("the pool is closed"))
@@ -74,7 +74,7 @@ class Pool:
             await self._all_back.wait()
 
     def terminate(self) -> None:
-        """Cut off whoever still works."""
+        """Close the connections that are still in use."""
         for connection in self._lent:
             _end(connection)
 
@@ -87,7 +87,7 @@ class Pool:
         return None
 
     async def _new_one(self) -> asyncpg.Connection:
-        """On a place that is ours already."""
+        """Its place in the pool is counted already."""
         try:
             connection = await self._connect()
         except BaseException:
@@ -109,7 +109,7 @@ class Pool:
                 return await turn
         except BaseException:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self._decline(turn.result())  # It came just when we left.
+                self._decline(turn.result())  # It was offered just when our wait ended.
             raise
 
     def _decline(self, offered: asyncpg.Connection | None) -> None:

@@ -1,17 +1,16 @@
 """The process that starts our own PostgreSQL, keeps it up, and ends it when its last user is gone.
 
-It runs as a script in an interpreter of its own (`python -I -S supervisor.py …`), so it lives through whatever
-happens to the process that started it. It knows a folder, four locks and PostgreSQL's signals. It refuses to
-know malipo: it imports nothing of it, and speaks only to the log.
+It runs as a script in an interpreter of its own (`python -I -S supervisor.py …`), so it goes on when the
+process that started it ends. It imports nothing of malipo, and reports only to the log.
 
 Its arguments are the folder and where PostgreSQL's programs are. Which user they run as is `postgres_user.py`'s.
 
-The locks are flocks, so that the kernel lets go of them however their holder dies; no pid is ever believed.
+The locks are flocks: the kernel releases them however their holder ends. So no decision depends on a pid.
 
-    start.lock      one at a time looks whether a server is there and starts one (embedded.py)
-    users.lock      shared by every user; the supervisor waits to have it alone, and then nobody is left
-    guardian.lock   the supervisor's as long as it lives; in it, its pid and that of its server
-    server.lock     inherited by PostgreSQL and all its processes: if it is free, none of them is left
+    start.lock       one at a time looks whether a server is there and starts one (embedded.py)
+    users.lock       shared by every user; the supervisor waits to have it alone, and then nobody is left
+    supervisor.lock  the supervisor's as long as it lives; in it, its pid and that of its server
+    server.lock      inherited by PostgreSQL and all its processes: if it is free, none of them is left
 """
 
 import contextlib
@@ -26,10 +25,10 @@ import threading
 import time
 from typing import NoReturn
 
-# What stands in the log before a sentence for the operator. A supervisor that goes without one was killed.
+# Stands in the log before a sentence for the operator. A supervisor that ended without one was killed.
 REFUSES = "supervisor refuses: "
 FAILED = "PostgreSQL did not start"
-LOCKS = ("start.lock", "users.lock", "guardian.lock", "server.lock")
+LOCKS = ("start.lock", "users.lock", "supervisor.lock", "server.lock")
 SOCKET = "socket/.s.PGSQL.5432"
 
 # What must hold whatever an operator sets with ALTER SYSTEM. A path relative to the data is short wherever they are.
@@ -66,17 +65,17 @@ def supervise(folder: str, binaries: str) -> None:
     os.umask(0o077)
     os.chdir(folder)
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Only the end of our users ends us. They get such signals too, and need the server while they finish.
+        # The server stops when its last user has ended. Users get these signals too, and need the server to finish.
         # A handler and not SIG_IGN, which PostgreSQL would inherit.
         signal.signal(ignored, lambda *_: None)
-    lock = os.open("guardian.lock", os.O_RDWR)
+    lock = os.open("supervisor.lock", os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     if os.fork():  # The child has the lock now, and no parent who would have to wait for it.
         os._exit(0)
     _sign(lock)
     try:
         _become_owner(folder)
-        Supervisor(folder, binaries, lock).guard()
+        Supervisor(folder, binaries, lock).run()
     except Exception as error:
         refuse(f"PostgreSQL could not be started in {folder}: {error}.")
 
@@ -86,10 +85,10 @@ class Supervisor:
         self._folder = folder
         self._binaries = binaries
         self._own_lock = own_lock
-        self._news = threading.Event()  # Set after anything below has changed.
+        self._changed = threading.Event()  # Set after anything below has changed.
         self._alone = False
 
-    def guard(self) -> None:
+    def run(self) -> None:
         threading.Thread(target=self._wait_to_be_alone, daemon=True).start()
         pause = 0.1
         is_first = True
@@ -111,13 +110,13 @@ class Supervisor:
             say(f"PostgreSQL ended with {postgres.returncode}; starting it again.")
             is_first = False
             pause = 0.1 if time.monotonic() - started > 10 else min(pause * 2, 5.0)
-            self._news.wait(pause)
+            self._changed.wait(pause)
 
     def _wait_to_be_alone(self) -> None:
         users = os.open("users.lock", os.O_RDWR)
         fcntl.flock(users, fcntl.LOCK_EX)
         self._alone = True
-        self._news.set()
+        self._changed.set()
 
     def _wait_for_leftovers(self) -> int | None:
         """The lock to hand to a new server when nothing is left of an old one; None if our users left before that."""
@@ -179,12 +178,12 @@ class Supervisor:
         def wait() -> None:
             postgres.wait()
             ended.set()
-            self._news.set()
+            self._changed.set()
 
         threading.Thread(target=wait, daemon=True).start()
         while not self._alone and not ended.is_set():
-            self._news.wait(_LOOK_AT_LOG_SECONDS)
-            self._news.clear()
+            self._changed.wait(_LOOK_AT_LOG_SECONDS)
+            self._changed.clear()
             _shorten_log()
         if not self._alone:
             return True

@@ -1,1 +1,1 @@
-"""What an installation knows of itself: the secret of its network keys, its epochs, fences and holds."""
+"""The installation: its epoch, fence and holds, the secret of its network keys, and how a restore is detected."""

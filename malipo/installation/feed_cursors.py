@@ -2,7 +2,7 @@
 
 from malipo.db import Conn
 from malipo.errors import Invalid
-from malipo.installation import store
+from malipo.installation.store import installation
 
 
 class CursorLost(Invalid):
@@ -22,20 +22,20 @@ def cursor_of(epoch: int, number: int) -> str:
 
 
 async def find_epoch(connection: Conn) -> int:
-    return (await store.get(connection)).epoch
+    return (await installation.get(connection)).epoch
 
 
 async def require_kept(connection: Conn, merchant_id: str, *, epoch: int, of_epoch: int, number: int) -> None:
     """Refuse a cursor that lies beyond where its feed was restored to.
 
-    One of a later epoch was given by a database that is gone, and nobody noticed. Where the two part is not known, so
-    its reader goes on from where this epoch began.
+    A cursor of a later epoch was given by a database that was then replaced without being noticed. Where the two feeds
+    differ is not known, so the reader continues from where this epoch began.
     """
     if of_epoch == epoch:
         return
     if of_epoch > epoch:
-        began = await store.find_restore_point(connection, merchant_id, after_epoch=epoch - 1)
+        began = await installation.find_restore_point(connection, merchant_id, after_epoch=epoch - 1)
         raise CursorLost(cursor_of(epoch, began))
-    last = await store.find_restore_point(connection, merchant_id, after_epoch=of_epoch)
+    last = await installation.find_restore_point(connection, merchant_id, after_epoch=of_epoch)
     if number > last:
         raise CursorLost(cursor_of(epoch, last))

@@ -1,7 +1,7 @@
 """The high-water mark: a small file, outside of the backup, that says how many batches of payments were sent.
 
-The database forgets what was sent when it is restored; the file does not. It is flushed before a batch leaves, so that
-it never knows of fewer than the networks do.
+A restored database has lost what was sent since the backup; the file has not. It is flushed before a batch is sent, so
+its count is never lower than what the networks have received.
 """
 
 import fcntl
@@ -65,7 +65,7 @@ class HighWaterMark:
 
 
 def _take_slot(folder: Path, installation_id: str) -> tuple[int, str]:
-    """The first file that no living worker of this host has, and the worker's id that stands in it."""
+    """The first file that no running worker of this host has locked, and the worker's id in it."""
     for slot in range(1, _MOST_WORKERS + 1):
         path = folder / f"{installation_id}.{slot}.mark"
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""Whether a database is the one that a host's marks know, or one that was restored. Pure."""
+"""Compares the database with a host's high-water marks: if it has fewer batches, it was restored. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from malipo.installation.high_water_mark import Counted
 
-# Workers that were seen within this time of each other worked side by side.
+# Workers whose last signs of life are this close ran at the same time.
 _SIDE_BY_SIDE = timedelta(seconds=60)
 
 
@@ -19,7 +19,7 @@ class Worker(NamedTuple):
     server_id: str  # that it last looked at
 
 
-class Standing(NamedTuple):
+class DatabaseState(NamedTuple):
     """What a worker must know of the database before it sends."""
 
     is_standby: bool
@@ -43,10 +43,10 @@ class Standing(NamedTuple):
         return {id_ for id_, at in seen.items() if last is not None and at > last - _SIDE_BY_SIDE} - {worker_id}
 
 
-def why_restored(marks: Mapping[str, Counted], standing: Standing) -> str | None:
+def why_restored(marks: Mapping[str, Counted], standing: DatabaseState) -> str | None:
     """Why the database must be a restored one; none if it agrees with every mark of the host.
 
-    A mark of an earlier epoch says nothing any more: the installation was fenced since, and operators know.
+    A mark of an earlier epoch does not count: the installation was fenced since.
     """
     for worker_id, counted in marks.items():
         if counted.epoch > standing.epoch:
@@ -61,7 +61,7 @@ def why_restored(marks: Mapping[str, Counted], standing: Standing) -> str | None
 
 
 def why_exchanged(before: Counted, after: Counted) -> str | None:
-    """The same for a batch that was just counted: whoever counts another one must come to more."""
+    """The same for a batch that was just counted: its counts must be higher than those before."""
     if after.total <= before.total:
         return _fewer(after.total, before.total)
     return _fewer(after.own, before.own, whose=" of this worker") if after.own <= before.own else None
@@ -81,9 +81,9 @@ class Newcomer(Enum):
     FENCES = "fences"
 
 
-def judge_newcomer(first: Standing, now: Standing, *, is_time_up: bool) -> Newcomer:
-    """`first` is what the host saw when it came. A restored database says that workers live who are long dead, so only
-    one that does something while we look on is alive, and knows what it has sent."""
+def judge_newcomer(first: DatabaseState, now: DatabaseState, *, is_time_up: bool) -> Newcomer:
+    """`first` is what the host saw when it came. A restored database lists workers that have long ended. So only a
+    worker whose row changes meanwhile is running, and has a mark."""
     if now.epoch != first.epoch or not now.has_payments or first.is_untouched:
         return Newcomer.JOINS
     if any(first.workers.get(id_) != each for id_, each in now.workers.items()):

@@ -1,6 +1,6 @@
-"""How the installation stands, as a process has last seen it: for its meters and its log.
+"""Monitors the installation in each process: fenced, held, epoch, for the metrics and the log.
 
-Nothing is decided by it. Whoever claims or takes in a payment reads the row itself, in the same commit.
+Nothing is decided by it: claims and new payments read the installation's row in their own commit.
 """
 
 import asyncio
@@ -8,8 +8,8 @@ import asyncio
 from malipo import log
 from malipo.db import ConnectionLost, Database
 from malipo.errors import Unavailable
-from malipo.installation import store
 from malipo.installation.state import Installation
+from malipo.installation.store import installation
 
 _EVERY_SECONDS = 3.0
 _PATIENCE_SECONDS = 10.0
@@ -40,10 +40,10 @@ class InstallationMonitor:
             await asyncio.sleep(_EVERY_SECONDS)
 
     async def look(self) -> None:
-        """A database that is away says nothing: then what was known stays."""
+        """While the database is away, the last state stays."""
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
-                standing = await store.get(connection)
+                standing = await installation.get(connection)
         except (ConnectionLost, Unavailable, TimeoutError) as error:
             log.debug("installation.not_seen", reason=str(error))
         except Exception as error:
@@ -52,7 +52,7 @@ class InstallationMonitor:
             self.note(standing)
 
     def note(self, now: Installation) -> None:
-        """Say what has changed, and at the start what is closed."""
+        """Log what has changed; at the start, a fence or a hold."""
         before, self._last = self._last, now
         was_fenced, was_held = (before.is_fenced, before.held_at is not None) if before else (False, False)
         if now.is_fenced and not was_fenced:

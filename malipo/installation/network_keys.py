@@ -1,6 +1,6 @@
 """Network keys that are derived, so that a request repeated after a restore is refused as a duplicate. Pure.
 
-A key that is drawn by chance is another one when the database has forgotten the first. A derived one is the same.
+A random key would be another one when the database has lost the first. A derived key is the same.
 """
 
 import base64
@@ -13,7 +13,7 @@ _TO_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"012345678
 
 
 def derive(secret: bytes, *parts: str) -> str:
-    """The same for the same parts, for ever. Each part is told from its neighbour by its length."""
+    """The same parts always give the same key. Each part has its length before it, so that they cannot be confused."""
     message = b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in parts)
     digest = hmac.digest(secret, message, hashlib.sha256)
     return base64.b32encode(digest[:10]).translate(_TO_CROCKFORD).decode()

@@ -1,8 +1,8 @@
-"""A worker looks at the database before it sends: is it the one that it knows, or one that was restored?
+"""Detects a restored database: each worker compares it with its high-water mark before it sends.
 
-Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch leaves. A
-primary that knows of fewer batches than the mark was restored from a backup. So was, perhaps, one that a host without
-any mark meets alone: then nobody can say what was sent.
+Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch is sent. A
+primary with fewer batches than the mark was restored from a backup. A host without a mark that finds no other worker
+running cannot know what was sent, so it fences the database too.
 """
 
 import asyncio
@@ -12,22 +12,22 @@ from typing import Protocol
 
 from malipo import ids, log
 from malipo.db import Database
-from malipo.installation import store
 from malipo.installation.high_water_mark import Counted, HighWaterMark
-from malipo.installation.mark_comparison import Newcomer, Standing, judge_newcomer, why_exchanged, why_restored
+from malipo.installation.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
+from malipo.installation.store import installation, send_counts
 
-# How long others may take to look: workers that live look every second.
+# How long other workers have time to compare. Running ones compare every second.
 PATIENCE_SECONDS = 10.0
 
 
 class Fence(Protocol):
-    """Closes the installation, if its epoch is still this one. The epoch it is then is later than `beyond`."""
+    """Fences the installation if its epoch is still this one; the new epoch, which is later than `beyond`."""
 
     async def __call__(self, reason: str, *, epoch: int, beyond: int) -> int: ...
 
 
 class RestoreDetector:
-    """`state_dir` None switches the comparison off, knowingly."""
+    """Without a `state_dir` nothing is compared: the operator has switched it off."""
 
     def __init__(
         self, database: Database, state_dir: Path | None, *, fence: Fence, patience_seconds: float = PATIENCE_SECONDS
@@ -37,7 +37,7 @@ class RestoreDetector:
         self._fence = fence
         self._patience_seconds = patience_seconds
         self._high_water_mark: HighWaterMark | None = None
-        self._first: Standing | None = None  # of the server that we look at
+        self._first: DatabaseState | None = None  # of the server that we look at
         self._first_at = 0.0
         self._may_send = False
         self._is_seen = False
@@ -45,7 +45,7 @@ class RestoreDetector:
 
     @property
     def may_send(self) -> bool:
-        """Not before the first look at a server, nor before the others who may know more have looked at it."""
+        """Whether this worker has compared the server, and so have the workers that ran beside it."""
         return self._may_send
 
     @property
@@ -53,11 +53,11 @@ class RestoreDetector:
         return self._high_water_mark.counted if self._high_water_mark is not None else None
 
     async def look(self) -> bool:
-        """Compare, and be seen. On a standby there is nothing to compare, and nothing to send."""
+        """Compare, and note that this worker runs. On a standby there is nothing to compare, and nothing to send."""
         if self._state_dir is not None and self._high_water_mark is None:
             self._high_water_mark = await self._open_mark(self._state_dir)
             self.worker_id = self._high_water_mark.worker_id
-        standing = await self._stand()
+        standing = await self._find_database_state()
         if standing.is_standby:
             self._may_send = False
             return False
@@ -76,7 +76,7 @@ class RestoreDetector:
         ):
             return False
         async with self._database.begin() as tx:
-            await store.be_seen(tx, self.worker_id, socket.gethostname())
+            await send_counts.note_running(tx, self.worker_id, socket.gethostname())
         self._is_seen = True
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
@@ -85,14 +85,16 @@ class RestoreDetector:
 
     async def _open_mark(self, folder: Path) -> HighWaterMark:
         async with self._database.read() as connection:
-            installation = await store.get(connection)
-        return await asyncio.to_thread(HighWaterMark, folder, installation.id)
+            found = await installation.get(connection)
+        return await asyncio.to_thread(HighWaterMark, folder, found.id)
 
-    async def _stand(self) -> Standing:
+    async def _find_database_state(self) -> DatabaseState:
         async with self._database.read() as connection:
-            return await store.stand(connection)
+            return await send_counts.find_database_state(connection)
 
-    async def _agrees(self, mark: HighWaterMark, first: Standing, standing: Standing, *, is_time_up: bool) -> bool:
+    async def _agrees(
+        self, mark: HighWaterMark, first: DatabaseState, standing: DatabaseState, *, is_time_up: bool
+    ) -> bool:
         """Whether this is the database that the mark knows. Then the mark follows it."""
         reason = why_restored(mark.found, standing)
         if not mark.found:
@@ -104,17 +106,17 @@ class RestoreDetector:
         if reason is not None:
             beyond = max((each.epoch for each in mark.found.values()), default=0)
             epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
-            # It is known now: what operators release is not fenced again at the next look.
+            # The mark follows, so that what operators release is not fenced again at the next look.
             await asyncio.to_thread(mark.write, Counted(epoch, 0, 0))
             return False
         counted = Counted(standing.epoch, standing.total, standing.batches_of(self.worker_id))
         await asyncio.to_thread(mark.write, counted)
         return True
 
-    async def may_leave(self, batch: store.CountedBatch | None, *, before: Counted | None) -> bool:
-        """A batch was claimed, when the mark was at `before`. It may leave when it is in the mark.
+    async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: Counted | None) -> bool:
+        """Whether a claimed batch may be sent; it is written to the mark first. `before` is the mark before the claim.
 
-        On a server or in an epoch that we have not looked at, it does not: others may know more of it than we do.
+        Not on a server or in an epoch that this worker has not compared: other workers may have sent more.
         """
         if batch is None or self._first is None or batch.server_id != self._first.server_id:
             return False
@@ -129,9 +131,9 @@ class RestoreDetector:
         return True
 
     async def leave(self) -> None:
-        """The last word of a worker that ends."""
+        """Note that this worker has ended, and close its mark."""
         if self._is_seen:
             async with self._database.begin() as tx:
-                await store.leave(tx, self.worker_id, comes_back=self._high_water_mark is not None)
+                await send_counts.note_ended(tx, self.worker_id, comes_back=self._high_water_mark is not None)
         if self._high_water_mark is not None:
             self._high_water_mark.close()

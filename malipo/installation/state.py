@@ -1,11 +1,11 @@
-"""How an installation stands: its epoch, and whether anything may be sent. Pure."""
+"""The state of the installation: its epoch, and whether anything may be sent. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from malipo.errors import Unavailable
 
-# For so long after a restore a new payment whose key is derived is asked about before it is sent.
+# For this long after a restore, a new payment with a derived key is queried before it is sent.
 WEEK_AFTER = timedelta(days=7)
 
 
@@ -49,7 +49,7 @@ class Restored(Closed):
 
 
 class NotComparedYet(Closed):
-    """The database was restarted, and no worker has said yet whether it is the one that it was."""
+    """The database has restarted, and no worker has compared it with its mark yet."""
 
     retry_after_seconds = 5
 

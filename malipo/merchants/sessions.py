@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo.access.tokens import TOKEN_SECONDS, Tokens, hash_of, make_secret
-from malipo.db import Database, Tx
+from malipo.db import Database, Tx, retry
 from malipo.errors import Unauthorized
 from malipo.merchants.store import sessions
 from malipo.merchants.store.sessions import Session
@@ -56,8 +56,8 @@ class Sessions:
         return session
 
     async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
-        return await self._database.ask(
-            lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
+        return await retry.read(
+            self._database, lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
         )
 
     async def log_out(self, session: Session, *, now: datetime) -> None:

@@ -9,7 +9,7 @@ from malipo.access.passwords import Passwords
 from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.db import Database, Tx
+from malipo.db import Database, Tx, retry
 from malipo.errors import Missing, Unauthorized
 from malipo.operators import store as sessions
 from malipo.operators.store import Operator, Session
@@ -43,8 +43,8 @@ class OperatorLogin:
         return await self._by_password.begin(name_of(name), password, insert_session, address=address, now=now)
 
     async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
-        return await self._database.ask(
-            lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
+        return await retry.read(
+            self._database, lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
         )
 
     async def log_out(self, session: Session, *, address: str, now: datetime) -> None:

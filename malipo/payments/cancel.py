@@ -8,8 +8,8 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing, Refusal
-from malipo.installation import store as installation
 from malipo.installation.state import Closed
+from malipo.installation.store import installation
 from malipo.payments import record
 from malipo.payments.record import Change, Outcome
 from malipo.payments.store import dispatch_restore, transactions

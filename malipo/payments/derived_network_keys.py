@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from malipo.db import Database
+from malipo.db import Database, retry
 from malipo.installation import network_keys
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiated, Order
 from malipo.payments.payment_request import Terms
@@ -27,7 +27,7 @@ class DerivedKeys:
         if order.draft is None or order.key is None:
             return order
         if self._secret is None:
-            found = await self._database.ask(installation.get, patience_seconds=self._patience_seconds)
+            found = await retry.read(self._database, installation.get, patience_seconds=self._patience_seconds)
             self._secret = found.key_secret
         key = network_keys.derive(self._secret, order.merchant_id, order.type, order.key)
         reference = self._terms.reference_of(key)
@@ -35,7 +35,8 @@ class DerivedKeys:
 
     async def replay(self, draft: Transaction) -> Initiated:
         """The derived key is there, its Idempotency-Key is not: the same payment is a replay, another is refused."""
-        found = await self._database.ask(
+        found = await retry.read(
+            self._database,
             lambda connection: transactions.get(connection, draft.merchant_id, draft.reference),
             patience_seconds=self._patience_seconds,
         )

@@ -16,8 +16,8 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Invalid, Refusal
-from malipo.installation import store as installation
 from malipo.installation.state import Closed
+from malipo.installation.store import installation
 from malipo.ledger.accounts import Wallet
 from malipo.payments import record
 from malipo.payments.fees import Band, fee_of

@@ -11,8 +11,8 @@ import msgspec
 
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.installation import store as installation
-from malipo.installation.store import CountedBatch
+from malipo.installation.store import send_counts
+from malipo.installation.store.send_counts import CountedBatch
 from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments import record
 from malipo.payments.record import Change
@@ -50,7 +50,7 @@ class Submit:
 
     async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Taken:
         if again and (ours := await dispatch_claims.find_claimed(tx, claim.id)):
-            batch = await installation.find_counted(tx, claim.worker_id)
+            batch = await send_counts.find_counted(tx, claim.worker_id)
             return Taken([each.transaction for each in ours], [], batch)
         self._turn += 1
         return await _take(tx, claim, self._in_turn(claim), now=self._clock())

@@ -59,7 +59,7 @@ class Window(msgspec.Struct, frozen=True):
         return cls(int.from_bytes(packed[:_START_BYTES], sys.byteorder), times, totals)
 
     def packed(self) -> bytes:
-        """The start, all times, all totals, in this machine's order of bytes: a fleet is of one kind."""
+        """The start, all times, all totals, in this machine's byte order: all hosts have the same."""
         return b"".join((self.start_ms.to_bytes(_START_BYTES, sys.byteorder), self.times, self.totals))
 
     @property
@@ -70,10 +70,10 @@ class Window(msgspec.Struct, frozen=True):
 
     def admit(self, asked: int, *, limit: int, now_ms: int) -> tuple[int, Window]:
         """How many of the asked may pass, first come first served, and the window after them."""
-        # A clock that was set back must not make room: time stands still until it has caught up.
+        # If the clock was set back, the last request's time is used until the clock has caught up.
         now = max(now_ms - self.start_ms, self.times[-1])
         gone = max(bisect_right(self.times, now - SPAN_MS) - 1, 0)
-        times, totals = self.times[gone:], self.totals[gone:]  # Copies, which are nobody's yet.
+        times, totals = self.times[gone:], self.totals[gone:]  # Copies, which may be changed.
         admitted = min(asked, max(limit - (totals[-1] - totals[0]), 0))
         if not admitted:
             return 0, Window(self.start_ms, times, totals)
@@ -81,7 +81,7 @@ class Window(msgspec.Struct, frozen=True):
         return admitted, _with(self.start_ms, times, totals, admitted, self.start_ms + now, slot_ms)
 
     def rate_limit_status(self, *, limit: int, now_ms: int) -> RateLimitStatus:
-        """What to tell somebody who asks now. Waiting `reset_seconds` is enough for at least one more."""
+        """The status for a caller now. Waiting `reset_seconds` is enough for at least one more request."""
         if len(self.times) == 1:
             return RateLimitStatus(limit, limit, 0)
         last = self.totals[-1]

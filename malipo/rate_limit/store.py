@@ -1,5 +1,6 @@
-"""The SQL of rate-limit windows. Nobody holds a window while they think: whoever writes says which version they have
-read, and is told if somebody else was quicker. They are read together with their keys (`merchants/store/api_keys.py`).
+"""SQL of rate-limit windows, with optimistic locking: a window is written if it is still the version that was read.
+
+They are read together with their API keys (`merchants/store/api_keys.py`).
 """
 
 from collections.abc import Mapping
@@ -11,9 +12,9 @@ Version = int  # of a row: the transaction that wrote it, which PostgreSQL keeps
 
 
 async def save(connection: Conn, rate_class: RateClass, windows: Mapping[str, tuple[Version, Window]]) -> set[str]:
-    """Write the windows of keys that are still as they were read; the keys whose are not. Nobody waits for a disk.
+    """Write the windows that are still as they were read; the keys of the others. The commit waits for no disk.
 
-    They are locked in one order, so that no two processes wait for each other.
+    Rows are locked in one order, so that no two processes wait for each other.
     """
     lost = await connection.fetch(
         """

@@ -1,1 +1,1 @@
-"""What is done when the database turns out to be an older one: nothing is sent until operators have agreed."""
+"""After a restore: the fence, while nothing is sent; holds; and the release by two operators."""

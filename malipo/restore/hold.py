@@ -7,7 +7,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
-from malipo.installation import store
+from malipo.installation.store import holds, installation
 
 Pairs = Sequence[tuple[str, str]]  # channels and types; none: everything
 
@@ -15,17 +15,17 @@ Pairs = Sequence[tuple[str, str]]  # channels and types; none: everything
 async def hold(tx: Tx, pairs: Pairs, reason: str, *, actor: Actor, now: datetime) -> None:
     if not 3 <= len(reason) <= 500 or not reason.isprintable():
         raise Invalid("Say why, in 3 to 500 characters.")
-    await store.lock(tx)
+    await installation.lock(tx)
     if pairs:
-        await store.add_channel_holds(tx, pairs, held_by=actor.name, reason=reason)
+        await holds.add_channel_holds(tx, pairs, held_by=actor.name, reason=reason)
     else:
-        await store.set_hold(tx, held_by=actor.name, reason=reason)
+        await holds.set_hold(tx, held_by=actor.name, reason=reason)
     await audit_log.append(tx, actor, "installation.held", now=now, scope=_words(pairs), reason=reason)
 
 
 async def end(tx: Tx, pairs: Pairs, *, actor: Actor, now: datetime) -> None:
-    await store.lock(tx)
-    if not (await store.end_channel_holds(tx, pairs) if pairs else await store.end_hold(tx)):
+    await installation.lock(tx)
+    if not (await holds.end_channel_holds(tx, pairs) if pairs else await holds.end_hold(tx)):
         raise Conflict("Nothing of that is held.")
     await audit_log.append(tx, actor, "installation.hold_ended", now=now, scope=_words(pairs))
 

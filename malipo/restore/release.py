@@ -1,7 +1,7 @@
-"""Lets a restored installation send again. It takes evidence and two operators; where only one exists, that one alone.
+"""Releases a restored installation, so that it sends again. It takes evidence and two operators, or the only one.
 
-A channel whose network cannot be asked is released by itself: what waits there goes when operators have looked at the
-network's statement for the lost time.
+A channel whose network has no status query is released by itself, when operators have checked the network's statement
+of the lost time.
 """
 
 from dataclasses import dataclass
@@ -12,30 +12,30 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
-from malipo.installation import store
 from malipo.installation.state import Installation
-from malipo.installation.store import Release
+from malipo.installation.store import installation
 from malipo.operators import store as operators
 from malipo.payments.store import dispatch_restore
-from malipo.restore import store as proposals
+from malipo.restore import store
+from malipo.restore.store import Release
 
 Scope = tuple[str, str] | None  # a channel and a type of payment; none: the installation itself
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    is_done: bool  # not so while a second operator has to agree
+    is_done: bool  # False while a second operator has to approve
     epoch: int
-    payments: int = 0  # that may go now, of a channel
+    payments: int = 0  # of a channel, that may be sent now
 
 
 async def release(
     tx: Tx, evidence: str, scope: Scope = None, *, actor: Actor, now: datetime, is_single_operator: bool = False
 ) -> Released:
-    """Propose it, or agree with what another operator has proposed."""
+    """Propose it, or approve what another operator has proposed."""
     if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
         raise Invalid("The evidence says what you have looked at, in 10 to 1,000 characters.")
-    standing = await store.lock(tx)
+    standing = await installation.lock(tx)
     _require_something(standing, scope)
     if is_single_operator and await operators.count(tx) > 1:
         raise Forbidden("There is more than one operator, so it takes two of them.")
@@ -53,19 +53,19 @@ async def release(
     await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_single_operator)
     if channel is None or type_ is None:
         await dispatch_restore.ask_first_what_came_late(tx)
-        await store.end_fence(tx)
+        await installation.end_fence(tx)
         return Released(True, standing.epoch)
     await store.release_channel(tx, standing.epoch, channel, type_)
     return Released(True, standing.epoch, await dispatch_restore.release_asked_first(tx, channel, type_))
 
 
 async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> Released:
-    """Disagree with a proposal, or take one's own back. Nothing is sent by that; it can be proposed anew."""
-    standing = await store.lock(tx)
+    """Reject a proposal, or withdraw one's own. Nothing is sent; it can be proposed again."""
+    standing = await installation.lock(tx)
     proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
     if proposed is None:
         raise Missing("Nobody has proposed that sending begins.")
-    await proposals.end_proposed_release(tx, proposed.id)
+    await store.end_proposed_release(tx, proposed.id)
     await _note(tx, actor, "installation.release_rejected", proposed, proposed.evidence, now=now)
     return Released(False, standing.epoch)
 

@@ -1,11 +1,11 @@
-"""How a restored installation stands: what is open, and what is known of it."""
+"""The status of a restored installation: its holds, and its open payments with what is known of them."""
 
 from dataclasses import dataclass
 
 from malipo.db import Conn
-from malipo.installation import store
 from malipo.installation.state import Installation
-from malipo.installation.store import Hold
+from malipo.installation.store import holds, installation
+from malipo.installation.store.holds import Hold
 from malipo.payments.store import dispatch_restore
 from malipo.payments.store.dispatch_restore import OpenPayments
 
@@ -19,7 +19,7 @@ class Status:
 
 async def find(connection: Conn) -> Status:
     return Status(
-        await store.get(connection),
-        await store.find_channel_holds(connection),
+        await installation.get(connection),
+        await holds.find_channel_holds(connection),
         await dispatch_restore.find_open(connection),
     )

@@ -10,11 +10,7 @@ from malipo.validation import Fields
 
 EVERY = "*"  # every event there is and will be
 MOST_PER_MERCHANT = 20
-OVERLAP = timedelta(hours=24)
-GIVE_UP_AFTER = timedelta(days=5)
-# Why malipo switches an endpoint off.
-GONE = "The receiver answered 410 Gone."
-GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
+OVERLAP = timedelta(hours=24)  # of the old and the new secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +42,6 @@ class Endpoint:
 
     def keys(self, encryption: Encryption, now: datetime) -> list[str]:
         return [encryption.decrypt(each, owner=self.id) for each in self.encrypted_keys(now)]
-
-
-def why_switched_off(*, is_gone: bool, failing_since: datetime | None, now: datetime) -> str | None:
-    """Why an endpoint is switched off after a failure; none if it is tried further."""
-    if is_gone:
-        return GONE
-    is_given_up = failing_since is not None and now - failing_since >= GIVE_UP_AFTER
-    return GIVEN_UP if is_given_up else None
 
 
 def events_in(fields: Fields) -> list[str]:

@@ -13,9 +13,9 @@ from malipo.db import Tx
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
 from malipo.outbox.store import Fact
-from malipo.webhooks.delivery import WebhookMessage
+from malipo.webhooks.delivery_state import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
-from malipo.webhooks.store import deliveries, endpoints
+from malipo.webhooks.store import delivery_queue, endpoints
 
 MayTake = Callable[[str], bool]
 
@@ -35,7 +35,7 @@ async def fan_out(
         return FannedOut(0, (), frozenset())
     await daily_totals.add(tx, facts)
     wanted = pairs(facts, await endpoints.find_active(tx, {fact.merchant_id for fact in facts}))
-    new: list[deliveries.New] = []
+    new: list[delivery_queue.New] = []
     taken: list[WebhookMessage] = []
     left: set[str] = set()
     for fact, endpoint in wanted:
@@ -46,8 +46,8 @@ async def fan_out(
         else:
             left.add(endpoint.id)
         claim = claim_id if is_taken else None
-        new.append(deliveries.New(endpoint.id, fact.id, fact.merchant_id, fact.event, claim))
-    await deliveries.insert(tx, new, lease_seconds=lease_seconds, now=now)
+        new.append(delivery_queue.New(endpoint.id, fact.id, fact.merchant_id, fact.event, claim))
+    await delivery_queue.insert(tx, new, lease_seconds=lease_seconds, now=now)
     return FannedOut(len(facts), taken, frozenset(left))
 
 

@@ -1,4 +1,4 @@
-"""Manages endpoints: registers, changes and deletes them, and rotates their secrets."""
+"""Manages endpoints: registers, changes and deletes them. Their secrets are rotated in `rotate_secrets.py`."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.errors import Conflict, Missing
-from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint
+from malipo.webhooks.endpoint import MOST_PER_MERCHANT, Endpoint
 from malipo.webhooks.signature import new_secret
 from malipo.webhooks.store import endpoints
 
@@ -22,25 +22,18 @@ class NoSuchEndpoint(Missing):
         super().__init__("There is no webhook endpoint with this id.")
 
 
+class EndpointOff(Conflict):
+    code = "webhook_inactive"
+
+    def __init__(self) -> None:
+        super().__init__("The endpoint is switched off: set isActive to true first.")
+
+
 class TooManyEndpoints(Conflict):
     code = "too_many_webhooks"
 
     def __init__(self) -> None:
         super().__init__(f"A merchant has at most {MOST_PER_MERCHANT} webhook endpoints: delete one first.")
-
-
-class RotationUnderWay(Conflict):
-    code = "rotation_under_way"
-
-    def __init__(self) -> None:
-        super().__init__("The secret is being changed already: finish that first.")
-
-
-class NoRotation(Conflict):
-    code = "no_rotation"
-
-    def __init__(self) -> None:
-        super().__init__("The secret is not being changed.")
 
 
 async def register(
@@ -76,7 +69,7 @@ async def change(
     now: datetime,
 ) -> Endpoint:
     """What is not named stays. Switched on again, an endpoint begins with a clean record."""
-    before = await _lock(tx, merchant_id, id_)
+    before = await get_locked(tx, merchant_id, id_)
     after = replace(
         before,
         url=before.url if url is None else url,
@@ -93,60 +86,22 @@ async def change(
 
 
 async def delete(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> None:
-    endpoint = await _lock(tx, merchant_id, id_)
+    endpoint = await get_locked(tx, merchant_id, id_)
     await endpoints.delete(tx, id_, now=now)
     await _note(tx, actor, "webhook.deleted", endpoint, now, url=endpoint.url)
 
 
-async def rotate(
-    tx: Tx, merchant_id: str, id_: str, *, encryption: Encryption, actor: Actor, now: datetime
-) -> tuple[Endpoint, str]:
-    """Rotation: a new secret beside the old one, in clear text only this once. Both sign until the overlap ends."""
-    before = await _lock(tx, merchant_id, id_)
-    if before.is_rotating(now):
-        raise RotationUnderWay
-    secret = new_secret()
-    after = replace(
-        before,
-        secret=before.encrypted_keys(now)[0],
-        next_secret=encryption.encrypt(secret, owner=id_),
-        rotation_ends_at=now + OVERLAP,
-    )
-    await endpoints.update(tx, after)
-    await _note(tx, actor, "webhook.rotation_begun", after, now)
-    return after, secret
+async def get_active(tx: Tx, merchant_id: str, endpoint_id: str) -> Endpoint:
+    """An endpoint that may be sent to; a refusal if there is none, or if it is disabled."""
+    endpoint = await endpoints.get(tx, merchant_id, endpoint_id)
+    if endpoint is None:
+        raise NoSuchEndpoint
+    if not endpoint.is_active:
+        raise EndpointOff
+    return endpoint
 
 
-async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> Endpoint:
-    """From now on only the new secret signs. Finishing a rotation that has already ended is not an error."""
-    before = await _lock(tx, merchant_id, id_)
-    if before.next_secret is None:
-        raise NoRotation
-    after = replace(before, secret=before.next_secret, next_secret=None, rotation_ends_at=None)
-    await endpoints.update(tx, after)
-    await _note(tx, actor, "webhook.rotation_finished", after, now)
-    return after
-
-
-async def reencrypt(tx: Tx, encryption: Encryption, *, actor: Actor, now: datetime) -> tuple[int, int]:
-    """Encrypt every secret under the present key; how many were not, of how many."""
-    changed = 0
-    found = await endpoints.find_encrypted(tx)
-    for id_, *encrypted in found:
-        if all(each is None or encryption.is_current(each) for each in encrypted):
-            continue
-        secret, next_secret = (
-            None if each is None else encryption.encrypt(encryption.decrypt(each, owner=id_), owner=id_)
-            for each in encrypted
-        )
-        assert secret is not None
-        await endpoints.reencrypt(tx, id_, secret, next_secret)
-        changed += 1
-    await audit_log.append(tx, actor, "secrets.rotated", now=now, endpoints=changed)
-    return changed, len(found)
-
-
-async def _lock(tx: Tx, merchant_id: str, id_: str) -> Endpoint:
+async def get_locked(tx: Tx, merchant_id: str, id_: str) -> Endpoint:
     endpoint = await endpoints.get(tx, merchant_id, id_, is_locked=True)
     if endpoint is None:
         raise NoSuchEndpoint

@@ -11,6 +11,7 @@ from malipo.db import Tx
 from malipo.networks import circuit_store
 from malipo.networks.connector import Answer, Connector
 from malipo.service import Service
+from malipo.worker.poll_loop import run_forever
 
 _FAULTS = 5
 _PROBE_SECONDS = (2.0, 5.0, 10.0, 30.0, 60.0)
@@ -24,6 +25,11 @@ class CircuitBreaker:
         self._faults = 0
         self._reason: str | None = None  # why we have just opened it, until that is written down
         self.is_open = False
+        service.metrics.watch_circuit(connector.name, lambda: self.is_open)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await run_forever("circuit", self.look, seconds=None, route=self._connector.name)
 
     def note(self, answer: Answer) -> None:
         """The outcome of a call."""

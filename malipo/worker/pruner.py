@@ -1,4 +1,4 @@
-"""The pruner: deletes old deliveries, then the events they told, once those are counted.
+"""The pruner: deletes old deliveries, then their events, once those are in the rollups.
 
 A little at a time, once an hour.
 """

@@ -1,10 +1,9 @@
-"""Runs the network senders, the webhook sender and the pruner until it is told to stop."""
+"""Runs a worker process: all its parts, until it is told to stop."""
 
 import asyncio
 import contextlib
 import resource
 import signal
-from collections.abc import Sequence
 from typing import Protocol
 
 from malipo import gc_tuning, log
@@ -14,12 +13,15 @@ from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Channel, Type
 from malipo.service import Service
 from malipo.settings import Settings, state_folder
-from malipo.worker.network_sender import Mark, NetworkSender
+from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.lapse_unconnected import lapse_unconnected
+from malipo.worker.network_calls import Mark
+from malipo.worker.network_querier import NetworkQuerier
+from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import run_forever, step_seconds
 from malipo.worker.pruner import prune_hourly
 from malipo.worker.webhook_sender import WebhookSender
 
-_LAPSE_SECONDS = 5.0
 _MOST_FILES = 65_536
 
 
@@ -68,15 +70,15 @@ async def work(
     lease_seconds: float | None = None,
     mark: Mark = _nothing,
 ) -> None:
-    """Until `stop`; then what is under way may end, for as long as it is given."""
+    """Until `stop`; then calls under way have `finish_seconds` to end."""
     detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence)
-    senders = [
-        NetworkSender(service, connector, detector, lease_seconds=lease_seconds, mark=mark)
-        for connector in service.networks.connectors.values()
-    ]
-
-    webhook_sender = WebhookSender(service, lease_seconds=lease_seconds, mark=mark)
-    parts: list[_Part] = [*senders, webhook_sender]
+    circuits: list[CircuitBreaker] = []
+    parts: list[_Part] = []
+    for connector in service.networks.connectors.values():
+        circuits.append(circuit := CircuitBreaker(service, connector))
+        parts.append(NetworkSender(service, connector, detector, circuit, lease_seconds=lease_seconds, mark=mark))
+        parts.append(NetworkQuerier(service, connector, circuit, lease_seconds=lease_seconds, mark=mark))
+    parts.append(WebhookSender(service, lease_seconds=lease_seconds, mark=mark))
 
     def wake(topic: str) -> None:
         for part in parts:
@@ -89,7 +91,8 @@ async def work(
             wake("")  # What has waited for this comparison need not wait for the next poll.
         return is_more
 
-    tasks = [asyncio.ensure_future(each.run()) for each in parts]
+    tasks = [asyncio.ensure_future(each.run()) for each in circuits]
+    tasks += [asyncio.ensure_future(each.run()) for each in parts]
     tasks.append(asyncio.ensure_future(run_forever("count", service.count, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=step_seconds(service.settings))))
     tasks.append(asyncio.ensure_future(prune_hourly(service)))
@@ -97,10 +100,10 @@ async def work(
     tasks.append(asyncio.ensure_future(service.standing.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, wake)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
-        tasks.append(asyncio.ensure_future(_lapse_unconnected(service, unconnected, detector)))
+        tasks.append(asyncio.ensure_future(lapse_unconnected(service, unconnected, detector)))
     log.info("worker.started", routes=list(service.networks.connectors))
     for task in tasks:
-        task.add_done_callback(_complain)
+        task.add_done_callback(_log_end)
     try:
         await stop.wait()
     finally:
@@ -113,18 +116,7 @@ async def work(
         log.info("worker.stopped")
 
 
-def _complain(task: asyncio.Future[None]) -> None:
+def _log_end(task: asyncio.Future[None]) -> None:
     """None of them ends by itself. If one does, that is a bug, and it is logged."""
     if not task.cancelled():
         log.error("worker.part_ended", task.exception())
-
-
-async def _lapse_unconnected(service: Service, channels: Sequence[Channel], detector: RestoreDetector) -> None:
-    """A collection on a channel without a connector ends like one on a channel that is down."""
-    while True:
-        try:
-            if detector.may_send:
-                await service.lapse(channels, connector=None)
-        except Exception as error:
-            log.warning("worker.lapse_failed", reason=str(error))
-        await asyncio.sleep(_LAPSE_SECONDS)

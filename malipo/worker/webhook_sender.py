@@ -13,10 +13,10 @@ from malipo import ids, log
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
 from malipo.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
-from malipo.webhooks.delivery import Attempt, State, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
-from malipo.webhooks.send_delivery import deliver
-from malipo.webhooks.store import deliveries
+from malipo.webhooks.send_attempt import send_attempt
+from malipo.webhooks.store import delivery_queue
 from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
 
@@ -42,7 +42,7 @@ class WebhookSender:
         self._lease_seconds = lease_seconds or service.settings.webhook_timeout_seconds + _MARGIN_SECONDS
         self._concurrency = WebhookConcurrency(fast=_FAST, slow=_SLOW)
         self._waiting: dict[str, None] = {}  # endpoints for which something is due, in turn
-        self._told = asyncio.Event()
+        self._to_fan_out = asyncio.Event()
         self._due = asyncio.Event()
         self._look_at = 0.0
         self._under_way: set[asyncio.Task[None]] = set()
@@ -51,7 +51,7 @@ class WebhookSender:
     def wake(self, topic: str) -> None:
         """A notification came."""
         if topic in ("", EVENTS_TOPIC):
-            self._told.set()
+            self._to_fan_out.set()
         if topic in ("", WEBHOOKS_TOPIC):
             self._look_at = 0.0
             self._due.set()
@@ -59,7 +59,7 @@ class WebhookSender:
     async def run(self) -> None:
         seconds = step_seconds(self._service.settings)
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_forever("fan_out", self._fan_out, self._told, seconds=seconds))
+            group.create_task(run_forever("fan_out", self._fan_out, self._to_fan_out, seconds=seconds))
             group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds))
 
     async def finish(self, *, seconds: float) -> None:
@@ -109,13 +109,13 @@ class WebhookSender:
         """Claim what is due, as far as there is room. Whether more may be waiting."""
         now = self._service.clock()
         await self._look(now)
-        slots = self._take_places()
+        slots = self._take_slots()
         if not slots:
             return False
         room = {endpoint_id: len(places) for endpoint_id, places in slots.items()}
         try:
             async with self._service.database.begin() as tx:
-                messages = await deliveries.claim(
+                messages = await delivery_queue.claim(
                     tx, room, ids.mint("clm_", now), lease_seconds=self._lease_seconds, now=now
                 )
             if messages:
@@ -139,11 +139,11 @@ class WebhookSender:
         began = loop.time()
         self._look_at = began + LOOK_SECONDS
         async with self._service.database.read() as connection:
-            self._waiting |= dict.fromkeys(await deliveries.find_waiting(connection, now=now))
+            self._waiting |= dict.fromkeys(await delivery_queue.find_waiting(connection, now=now))
         took = loop.time() - began
         self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
 
-    def _take_places(self) -> dict[str, list[Slot]]:
+    def _take_slots(self) -> dict[str, list[Slot]]:
         """Slots for as many as may be sent now, of endpoints with due deliveries."""
         slots: dict[str, list[Slot]] = {}
         left = _MOST_CLAIMED
@@ -178,7 +178,7 @@ class WebhookSender:
         lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._concurrency.linger, slot)
         try:
             self._mark("sending")
-            attempt = await deliver(
+            attempt = await send_attempt(
                 message,
                 self._service.webhook_client,
                 self._service.encryption,

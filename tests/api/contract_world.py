@@ -25,7 +25,7 @@ from malipo.payments.transaction import Status
 from malipo.service import Service
 from malipo.settings import Settings
 from malipo.webhooks import manage_endpoints
-from malipo.webhooks.delivery import State
+from malipo.webhooks.delivery_state import State
 from malipo.webhooks.store import delivery_history
 from tests.api.conftest import bring, created
 from tests.conftest import (

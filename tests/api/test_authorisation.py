@@ -21,7 +21,7 @@ from malipo.merchants.people import Role
 from malipo.merchants.store import api_keys, people
 from malipo.outbox.event import Event
 from malipo.settings import Settings
-from malipo.webhooks import manage_endpoints, resend
+from malipo.webhooks import manage_endpoints, rotate_secrets, send_test
 from malipo.webhooks.store import endpoints
 from tests.conftest import (
     COLLECTION,
@@ -267,7 +267,7 @@ def _by_endpoint(body: Any = None) -> Callable[[World], Awaitable[Prepared]]:
 async def _by_rotation(world: World) -> Prepared:
     id_ = await world.endpoint()
     async with world.database.begin() as tx:
-        await manage_endpoints.rotate(
+        await rotate_secrets.rotate(
             tx, world.merchant_id, id_, encryption=Encryption(SECRET_KEY), actor=NOBODY, now=clock.now()
         )
     return {"id": id_}, None
@@ -276,7 +276,7 @@ async def _by_rotation(world: World) -> Prepared:
 async def _by_delivery(world: World) -> Prepared:
     id_ = await world.endpoint()
     async with world.database.begin() as tx:
-        delivery = await resend.send_test(tx, world.merchant_id, id_, actor=NOBODY, now=clock.now())
+        delivery = await send_test.send_test(tx, world.merchant_id, id_, actor=NOBODY, now=clock.now())
     return {"id": id_, "delivery": delivery}, None
 
 

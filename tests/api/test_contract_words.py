@@ -14,7 +14,7 @@ from malipo.merchants.people import Role
 from malipo.networks.connector import Channel
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.transaction import FailureCode, Reason, Status, Type
-from malipo.webhooks.delivery import State
+from malipo.webhooks.delivery_state import State
 from malipo.webhooks.endpoint import EVERY
 from tests.api.published_contract import CONTRACT, Schema, examples_of, faults, loose, operations, resolved, responses
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from malipo.installation import store as installation
 from malipo.installation.state import Installation
+from malipo.installation.store import holds, installation
 from malipo.payments.transaction import Type
 from malipo.service import Service
 from tests.cli.test_commands import malipo
@@ -34,7 +34,7 @@ class Desk:
         return await self._service.read(installation.get)
 
     async def holds(self) -> list[tuple[str, str]]:
-        found = await self._service.read(installation.find_channel_holds)
+        found = await self._service.read(holds.find_channel_holds)
         return [(each.channel, each.type) for each in found]
 
 

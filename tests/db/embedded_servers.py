@@ -174,7 +174,7 @@ def until(holds: Callable[[], bool], *, seconds: float = 15.0) -> None:
 
 
 def is_over(data_dir: Path) -> bool:
-    return is_free(data_dir, "guardian.lock") and is_free(data_dir, "server.lock")
+    return is_free(data_dir, "supervisor.lock") and is_free(data_dir, "server.lock")
 
 
 def is_free(data_dir: Path, name: str) -> bool:
@@ -189,7 +189,7 @@ def is_free(data_dir: Path, name: str) -> bool:
 
 
 def supervisor_pid(data_dir: Path) -> int:
-    return int((data_dir / "postgres" / "guardian.lock").read_text().split()[0])
+    return int((data_dir / "postgres" / "supervisor.lock").read_text().split()[0])
 
 
 def postmaster_pid(data_dir: Path) -> int:

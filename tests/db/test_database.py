@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from malipo.db import Conn, ConnectionLost, Database, DataError
+from malipo.db import Conn, ConnectionLost, Database, DataError, retry
 from malipo.db.embedded import server
 from tests.db.servers import data_dir as data_dir
 from tests.db.servers import end_session, select_one, sleep_long, until_in_use
@@ -40,7 +40,7 @@ async def test_a_pool_survives_a_restart_of_its_server(data_dir: Path) -> None:
             await select_one(connection)
 
     with server(data_dir):
-        answers = await asyncio.gather(*(database.ask(select_one, patience_seconds=5) for _ in range(20)))
+        answers = await asyncio.gather(*(retry.read(database, select_one, patience_seconds=5) for _ in range(20)))
         after = await _backend_pids(database, 5)
         await database.close()
 
@@ -58,7 +58,7 @@ async def test_a_pool_survives_a_crash_of_its_server_with_every_connection_in_us
         os.kill(int(postmaster), signal.SIGKILL)
 
         lost = await asyncio.gather(*asleep, return_exceptions=True)
-        answers = await asyncio.gather(*(database.ask(select_one, patience_seconds=20) for _ in range(20)))
+        answers = await asyncio.gather(*(retry.read(database, select_one, patience_seconds=20) for _ in range(20)))
         in_use = database.in_use
         await database.close()
 
@@ -73,10 +73,10 @@ async def test_a_pool_may_be_opened_before_its_server(data_dir: Path) -> None:
     database = Database(url, size=5)
     await database.open()
     with pytest.raises(ConnectionLost):
-        await database.ask(select_one, patience_seconds=0.3)
+        await retry.read(database, select_one, patience_seconds=0.3)
 
     with server(data_dir):
-        assert await database.ask(select_one, patience_seconds=5) == 1
+        assert await retry.read(database, select_one, patience_seconds=5) == 1
         await database.close()
 
 
@@ -91,7 +91,7 @@ async def test_a_read_whose_session_is_ended_is_tried_again(database: Database, 
             await end_session(database, connection)
         return await select_one(connection)
 
-    assert await database.ask(ask, patience_seconds=5, is_snapshot=is_snapshot) == 1
+    assert await retry.read(database, ask, patience_seconds=5, is_snapshot=is_snapshot) == 1
     assert tries == 3
 
 
@@ -102,7 +102,7 @@ async def test_a_read_is_tried_no_longer_than_the_patience_lasts(database_url: s
     began = loop.time()
 
     with pytest.raises(ConnectionLost):
-        await nowhere.ask(select_one, patience_seconds=0.5)
+        await retry.read(nowhere, select_one, patience_seconds=0.5)
 
     assert 0.3 < loop.time() - began < 5
     await nowhere.close()
@@ -117,7 +117,7 @@ async def test_a_read_that_is_wrong_is_not_tried_again(database: Database) -> No
         return await connection.fetchval("SELECT 1 / 0")
 
     with pytest.raises(DataError):
-        await database.ask(ask, patience_seconds=5)
+        await retry.read(database, ask, patience_seconds=5)
     assert tries == 1
 
 
@@ -160,8 +160,8 @@ async def test_a_server_with_no_room_for_another_session_is_waited_for(data_dir:
         database = Database(url, size=5)
         await database.open()
         with pytest.raises(ConnectionLost):
-            await database.ask(select_one, patience_seconds=0.3)
-        asking = asyncio.create_task(database.ask(select_one, patience_seconds=10))
+            await retry.read(database, select_one, patience_seconds=0.3)
+        asking = asyncio.create_task(retry.read(database, select_one, patience_seconds=10))
         await asyncio.sleep(0.3)
         assert not asking.done()
 
@@ -203,7 +203,7 @@ async def test_a_caller_who_is_cancelled_leaves_no_connection_behind(database: D
 
     assert all(isinstance(end, asyncio.CancelledError) for end in ends)
     assert database.in_use == 0
-    assert await asyncio.gather(*(database.ask(select_one, patience_seconds=1) for _ in range(20))) == [1] * 20
+    assert await asyncio.gather(*(retry.read(database, select_one, patience_seconds=1) for _ in range(20))) == [1] * 20
 
 
 async def test_the_server_ends_a_transaction_whose_client_has_vanished(database: Database) -> None:
@@ -212,4 +212,4 @@ async def test_the_server_ends_a_transaction_whose_client_has_vanished(database:
     async def ask(connection: Conn) -> str:
         return str(await connection.fetchval("SHOW idle_in_transaction_session_timeout"))
 
-    assert await database.ask(ask, patience_seconds=1) != "0"
+    assert await retry.read(database, ask, patience_seconds=1) != "0"

@@ -6,7 +6,8 @@ from contextlib import suppress
 import asyncpg
 import pytest
 
-from malipo.db import Conn, Database, DataError, Use
+from malipo.db import Conn, Database, DataError
+from malipo.db.transaction import PooledConnection
 
 
 async def _swallow(connection: Conn, statement: str) -> None:
@@ -86,7 +87,7 @@ async def test_a_constraint_that_is_looked_at_only_in_the_commit_is_bad_data_and
 
 
 async def test_a_block_that_raises_gives_its_connection_back_fit_for_the_next(notes: Database) -> None:
-    async def work(way: Callable[[], Use]) -> None:
+    async def work(way: Callable[[], PooledConnection]) -> None:
         async with way() as connection:
             await _swallow(connection, "SELECT 1 / 0")
             raise KeyError

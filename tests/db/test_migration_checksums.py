@@ -79,3 +79,22 @@ async def test_nothing_more_is_applied_once_an_earlier_migration_was_edited(migr
 
     async with migrated.read() as connection:
         assert await connection.fetchval("SELECT max(number) FROM schema_migrations") == len(migrations()) - 1
+
+
+async def test_a_database_from_before_the_checksums_is_refused_with_a_sentence(
+    migrated: Database, migrated_url: str
+) -> None:
+    async with migrated.begin() as tx:
+        await tx.execute("ALTER TABLE schema_migrations DROP COLUMN checksum")
+        await tx.execute("DELETE FROM schema_migrations WHERE number = $1", len(migrations()))
+    sentence = (
+        "The database was migrated by an old development version of malipo, which cannot be upgraded: "
+        "start with an empty database."
+    )
+
+    for command in (["migrate"], ["serve"], ["ledger", "check"]):
+        said = await malipo(*command, database_url=migrated_url, secret_key="k" * 40)
+        assert (said.code, said.err.strip().splitlines()[-1]) == (1, f"malipo: {sentence}")
+        assert "Traceback" not in said.err
+    async with migrated.read() as connection:
+        assert await connection.fetchval("SELECT max(number) FROM schema_migrations") == len(migrations()) - 1

@@ -7,8 +7,8 @@ import pytest
 
 from malipo.installation.high_water_mark import Counted
 from malipo.installation.mark_comparison import (
+    DatabaseState,
     Newcomer,
-    Standing,
     Worker,
     judge_newcomer,
     why_exchanged,
@@ -23,8 +23,8 @@ def _worker(batches: int, ago: float = 0, server: str = "one") -> Worker:
     return Worker(batches, NOW - timedelta(seconds=ago), server)
 
 
-def _standing(a: int = 40, b: int = 60, *, epoch: int = 1, **changes: Any) -> Standing:
-    standing = Standing(
+def _standing(a: int = 40, b: int = 60, *, epoch: int = 1, **changes: Any) -> DatabaseState:
+    standing = DatabaseState(
         is_standby=False,
         server_id="one",
         epoch=epoch,
@@ -86,7 +86,7 @@ def test_whoever_counts_another_batch_comes_to_more(after: Counted, is_exchanged
     ],
 )
 def test_a_host_without_a_mark_believes_only_a_worker_that_it_sees_at_work(
-    first: Standing, now: Standing, verdict: Newcomer
+    first: DatabaseState, now: DatabaseState, verdict: Newcomer
 ) -> None:
     assert judge_newcomer(first, now, is_time_up=True) is verdict
     patient = Newcomer.WAITS if verdict is Newcomer.FENCES else verdict

@@ -7,7 +7,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.installation.restore_detector import RestoreDetector
-from malipo.installation.store import begin_epoch
+from malipo.installation.store.installation import begin_epoch
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import dispatch_claims

@@ -1,4 +1,4 @@
-"""A town: the simulated networks, malipo's API and its workers, each a process or loop of its own, over real HTTP."""
+"""The full stack: simulated networks, malipo's API and workers, each a process or loop of its own, over real HTTP."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ from tests.simulator.processes import start as start_simulator
 
 SPEED = 10
 
-# Asked soon and often, so that a test sees in seconds what takes a network an hour.
+# Queries come soon and often, so that a test sees in seconds what takes an hour in production.
 HURRY: dict[str, Any] = {
     "poll_seconds": "1,1,1,1,1,2",
     "not_found_seconds": "2",
@@ -45,7 +45,7 @@ class FullStack:
     database_url: str
     settings: Settings
     environment: dict[str, str]
-    start: Callable[..., Running]  # another malipo process of this town
+    start: Callable[..., Running]  # another malipo process of this stack
 
     async def take(self, channel: str, type_: str, phone: str, amount: int = 1000) -> str:
         """A payment, as a merchant's program asks for it; its id."""
@@ -102,7 +102,7 @@ async def full_stack_started(
                 client = Client(http, api.url, merchant.key)
                 yield FullStack(sim, client, merchant, database, database_url, read_settings, variables, start)
     finally:
-        # Also when the test has failed: what is left running would haunt the next one.
+        # Also when the test has failed: processes that are left would disturb the next one.
         for each in started:
             await asyncio.to_thread(each.stop)
         simulator.stop()
@@ -120,7 +120,7 @@ class Home(Protocol):
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Where a worker works that finds the database, or the networks, in another place than the rest of the town."""
+    """Where a worker works that finds the database, or the networks, in another place than the rest of the stack."""
 
     database_url: str
     settings: Settings
@@ -149,7 +149,7 @@ async def a_worker(
 async def until(
     question: Callable[[], Any], *, seconds: float = 30, pause: float = 0.1, what: str = "what was waited for"
 ) -> Any:
-    """Ask until the answer is a good one."""
+    """Poll until the answer is true."""
     deadline = asyncio.get_running_loop().time() + seconds
     while True:
         answer = await question()

@@ -1,6 +1,6 @@
-"""A market's door: malipo's API in the test's own process, over real HTTP, so that the test's clock is its clock too.
+"""malipo's API in the test's own process, over real HTTP, so that the test's clock is its clock too.
 
-And a scene: one merchant, a receiver and a worker behind such a door, which most stories of webhooks begin with.
+And a webhook scenario, with which most tests of webhooks begin: one merchant, a receiver, a worker and such an API.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from malipo.outbox.event import Event
 from tests.conftest import NOBODY, Answer, Client, Merchant, free_port
 from tests.journeys.full_stack import until
 from tests.journeys.webhook_receivers import Behaviour, Receiver, a_receiver, good
-from tests.journeys.webhook_stack import SECRET_KEY, Hand, Stand, WebhookStack, webhook_stack
+from tests.journeys.webhook_stack import SECRET_KEY, ManualClock, RegisteredEndpoint, WebhookStack, webhook_stack
 
 
 @dataclass
@@ -75,7 +75,7 @@ async def in_process_api(webhook_stack: WebhookStack) -> AsyncIterator[InProcess
     server = uvicorn.Server(config)
     serving = asyncio.ensure_future(server.serve())
     try:
-        await until(lambda: _has_started(server), pause=0.01, what="the door's opening")
+        await until(lambda: _has_started(server), pause=0.01, what="the start of the API")
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
             yield InProcessApi(webhook_stack, Client(http, f"http://127.0.0.1:{port}", None), {})
     finally:
@@ -89,71 +89,71 @@ async def _has_started(server: uvicorn.Server) -> bool:
 
 
 @dataclass
-class Scene:
-    hand: Hand
-    place: WebhookStack
-    door: InProcessApi
+class WebhookScenario:
+    manual_clock: ManualClock
+    stack: WebhookStack
+    api: InProcessApi
     receiver: Receiver
     merchant: Merchant
-    _mirror: Stand  # an endpoint that only shows that the worker has looked
+    _probe: RegisteredEndpoint  # an endpoint that shows that the worker has polled
 
     async def look(self) -> None:
         """Return when the worker has taken up everything that is due now."""
-        answer = await self.door(self.merchant, "POST", f"/merchant/webhooks/{self._mirror.id}/test")
+        answer = await self.api(self.merchant, "POST", f"/merchant/webhooks/{self._probe.id}/test")
         assert answer.body["delivery"]["state"] == "DELIVERED", answer.body
 
     async def register(
         self, path: str, events: Sequence[Event] = (Event.PAYMENT_PENDING,), *, behaviour: Behaviour = good
-    ) -> Stand:
-        return await self.place.register(self.merchant, self.receiver.behave(path, behaviour), events)
+    ) -> RegisteredEndpoint:
+        return await self.stack.register(self.merchant, self.receiver.behave(path, behaviour), events)
 
-    async def ask(self, stand: Stand, method: str, path: str = "", body: Any = None) -> Answer:
-        return await self.door(self.merchant, method, f"/merchant/webhooks/{stand.id}{path}", body)
+    async def ask(self, endpoint: RegisteredEndpoint, method: str, path: str = "", body: Any = None) -> Answer:
+        return await self.api(self.merchant, method, f"/merchant/webhooks/{endpoint.id}{path}", body)
 
-    async def shown(self, stand: Stand) -> dict[str, Any]:
-        answer = await self.ask(stand, "GET")
+    async def shown(self, endpoint: RegisteredEndpoint) -> dict[str, Any]:
+        answer = await self.ask(endpoint, "GET")
         assert answer.status == 200, answer.body
         return dict(answer.body["endpoint"])
 
-    async def change(self, stand: Stand, **fields: Any) -> dict[str, Any]:
-        answer = await self.ask(stand, "PATCH", body=fields)
+    async def change(self, endpoint: RegisteredEndpoint, **fields: Any) -> dict[str, Any]:
+        answer = await self.ask(endpoint, "PATCH", body=fields)
         assert answer.status == 200, answer.body
         return dict(answer.body["endpoint"])
 
-    async def deliveries(self, stand: Stand, *, state: str | None = None) -> list[dict[str, Any]]:
-        answer = await self.ask(stand, "GET", "/deliveries?limit=100" + (f"&state={state}" if state else ""))
+    async def deliveries(self, endpoint: RegisteredEndpoint, *, state: str | None = None) -> list[dict[str, Any]]:
+        answer = await self.ask(endpoint, "GET", "/deliveries?limit=100" + (f"&state={state}" if state else ""))
         assert answer.status == 200, answer.body
         return list(answer.body["deliveries"])
 
-    async def until_attempts(self, stand: Stand, number: int) -> None:
+    async def until_attempts(self, endpoint: RegisteredEndpoint, number: int) -> None:
         """Return when so many attempts are written down."""
 
         async def is_written() -> bool:
-            rows = await self.place.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", stand.id)
+            rows = await self.stack.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", endpoint.id)
             return len(rows) >= number
 
         await until(is_written, seconds=40, pause=0.02, what=f"attempt {number}")
 
-    async def until_states(self, stand: Stand, **states: int) -> None:
+    async def until_states(self, endpoint: RegisteredEndpoint, **states: int) -> None:
         async def are_so() -> bool:
-            return await self.place.states(stand) == states
+            return await self.stack.states(endpoint) == states
 
         try:
             await until(are_so, seconds=40, pause=0.02, what=f"{states}")
         except AssertionError:
-            assert await self.place.states(stand) == states
+            assert await self.stack.states(endpoint) == states
             raise
 
 
 @asynccontextmanager
-async def scene(database_url: str, **settings: Any) -> AsyncIterator[Scene]:
-    hand = Hand()
+async def webhook_scenario(database_url: str, **settings: Any) -> AsyncIterator[WebhookScenario]:
+    manual_clock = ManualClock()
     async with (
-        webhook_stack(database_url, clock=hand, **{"webhook_timeout_seconds": 1} | settings) as place,
+        webhook_stack(database_url, clock=manual_clock, **{"webhook_timeout_seconds": 1} | settings) as stack,
         a_receiver() as receiver,
-        in_process_api(place) as opened,
-        place.a_worker(),
+        in_process_api(stack) as opened,
+        stack.a_worker(),
     ):
-        merchant = await place.merchant()
-        mirror = await place.register(merchant, receiver.url("/mirror"), [Event.PAYOUT_COMPLETED])
-        yield Scene(hand, place, opened, receiver, merchant, mirror)
+        merchant = await stack.merchant()
+        probe = await stack.register(merchant, receiver.url("/probe"), [Event.PAYOUT_COMPLETED])
+        yield WebhookScenario(manual_clock, stack, opened, receiver, merchant, probe)

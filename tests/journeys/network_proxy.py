@@ -1,4 +1,4 @@
-"""The road to a network, which can be barred: nobody is there, somebody is there and says nothing, or all is broken."""
+"""A proxy to a network that can fail: it refuses connections, accepts and never answers, or breaks them."""
 
 import asyncio
 import contextlib

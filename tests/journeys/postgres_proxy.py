@@ -1,4 +1,4 @@
-"""A wire between malipo and PostgreSQL that can be cut at the worst moment.
+"""A proxy between malipo and PostgreSQL that can cut a connection at a chosen message, such as COMMIT.
 
 It reads just enough of PostgreSQL's protocol to know which statements a transaction has run and when its COMMIT
 passes. It knows nothing of malipo but a piece of the SQL at which the test wants it to act.

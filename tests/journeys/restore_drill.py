@@ -1,4 +1,4 @@
-"""The drill: payments before a backup, payments in the time that will be lost, and everybody who asks again afterwards."""
+"""The restore drill: payments before a backup, payments in the time that is lost, and repeated requests afterwards."""
 
 import dataclasses
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A database that is brought back from a backup, beneath processes that go on, and operators who look at it."""
+"""A stack whose database is restored from a backup while its processes go on, and operators who release it."""
 
 import dataclasses
 import secrets

@@ -26,21 +26,21 @@ from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import until
 from tests.journeys.in_process_api import InProcessApi, in_process_api
-from tests.journeys.webhook_stack import Hand, WebhookStack, webhook_stack
+from tests.journeys.webhook_stack import ManualClock, WebhookStack, webhook_stack
 
 WRITERS = 20
 PAYMENTS = 12  # of each writer
 
 
-async def _number(tx: Tx, place: WebhookStack, *, most: int) -> int:
+async def _number(tx: Tx, stack: WebhookStack, *, most: int) -> int:
     """What a worker does to give events their places; how many."""
     done = await fan_out(
         tx,
         most=most,
-        claim_id=ids.mint("clm_", place.clock()),
+        claim_id=ids.mint("clm_", stack.clock()),
         lease_seconds=60,
         may_take=lambda _: False,
-        now=place.clock(),
+        now=stack.clock(),
     )
     return done.facts
 
@@ -53,16 +53,16 @@ async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Tr
     return draft
 
 
-async def _end(tx: Tx, place: WebhookStack, opened: Transaction, *, at: datetime | None = None) -> None:
+async def _end(tx: Tx, stack: WebhookStack, opened: Transaction, *, at: datetime | None = None) -> None:
     change = Change(merchant_id=opened.merchant_id, transaction_id=opened.id, cause=Cause.WITHDRAWN)
-    await record.advance(tx, [change], now=at or place.clock())
+    await record.advance(tx, [change], now=at or stack.clock())
 
 
 class Reader:
     """A merchant's program that reads on from where it was, and keeps what it has read."""
 
-    def __init__(self, door: InProcessApi, merchant: Merchant, chance: random.Random) -> None:
-        self._door = door
+    def __init__(self, api: InProcessApi, merchant: Merchant, chance: random.Random) -> None:
+        self._door = api
         self._merchant = merchant
         self._chance = chance
         self._next = "0"
@@ -83,9 +83,9 @@ class Reader:
             pass
 
 
-async def _feed(place: WebhookStack, merchant: Merchant) -> list[str]:
+async def _feed(stack: WebhookStack, merchant: Merchant) -> list[str]:
     """The whole feed as it stands in the database, which must be numbered from 1 without a gap."""
-    rows = await place.rows(
+    rows = await stack.rows(
         "SELECT id, feed_number FROM events WHERE merchant_id = $1 ORDER BY feed_number", merchant.id
     )
     assert [row["feed_number"] for row in rows] == list(range(1, len(rows) + 1))
@@ -103,14 +103,14 @@ def _assert_told_in_order(read: Sequence[dict[str, Any]]) -> None:
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[WebhookStack]:
-    async with webhook_stack(database_url) as place:
-        yield place
+async def stack(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url) as stack:
+        yield stack
 
 
-async def test_writers_numberers_and_readers_at_once_make_one_feed(place: WebhookStack) -> None:
+async def test_writers_numberers_and_readers_at_once_make_one_feed(stack: WebhookStack) -> None:
     chance = random.Random(6)
-    merchants = [await place.merchant(), await place.merchant()]
+    merchants = [await stack.merchant(), await stack.merchant()]
     over = asyncio.Event()
 
     async def write(writers: Database, merchant: Merchant) -> None:
@@ -119,21 +119,21 @@ async def test_writers_numberers_and_readers_at_once_make_one_feed(place: Webhoo
                 opened = await _open(tx, merchant)
                 await asyncio.sleep(chance.uniform(0, 0.03))  # Who began first need not commit first.
             async with writers.begin() as tx:
-                await _end(tx, place, opened)
+                await _end(tx, stack, opened)
                 await asyncio.sleep(chance.uniform(0, 0.03))
 
     async def number(numberers: Database) -> None:
         while True:
             async with numberers.begin() as tx:
-                numbered = await _number(tx, place, most=chance.randrange(1, 20))
+                numbered = await _number(tx, stack, most=chance.randrange(1, 20))
                 await asyncio.sleep(chance.uniform(0, 0.005))  # Between the numbers and their commit.
             if not numbered and over.is_set():
                 return
 
     async with (
-        Database.opened(place.database_url, size=WRITERS) as writers,
-        Database.opened(place.database_url, size=3) as numberers,
-        in_process_api(place) as opened,
+        Database.opened(stack.database_url, size=WRITERS) as writers,
+        Database.opened(stack.database_url, size=3) as numberers,
+        in_process_api(stack) as opened,
     ):
         readers = [(Reader(opened, merchants[n % 2], chance), merchants[n % 2]) for n in range(5)]
         all_read = asyncio.Event()
@@ -146,29 +146,29 @@ async def test_writers_numberers_and_readers_at_once_make_one_feed(place: Webhoo
         await asyncio.gather(*reading)
 
     for reader, merchant in readers:
-        feed = await _feed(place, merchant)
+        feed = await _feed(stack, merchant)
         assert len(feed) == WRITERS * PAYMENTS
         assert [each["id"] for each in reader.read] == feed
         _assert_told_in_order(reader.read)
-    await database_facts.assert_clean(place.database)
+    await database_facts.assert_clean(stack.database)
 
 
 async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_is_not_passed_over(
-    place: WebhookStack,
+    stack: WebhookStack,
 ) -> None:
-    merchant = await place.merchant()
-    async with in_process_api(place) as opened:
+    merchant = await stack.merchant()
+    async with in_process_api(stack) as opened:
         reader, other = (Reader(opened, merchant, random.Random(n)) for n in range(2))
-        async with place.database.begin() as late:
+        async with stack.database.begin() as late:
             draft = await _open(late, merchant)
             for _ in range(3):
-                await place.tell(merchant, 4)
-                async with place.database.begin() as tx:
-                    assert await _number(tx, place, most=100) == 4
+                await stack.tell(merchant, 4)
+                async with stack.database.begin() as tx:
+                    assert await _number(tx, stack, most=100) == 4
                 while await reader.on():
                     pass
-        async with place.database.begin() as tx:
-            assert await _number(tx, place, most=100) == 1
+        async with stack.database.begin() as tx:
+            assert await _number(tx, stack, most=100) == 1
         for each in (reader, other):
             while await each.on():
                 pass
@@ -176,69 +176,69 @@ async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_i
     assert len(reader.read) == 13
     assert reader.read[-1]["transaction"]["id"] == draft.id
     assert reader.read == other.read
-    assert [each["id"] for each in reader.read] == await _feed(place, merchant)
+    assert [each["id"] for each in reader.read] == await _feed(stack, merchant)
 
 
 async def test_of_what_was_told_in_one_millisecond_the_beginning_comes_first_however_it_is_cut_into_batches(
-    place: WebhookStack,
+    stack: WebhookStack,
 ) -> None:
-    merchant = await place.merchant()
-    now = place.clock()
+    merchant = await stack.merchant()
+    now = stack.clock()
     for _ in range(20):
-        async with place.database.begin() as tx:
-            await _end(tx, place, await _open(tx, merchant, at=now), at=now)
+        async with stack.database.begin() as tx:
+            await _end(tx, stack, await _open(tx, merchant, at=now), at=now)
 
-    async with place.database.begin() as tx:
+    async with stack.database.begin() as tx:
         # In a book that was pruned, what was written first need not lie first.
         await tx.execute("UPDATE events SET body = body WHERE event = 'payment.pending'")
 
     numbered = 1
     while numbered:
-        async with place.database.begin() as tx:
-            numbered = await _number(tx, place, most=3)
+        async with stack.database.begin() as tx:
+            numbered = await _number(tx, stack, most=3)
 
-    async with in_process_api(place) as opened:
+    async with in_process_api(stack) as opened:
         answer = await opened.events(merchant, "?limit=100")
     assert len(answer.body["events"]) == 40
     _assert_told_in_order(answer.body["events"])
 
 
-async def _next(door: InProcessApi, merchant: Merchant, query: str = "") -> str:
-    answer = await door.events(merchant, query)
+async def _next(api: InProcessApi, merchant: Merchant, query: str = "") -> str:
+    answer = await api.events(merchant, query)
     assert answer.status == 200, answer.body
     return str(answer.body["next"])
 
 
 @pytest.mark.parametrize("has_begun", [False, True], ids=["that is empty", "at its end"])
-async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(place: WebhookStack, has_begun: bool) -> None:
-    merchant, other = await place.merchant(), await place.merchant()
-    async with place.a_worker(), in_process_api(place) as opened:
+async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(stack: WebhookStack, has_begun: bool) -> None:
+    merchant, other = await stack.merchant(), await stack.merchant()
+    async with stack.a_worker(), in_process_api(stack) as opened:
         if has_begun:
-            await place.tell(merchant, 3)
-            await until(lambda: _is_numbered(place), what="the beginning of the feed")
+            await stack.tell(merchant, 3)
+            await until(lambda: _is_numbered(stack), what="the beginning of the feed")
         waiting = asyncio.create_task(opened.events(merchant, "?after=latest&wait=30"))
         elsewhere = asyncio.create_task(opened.events(other, "?wait=30"))
         await asyncio.sleep(0.5)
-        [told] = await place.open(merchant)
+        [told] = await stack.open(merchant)
         async with asyncio.timeout(15):  # Half of what it may wait.
             answer = await waiting
 
         assert [each["transaction"]["id"] for each in answer.body["events"]] == [told.id]
         assert not elsewhere.done(), "what is told to one merchant wakes no other"
-        await place.open(other)
+        await stack.open(other)
         assert len((await elsewhere).body["events"]) == 1
 
 
-async def _is_numbered(place: WebhookStack) -> bool:
-    return not await place.rows("SELECT FROM events WHERE feed_number IS NULL")
+async def _is_numbered(stack: WebhookStack) -> bool:
+    return not await stack.rows("SELECT FROM events WHERE feed_number IS NULL")
 
 
-async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: WebhookStack) -> None:
-    merchant = await place.merchant()
-    await place.tell(merchant, 3)
-    async with place.database.begin() as tx:
-        await _number(tx, place, most=100)
-    async with in_process_api(place) as opened:
+async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    await stack.tell(merchant, 3)
+    async with stack.database.begin() as tx:
+        await _number(tx, stack, most=100)
+    async with in_process_api(stack) as opened:
         loop = asyncio.get_running_loop()
         began = loop.time()
         answer = await opened.events(merchant, "?after=3&wait=1")
@@ -248,10 +248,10 @@ async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(place: W
 
 
 async def test_whoever_waits_is_let_go_when_the_service_is_asked_to_stop(
-    place: WebhookStack, start: Callable[..., Running]
+    stack: WebhookStack, start: Callable[..., Running]
 ) -> None:
-    merchant = await place.merchant()
-    running = await until_ready(start("api", database_url=place.database_url, **NO_LIMITS))
+    merchant = await stack.merchant()
+    running = await until_ready(start("api", database_url=stack.database_url, **NO_LIMITS))
     async with aiohttp.ClientSession() as http:
         client = Client(http, running.url, merchant.key)
         waiting = asyncio.create_task(client("GET", "/v1/events?wait=30"))
@@ -264,26 +264,26 @@ async def test_whoever_waits_is_let_go_when_the_service_is_asked_to_stop(
     assert await asyncio.to_thread(running.stop) == 0
 
 
-async def test_the_latest_place_is_where_the_feed_ends(place: WebhookStack) -> None:
-    merchant = await place.merchant()
-    async with in_process_api(place) as opened:
+async def test_the_latest_place_is_where_the_feed_ends(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    async with in_process_api(stack) as opened:
         assert await _next(opened, merchant, "?after=latest") == "0"
-        await place.tell(merchant, 5)
+        await stack.tell(merchant, 5)
         assert await _next(opened, merchant, "?after=latest") == "0", "nothing has a place yet"
-        async with place.database.begin() as tx:
-            await _number(tx, place, most=100)
+        async with stack.database.begin() as tx:
+            await _number(tx, stack, most=100)
 
         answer = await opened.events(merchant, "?after=latest")
         assert answer.body == {"success": True, "events": [], "next": "5"}
 
 
-async def test_a_cursor_that_the_feed_never_gave_is_refused(place: WebhookStack) -> None:
+async def test_a_cursor_that_the_feed_never_gave_is_refused(stack: WebhookStack) -> None:
     """Also one that is ahead of it: to say that there is nothing after it would be to hide what comes before."""
-    merchant = await place.merchant()
-    await place.tell(merchant, 5)
-    async with place.database.begin() as tx:
-        await _number(tx, place, most=100)
-    async with in_process_api(place) as opened:
+    merchant = await stack.merchant()
+    await stack.tell(merchant, 5)
+    async with stack.database.begin() as tx:
+        await _number(tx, stack, most=100)
+    async with in_process_api(stack) as opened:
         for after in ("6", "9" * 18, "9" * 19, "-1", "1.0", "evt_1", "LATEST", "٣", " 1", "1%0A"):
             answer = await opened.events(merchant, f"?after={after}&wait=1")
             assert (answer.status, answer.code) == (400, "cursor_invalid"), after
@@ -292,20 +292,23 @@ async def test_a_cursor_that_the_feed_never_gave_is_refused(place: WebhookStack)
 
 
 async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_so(database_url: str) -> None:
-    hand = Hand()
-    async with webhook_stack(database_url, clock=hand, events_keep_days=10) as place, in_process_api(place) as opened:
-        merchant, other = await place.merchant(), await place.merchant()
+    manual_clock = ManualClock()
+    async with (
+        webhook_stack(database_url, clock=manual_clock, events_keep_days=10) as stack,
+        in_process_api(stack) as opened,
+    ):
+        merchant, other = await stack.merchant(), await stack.merchant()
         for days in (0, 4, 4):
-            hand.move(timedelta(days=days))
-            await place.tell(merchant, 4)
-            async with place.database.begin() as tx:
-                await _number(tx, place, most=100)
-        await prune(place.service)
+            manual_clock.move(timedelta(days=days))
+            await stack.tell(merchant, 4)
+            async with stack.database.begin() as tx:
+                await _number(tx, stack, most=100)
+        await prune(stack.service)
         assert await _next(opened, merchant, "?limit=100") == "12", "all are kept"
 
-        hand.move(timedelta(days=3))
-        await prune(place.service)
-        await prune(place.service)
+        manual_clock.move(timedelta(days=3))
+        await prune(stack.service)
+        await prune(stack.service)
 
         assert len((await opened.events(merchant)).body["events"]) == 8
         assert [(await opened.events(merchant, f"?after={after}")).code for after in (0, 3)] == ["cursor_expired"] * 2
@@ -316,11 +319,11 @@ async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_
         ]
         assert (await opened.events(other)).body["events"] == []
 
-        hand.move(timedelta(days=100))
-        await prune(place.service)
+        manual_clock.move(timedelta(days=100))
+        await prune(stack.service)
         assert await _next(opened, merchant) == await _next(opened, merchant, "?after=latest") == "12"
         assert (await opened.events(merchant, "?after=11")).code == "cursor_expired"
-        await place.tell(merchant, 1)
-        async with place.database.begin() as tx:
-            await _number(tx, place, most=100)
+        await stack.tell(merchant, 1)
+        async with stack.database.begin() as tx:
+            await _number(tx, stack, most=100)
         assert await _next(opened, merchant, "?after=12") == "13", "numbers are never given twice"

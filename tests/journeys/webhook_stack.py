@@ -1,6 +1,6 @@
-"""A market: merchants with endpoints, and events to tell them, on a database of their own. No network takes part.
+"""The webhook stack: merchants with endpoints and events, on a database of its own. No network takes part.
 
-Events come about as they always do: collections are opened and taken back, through the one writer.
+Events are made as in production: collections are created and cancelled, through `record.py`.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from tests.conftest import NO_LIMITS, NOBODY, Merchant, make_merchant
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import until
 
-SECRET_KEY = "the-key-under-which-this-market-keeps-its-secrets"
+SECRET_KEY = "the-key-that-encrypts-the-secrets-of-this-stack"
 SETTINGS: dict[str, Any] = NO_LIMITS | {
     "secret_key": SECRET_KEY,
     "webhook_allow_private": "true",
@@ -40,8 +40,8 @@ SETTINGS: dict[str, Any] = NO_LIMITS | {
 }
 
 
-class Hand:
-    """A clock whose hand only the test moves."""
+class ManualClock:
+    """A clock that only the test moves."""
 
     def __init__(self) -> None:
         self._now = clocks.now()
@@ -57,7 +57,7 @@ class Hand:
 
 
 @dataclass(frozen=True)
-class Stand:
+class RegisteredEndpoint:
     """An endpoint of a merchant."""
 
     id: str
@@ -77,7 +77,7 @@ class WebhookStack:
     async def merchant(self) -> Merchant:
         return await make_merchant(self.database)
 
-    async def register(self, merchant: Merchant, url: str, events: Sequence[str] = tuple(Event)) -> Stand:
+    async def register(self, merchant: Merchant, url: str, events: Sequence[str] = tuple(Event)) -> RegisteredEndpoint:
         async with self.database.begin() as tx:
             endpoint, secret = await manage_endpoints.register(
                 tx,
@@ -88,7 +88,7 @@ class WebhookStack:
                 actor=NOBODY,
                 now=self.clock(),
             )
-        return Stand(endpoint.id, merchant.id, secret)
+        return RegisteredEndpoint(endpoint.id, merchant.id, secret)
 
     async def open(self, merchant: Merchant, number: int = 1) -> list[Transaction]:
         """So many collections, which tell `payment.pending`."""
@@ -125,7 +125,7 @@ class WebhookStack:
         webhook_client: WebhookClient | None = None,
         **settings: Any,
     ) -> AsyncIterator[Service]:
-        """A worker in this process, with a pool of its own and the market's clock."""
+        """A worker in this process, with a pool of its own and the stack's clock."""
         stop = asyncio.Event()
         async with Database.opened(self.database_url, size=10) as database:
             service = Service.assemble(
@@ -165,11 +165,11 @@ class WebhookStack:
         async with self.database.read() as connection:
             return [dict(row) for row in await connection.fetch(sql, *arguments)]
 
-    async def states(self, stand: Stand | None = None) -> dict[str, int]:
+    async def states(self, endpoint: RegisteredEndpoint | None = None) -> dict[str, int]:
         """How many deliveries are in which state, of an endpoint or of all."""
         rows = await self.rows(
             "SELECT state, count(*) FROM webhook_deliveries WHERE $1::text IS NULL OR endpoint_id = $1 GROUP BY state",
-            stand.id if stand else None,
+            endpoint.id if endpoint else None,
         )
         return {row["state"]: row["count"] for row in rows}
 
@@ -192,7 +192,7 @@ async def webhook_stack(
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
     async with Database.opened(database_url, size=20) as database:
-        # The patience of its workers is the test's to say; what takes the payments in has plenty.
+        # The test chooses the patience of the workers; the service that creates payments has plenty.
         service = Service.assemble(replace(read_settings, database_patience_seconds=30), database, clock=clock)
         yield WebhookStack(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()

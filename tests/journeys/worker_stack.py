@@ -1,4 +1,4 @@
-"""A hamlet: a merchant with a database of their own, beside networks that others use too. No API, so no callbacks.
+"""The worker stack: a merchant with a database of its own, and shared simulated networks. No API, so no callbacks.
 
 It costs a tenth of a second, so that a test can have one for each way in which a worker may die.
 """
@@ -32,7 +32,7 @@ from tests.simulator.processes import start as start_simulator
 WALLET = 1_000_000
 PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}
 
-# The first questions come at once. A merchant's lease on a claim is the worker's to say.
+# The first queries come at once.
 AT_ONCE: dict[str, Any] = HURRY | {
     "poll_seconds": "0,0,0,1,0,0,1,0,0,1",
     "not_found_seconds": 1,
@@ -155,7 +155,7 @@ async def worker_stack(
     variables["MALIPO_DATABASE_URL"] = via or database_url
     read_settings = read(variables)
     async with Database.opened(database_url, size=10) as database:
-        # The patience of its workers is the test's to say; what takes the payments in has plenty.
+        # The test chooses the patience of the workers; the service that creates payments has plenty.
         service = Service.assemble(dataclasses.replace(read_settings, database_patience_seconds=30), database)
         merchant = await make_merchant(database, wallet=WALLET)
         yield WorkerStack(sim, merchant, database, database_url, via or database_url, variables, read_settings, service)

@@ -23,7 +23,7 @@ from tests.model.corrections import Case
 from tests.model.network import AMOUNT, Network, Said
 from tests.model.queue_row import Row
 from tests.model.scenario import DAY, HOUR, Fault, Kind, Scenario
-from tests.model.trace import Asked, Sent, Told, Trace, Way, Word
+from tests.model.trace import Asked, Sent, StatusChange, Trace, Way, Word
 
 RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
 LAPSE_SECONDS = 600.0
@@ -248,7 +248,7 @@ class Life:
         assert after is not None, "a decision leads somewhere"
         self._transaction = after
         self._book_status()
-        self.trace.entries.append(Told(self._now, after.status, after.failure_code, by))
+        self.trace.entries.append(StatusChange(self._now, after.status, after.failure_code, by))
         if after.status.is_final:
             self.trace.ended_at = self._now
 

@@ -34,8 +34,8 @@ def arrivals(draw: st.DrawFn, limits: st.SearchStrategy[int]) -> tuple[int, list
 
 
 @dataclass
-class Story:
-    """A window, and every request that it let in."""
+class WindowHistory:
+    """A window, and every request that it admitted."""
 
     limit: int
     now_ms: int = START_MS
@@ -69,24 +69,24 @@ def test_an_empty_window_lets_the_limit_through_and_no_more() -> None:
 
 
 def test_above_300_a_minute_a_hundredth_of_it_counts_from_its_newest_request() -> None:
-    told = Story(400)
-    told.arrive(0, 1)
-    told.arrive(150, 399)
+    history = WindowHistory(400)
+    history.arrive(0, 1)
+    history.arrive(150, 399)
 
-    assert told.arrive(SPAN_MS - 1, 1) == 0
-    assert told.arrive(1, 400) == 400
+    assert history.arrive(SPAN_MS - 1, 1) == 0
+    assert history.arrive(1, 400) == 400
 
 
 @settings(max_examples=400)
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
 def test_no_span_of_60_seconds_holds_more_than_the_limit(story: tuple[int, list[tuple[int, int]]]) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        told.arrive(gap_ms, asked)
+        history.arrive(gap_ms, asked)
 
-    for begin, _ in told.admitted:
-        assert sum(count for at, count in told.admitted if begin <= at < begin + SPAN_MS) <= limit
+    for begin, _ in history.admitted:
+        assert sum(count for at, count in history.admitted if begin <= at < begin + SPAN_MS) <= limit
 
 
 @given(arrivals(EXACT_LIMITS))
@@ -94,12 +94,12 @@ def test_up_to_300_a_minute_it_lets_in_exactly_as_many_as_there_is_room_for(
     story: tuple[int, list[tuple[int, int]]],
 ) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        room = limit - Story(limit, told.now_ms + gap_ms, admitted=told.admitted).used()
+        room = limit - WindowHistory(limit, history.now_ms + gap_ms, admitted=history.admitted).used()
 
-        assert told.arrive(gap_ms, asked) == min(asked, room)
-        assert told.rate_limit_status.remaining == limit - told.used()
+        assert history.arrive(gap_ms, asked) == min(asked, room)
+        assert history.rate_limit_status.remaining == limit - history.used()
 
 
 @given(arrivals(LARGE_LIMITS))
@@ -107,10 +107,10 @@ def test_above_300_a_minute_it_is_strict_by_a_hundredth_of_it_at_most(
     story: tuple[int, list[tuple[int, int]]],
 ) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        then = Story(limit, told.now_ms + gap_ms, admitted=list(told.admitted))
-        passed = told.arrive(gap_ms, asked)
+        then = WindowHistory(limit, history.now_ms + gap_ms, admitted=list(history.admitted))
+        passed = history.arrive(gap_ms, asked)
 
         assert passed <= min(asked, limit - then.used())
         assert passed >= min(asked, limit - then.used(span_ms=SPAN_MS + SLOT_MS))
@@ -119,35 +119,35 @@ def test_above_300_a_minute_it_is_strict_by_a_hundredth_of_it_at_most(
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
 def test_whoever_waits_as_told_gets_through(story: tuple[int, list[tuple[int, int]]]) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        if told.arrive(gap_ms, asked) < asked:
-            later_ms = told.now_ms + told.rate_limit_status.reset_seconds * 1000
+        if history.arrive(gap_ms, asked) < asked:
+            later_ms = history.now_ms + history.rate_limit_status.reset_seconds * 1000
 
-            assert 1 <= told.rate_limit_status.reset_seconds <= 60
-            assert told.rate_limit_status.remaining == 0
-            assert told.window.admit(1, limit=limit, now_ms=later_ms)[0] == 1
+            assert 1 <= history.rate_limit_status.reset_seconds <= 60
+            assert history.rate_limit_status.remaining == 0
+            assert history.window.admit(1, limit=limit, now_ms=later_ms)[0] == 1
 
 
 @given(arrivals(EXACT_LIMITS))
 def test_nobody_is_told_to_wait_a_second_too_long(story: tuple[int, list[tuple[int, int]]]) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        if told.arrive(gap_ms, asked) < asked:
-            sooner_ms = told.now_ms + (told.rate_limit_status.reset_seconds - 1) * 1000
+        if history.arrive(gap_ms, asked) < asked:
+            sooner_ms = history.now_ms + (history.rate_limit_status.reset_seconds - 1) * 1000
 
-            assert told.window.admit(1, limit=limit, now_ms=sooner_ms)[0] == 0
+            assert history.window.admit(1, limit=limit, now_ms=sooner_ms)[0] == 0
 
 
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
 def test_the_refused_leave_the_window_as_if_they_had_not_come(story: tuple[int, list[tuple[int, int]]]) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        told.arrive(gap_ms, asked)
-        if told.rate_limit_status.remaining == 0:
-            assert told.window.admit(1, limit=limit, now_ms=told.now_ms) == (0, told.window)
+        history.arrive(gap_ms, asked)
+        if history.rate_limit_status.remaining == 0:
+            assert history.window.admit(1, limit=limit, now_ms=history.now_ms) == (0, history.window)
 
 
 @given(arrivals(LARGE_LIMITS))
@@ -155,23 +155,23 @@ def test_a_window_never_remembers_more_than_300_pairs_and_the_one_under_way(
     story: tuple[int, list[tuple[int, int]]],
 ) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        told.arrive(gap_ms, asked)
+        history.arrive(gap_ms, asked)
 
-        assert len(told.window.pairs) <= 301
-        assert sum(count for _, count in told.window.pairs) <= limit
-        assert all(count for _, count in told.window.pairs)
+        assert len(history.window.pairs) <= 301
+        assert sum(count for _, count in history.window.pairs) <= limit
+        assert all(count for _, count in history.window.pairs)
 
 
 def test_a_steady_stream_above_300_a_minute_keeps_the_memory_small() -> None:
-    told = Story(10_000)
+    history = WindowHistory(10_000)
 
     for _ in range(20_000):
-        told.arrive(7, 1)
+        history.arrive(7, 1)
 
-    assert len(told.window.pairs) <= 301
-    assert told.used() <= 10_000
+    assert len(history.window.pairs) <= 301
+    assert history.used() <= 10_000
 
 
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)), st.integers(1, 200))
@@ -179,28 +179,28 @@ def test_after_the_limit_was_lowered_waiting_as_told_is_still_enough(
     story: tuple[int, list[tuple[int, int]]], lower: int
 ) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        told.arrive(gap_ms, asked)
-    told.limit = lower
+        history.arrive(gap_ms, asked)
+    history.limit = lower
 
-    if told.arrive(0, 1) == 0:
-        later_ms = told.now_ms + told.rate_limit_status.reset_seconds * 1000
-        assert told.window.admit(1, limit=lower, now_ms=later_ms)[0] == 1
+    if history.arrive(0, 1) == 0:
+        later_ms = history.now_ms + history.rate_limit_status.reset_seconds * 1000
+        assert history.window.admit(1, limit=lower, now_ms=later_ms)[0] == 1
 
 
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)), st.integers(1, 10 * SPAN_MS))
 def test_a_clock_that_is_set_back_makes_no_room(story: tuple[int, list[tuple[int, int]]], back_ms: int) -> None:
     limit, requests = story
-    told = Story(limit)
+    history = WindowHistory(limit)
     for gap_ms, asked in requests:
-        told.arrive(gap_ms, asked)
-    last_ms = told.window.pairs[-1][0] if told.window.pairs else told.now_ms
+        history.arrive(gap_ms, asked)
+    last_ms = history.window.pairs[-1][0] if history.window.pairs else history.now_ms
 
-    set_back = told.window.admit(limit, limit=limit, now_ms=last_ms - back_ms)
+    set_back = history.window.admit(limit, limit=limit, now_ms=last_ms - back_ms)
 
-    if told.window.pairs:
-        assert set_back == told.window.admit(limit, limit=limit, now_ms=last_ms)
+    if history.window.pairs:
+        assert set_back == history.window.admit(limit, limit=limit, now_ms=last_ms)
     else:
         assert set_back[0] == limit
 
@@ -212,11 +212,11 @@ def test_a_window_that_was_never_empty_for_weeks_counts_as_a_new_one_does(
 ) -> None:
     """Its first pair counts for nothing, but is so long after the start, and after so many requests."""
     limit, requests = story
-    told = Story(limit)
-    told.arrive(0, 1)
+    history = WindowHistory(limit)
+    history.arrive(0, 1)
     start_ms = START_MS - days_ms
     last = array("I", [days_ms, days_ms]), array("I", [total - 1, total] if total else [0, 1])
-    old = Story(limit, window=Window(start_ms, *last), admitted=list(told.admitted))
+    old = WindowHistory(limit, window=Window(start_ms, *last), admitted=list(history.admitted))
     for gap_ms, asked in requests:
-        assert old.arrive(gap_ms, asked) == told.arrive(gap_ms, asked)
-        assert (old.window.pairs, old.rate_limit_status) == (told.window.pairs, told.rate_limit_status)
+        assert old.arrive(gap_ms, asked) == history.arrive(gap_ms, asked)
+        assert (old.window.pairs, old.rate_limit_status) == (history.window.pairs, history.rate_limit_status)

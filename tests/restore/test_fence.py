@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from malipo import clock
 from malipo.errors import Conflict, Refusal
-from malipo.installation import store as installation
 from malipo.installation.state import OnHold, Restored
+from malipo.installation.store import installation
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation

@@ -14,7 +14,7 @@ from malipo.payments.transaction import Status, Type
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
-from malipo.webhooks.store import delivery_history, endpoints
+from malipo.webhooks.store import endpoints, resends
 from tests.conftest import NOBODY, make_merchant
 from tests.journeys.webhook_stack import WebhookStack, webhook_stack
 from tests.payments.payment_steps import PaymentSteps
@@ -48,20 +48,20 @@ def test_an_asterisk_wants_every_event_there_is(event: Event) -> None:
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[WebhookStack]:
-    async with webhook_stack(database_url) as place:
-        yield place
+async def stack(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url) as stack:
+        yield stack
 
 
 async def _fan_out(
-    place: WebhookStack, may_take: Callable[[str], bool] = lambda _: False, most: int = 100
+    stack: WebhookStack, may_take: Callable[[str], bool] = lambda _: False, most: int = 100
 ) -> FannedOut:
-    async with place.database.begin() as tx:
-        return await fan_out(tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=may_take, now=place.clock())
+    async with stack.database.begin() as tx:
+        return await fan_out(tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=may_take, now=stack.clock())
 
 
-async def _deliveries(place: WebhookStack) -> list[dict[str, Any]]:
-    return await place.rows(
+async def _deliveries(stack: WebhookStack) -> list[dict[str, Any]]:
+    return await stack.rows(
         """
         SELECT d.*, e.feed_number, e.body AS told, d.leased_until > now() AS is_leased
         FROM webhook_deliveries d JOIN events e ON e.id = d.event_id ORDER BY e.merchant_id, e.feed_number, d.endpoint_id
@@ -69,24 +69,24 @@ async def _deliveries(place: WebhookStack) -> list[dict[str, Any]]:
     )
 
 
-async def test_only_those_are_told_who_listen_now(place: WebhookStack) -> None:
-    merchant, other = await place.merchant(), await place.merchant()
-    all_ = await place.register(merchant, URL)
-    ends = await place.register(merchant, URL, [CANCELLED])
-    paused, deleted = await place.register(merchant, URL), await place.register(merchant, URL)
-    stranger = await place.register(other, URL)
-    async with place.database.begin() as tx:
+async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
+    merchant, other = await stack.merchant(), await stack.merchant()
+    all_ = await stack.register(merchant, URL)
+    ends = await stack.register(merchant, URL, [CANCELLED])
+    paused, deleted = await stack.register(merchant, URL), await stack.register(merchant, URL)
+    stranger = await stack.register(other, URL)
+    async with stack.database.begin() as tx:
         now = clock.now()
         await manage_endpoints.change(
             tx, merchant.id, paused.id, url=None, events=None, is_active=False, actor=NOBODY, now=now
         )
         await manage_endpoints.delete(tx, merchant.id, deleted.id, actor=NOBODY, now=now)
-    await place.take_back(await place.open(merchant))
+    await stack.take_back(await stack.open(merchant))
 
-    done = await _fan_out(place)
+    done = await _fan_out(stack)
 
     assert (done.facts, list(done.taken), set(done.left)) == (2, [], {all_.id, ends.id})
-    told = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(place)]
+    told = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(stack)]
     assert told == [
         (1, "payment.pending", all_.id),
         (2, "payment.cancelled", all_.id),
@@ -95,64 +95,64 @@ async def test_only_those_are_told_who_listen_now(place: WebhookStack) -> None:
     assert stranger.id not in {each for _, _, each in told}
 
 
-async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(place: WebhookStack) -> None:
-    merchant = await place.merchant()
-    stand = await place.register(merchant, URL, [PENDING])
-    await place.open(merchant, 5)
+async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    endpoint = await stack.register(merchant, URL, [PENDING])
+    await stack.open(merchant, 5)
     answers = iter([True, True, False])
 
-    done = await _fan_out(place, may_take=lambda _: next(answers))
+    done = await _fan_out(stack, may_take=lambda _: next(answers))
 
     # After the first that is left, nobody asks for more: an endpoint is not given the new before the old.
-    rows = await _deliveries(place)
+    rows = await _deliveries(stack)
     assert [row["claim_id"] for row in rows] == ["clm_1", "clm_1", None, None, None]
     assert [row["is_leased"] for row in rows] == [True, True, None, None, None]
     assert {(row["state"], row["attempt_count"]) for row in rows} == {("PENDING", 0)}
     assert [(each.endpoint.id, each.event_id, each.body, each.claim_id) for each in done.taken] == [
-        (stand.id, row["event_id"], row["told"], "clm_1") for row in rows[:2]
+        (endpoint.id, row["event_id"], row["told"], "clm_1") for row in rows[:2]
     ]
-    assert done.left == {stand.id}
+    assert done.left == {endpoint.id}
 
 
-async def test_an_endpoint_without_room_leaves_the_others_theirs(place: WebhookStack) -> None:
-    merchant = await place.merchant()
-    full, free = await place.register(merchant, URL, [PENDING]), await place.register(merchant, URL, [PENDING])
-    await place.open(merchant, 3)
+async def test_an_endpoint_without_room_leaves_the_others_theirs(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    full, free = await stack.register(merchant, URL, [PENDING]), await stack.register(merchant, URL, [PENDING])
+    await stack.open(merchant, 3)
 
-    done = await _fan_out(place, may_take=lambda endpoint_id: endpoint_id == free.id)
+    done = await _fan_out(stack, may_take=lambda endpoint_id: endpoint_id == free.id)
 
     assert [each.endpoint.id for each in done.taken] == [free.id] * 3
     assert done.left == {full.id}
 
 
-async def test_events_that_nobody_listens_to_have_their_places_too(place: WebhookStack) -> None:
-    merchant = await place.merchant()
-    await place.open(merchant, 5)
+async def test_events_that_nobody_listens_to_have_their_places_too(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    await stack.open(merchant, 5)
 
-    assert [(await _fan_out(place, most=2)).facts for _ in range(4)] == [2, 2, 1, 0]
-    numbers = await place.rows("SELECT feed_number FROM events ORDER BY feed_number")
+    assert [(await _fan_out(stack, most=2)).facts for _ in range(4)] == [2, 2, 1, 0]
+    numbers = await stack.rows("SELECT feed_number FROM events ORDER BY feed_number")
     assert [row["feed_number"] for row in numbers] == [1, 2, 3, 4, 5]
-    assert await _deliveries(place) == []
+    assert await _deliveries(stack) == []
 
 
 class _TakenBack(Exception):  # noqa: N818
     """Ends a transaction without a trace."""
 
 
-async def test_a_place_is_given_with_its_deliveries_or_not_at_all(place: WebhookStack) -> None:
-    merchant = await place.merchant()
-    await place.register(merchant, URL)
-    await place.open(merchant)
+async def test_a_place_is_given_with_its_deliveries_or_not_at_all(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    await stack.register(merchant, URL)
+    await stack.open(merchant)
 
     with suppress(_TakenBack):
-        async with place.database.begin() as tx:
-            await fan_out(tx, most=1, claim_id="clm_1", lease_seconds=60, may_take=lambda _: True, now=place.clock())
+        async with stack.database.begin() as tx:
+            await fan_out(tx, most=1, claim_id="clm_1", lease_seconds=60, may_take=lambda _: True, now=stack.clock())
             raise _TakenBack
-    assert await place.rows("SELECT FROM feeds") == []
-    assert await _deliveries(place) == []
+    assert await stack.rows("SELECT FROM feeds") == []
+    assert await _deliveries(stack) == []
 
-    assert (await _fan_out(place)).facts == 1
-    assert [row["feed_number"] for row in await _deliveries(place)] == [1]
+    assert (await _fan_out(stack)).facts == 1
+    assert [row["feed_number"] for row in await _deliveries(stack)] == [1]
 
 
 # The events that there were before corrections were told.
@@ -160,20 +160,20 @@ FORMER = [event for event in Event if not event.endswith(".corrected")]
 
 
 async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named_the_others(
-    place: WebhookStack,
+    stack: WebhookStack,
 ) -> None:
-    merchant = await make_merchant(place.database, wallet=1_000_000)
-    every = await place.register(merchant, URL, ["*"])
-    named = await place.register(merchant, URL, ["payout.corrected"])
-    former = await place.register(merchant, URL, FORMER)
-    story = PaymentSteps(place.service, merchant.id)
+    merchant = await make_merchant(stack.database, wallet=1_000_000)
+    every = await stack.register(merchant, URL, ["*"])
+    named = await stack.register(merchant, URL, ["payout.corrected"])
+    former = await stack.register(merchant, URL, FORMER)
+    story = PaymentSteps(stack.service, merchant.id)
     for type_ in Type:
         await story.contradicted(type_, Status.FAILED)
 
-    await _fan_out(place)
+    await _fan_out(stack)
 
     told: dict[str, set[str]] = {each.id: set() for each in (every, named, former)}
-    for row in await _deliveries(place):
+    for row in await _deliveries(stack):
         told[row["endpoint_id"]].add(row["event"])
     ends = {"payment.pending", "payment.failed", "payout.failed"}
     assert told == {
@@ -183,18 +183,18 @@ async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named
     }
 
 
-async def test_what_was_missed_is_sent_again_to_who_wants_everything(place: WebhookStack) -> None:
-    merchant = await make_merchant(place.database, wallet=1_000_000)
-    await PaymentSteps(place.service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED)
-    await _fan_out(place)
-    every, former = await place.register(merchant, URL, ["*"]), await place.register(merchant, URL, FORMER)
+async def test_what_was_missed_is_sent_again_to_who_wants_everything(stack: WebhookStack) -> None:
+    merchant = await make_merchant(stack.database, wallet=1_000_000)
+    await PaymentSteps(stack.service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED)
+    await _fan_out(stack)
+    every, former = await stack.register(merchant, URL, ["*"]), await stack.register(merchant, URL, FORMER)
 
-    for stand in (every, former):
-        async with place.database.begin() as tx:
-            endpoint = await endpoints.get(tx, merchant.id, stand.id)
-            assert endpoint is not None
-            since = place.clock() - timedelta(hours=1)
-            await delivery_history.recover(tx, endpoint, since=since, after=None, most=100, now=place.clock())
+    for endpoint in (every, former):
+        async with stack.database.begin() as tx:
+            stored = await endpoints.get(tx, merchant.id, endpoint.id)
+            assert stored is not None
+            since = stack.clock() - timedelta(hours=1)
+            await resends.recover(tx, stored, since=since, after=None, most=100, now=stack.clock())
 
-    told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(place)}
+    told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(stack)}
     assert told == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}

@@ -1,11 +1,10 @@
-"""When a delivery is tried again, held against the specification's table; and when an endpoint is given up."""
+"""When a delivery is tried again, held against the specification's table."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from malipo.settings import Settings
-from malipo.webhooks.endpoint import why_switched_off
 from malipo.webhooks.retry_schedule import next_try
 
 ENDED = datetime(2026, 11, 15, 8, 30, 0, 123_000, tzinfo=UTC)
@@ -33,21 +32,3 @@ def test_an_operator_may_choose_other_delays() -> None:
     assert next_try((7,), 1, ENDED) == ENDED + timedelta(seconds=7)
     assert next_try((7,), 2, ENDED) is None
     assert next_try((), 1, ENDED) is None
-
-
-@pytest.mark.parametrize(
-    ("failing_for", "is_over"),
-    [
-        (None, False),
-        (timedelta(0), False),
-        (timedelta(days=5) - timedelta(milliseconds=1), False),
-        (timedelta(days=5), True),
-        (timedelta(days=500), True),
-    ],
-)
-def test_an_endpoint_is_given_up_after_five_days_without_a_success(
-    failing_for: timedelta | None, is_over: bool
-) -> None:
-    since = None if failing_for is None else ENDED - failing_for
-
-    assert (why_switched_off(is_gone=False, failing_since=since, now=ENDED) is not None) is is_over

@@ -13,9 +13,11 @@ from malipo.dashboard.merchant.webhooks import PATH, get
 from malipo.dashboard.urls import id_in, key_in
 from malipo.errors import Conflict
 from malipo.webhooks import resend
-from malipo.webhooks.delivery import State
-from malipo.webhooks.endpoint import GIVE_UP_AFTER, Endpoint
-from malipo.webhooks.resend import EndpointOff, NoSuchDelivery
+from malipo.webhooks.delivery_state import State
+from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
+from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.manage_endpoints import EndpointOff
+from malipo.webhooks.resend import NoSuchDelivery
 from malipo.webhooks.store import delivery_history
 
 _PER_PAGE = 25

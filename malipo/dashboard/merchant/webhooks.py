@@ -12,8 +12,9 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.errors import Conflict
 from malipo.validation import Fields
-from malipo.webhooks import manage_endpoints
-from malipo.webhooks.endpoint import GIVEN_UP, GONE, MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in
+from malipo.webhooks import manage_endpoints, rotate_secrets
+from malipo.webhooks.disable_endpoint import GIVEN_UP, GONE
+from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in
 from malipo.webhooks.manage_endpoints import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
 
@@ -119,7 +120,7 @@ async def ask_to_rotate(request: MerchantRequest) -> Response:
 async def rotate(request: MerchantRequest) -> Response:
     await request.form()
     endpoint, secret = await request.service.write(
-        lambda tx: manage_endpoints.rotate(
+        lambda tx: rotate_secrets.rotate(
             tx,
             request.merchant_id,
             id_in(request),
@@ -139,7 +140,7 @@ async def ask_to_finish(request: MerchantRequest) -> Response:
 
 
 async def finish(request: MerchantRequest) -> Response:
-    id_ = await confirm_pages.act_on(request, manage_endpoints.finish_rotation)
+    id_ = await confirm_pages.act_on(request, rotate_secrets.finish_rotation)
     return request.go(f"{PATH}/{id_}", "rotation-finished")
 
 

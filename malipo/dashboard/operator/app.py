@@ -8,7 +8,7 @@ from malipo.dashboard.language import Words
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, Page
 from malipo.dashboard.site import Site
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.service import Service
 
 

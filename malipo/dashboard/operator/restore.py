@@ -14,13 +14,13 @@ from malipo.dashboard.browser_request import Form
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Refusal
-from malipo.installation import store
-from malipo.installation.store import Release
+from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
 from malipo.operators import store as operators
-from malipo.restore import hold, release, status
+from malipo.restore import hold, release, status, store
 from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
+from malipo.restore.store import Release
 
 _PATH = "/operator/restore"
 _EVERYTHING = "everything"
@@ -92,7 +92,7 @@ async def reject(request: OperatorRequest) -> Response:
 
 
 async def _require_as_seen(tx: Tx, form: Form, scope: Scope) -> None:
-    standing = await store.lock(tx)
+    standing = await installation.lock(tx)
     proposed = await store.find_release(tx, standing.epoch, *(scope or (None, None)))
     seen = (form.text("epoch"), form.text("proposal"))
     if (str(standing.epoch), proposed.id if proposed is not None else "") != seen:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Tx
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.ledger.accounts import Wallet
 from malipo.payments.fees import Band
 from malipo.payments.store import idempotency_keys

@@ -6,19 +6,19 @@ A claim takes its rows without ever waiting for a lock: what somebody else holds
 from collections.abc import Collection
 
 from malipo.db import Conn, Tx
-from malipo.installation import store as installation
 from malipo.installation.high_water_mark import Counted
-from malipo.installation.store import CountedBatch
+from malipo.installation.store import holds, installation, send_counts
+from malipo.installation.store.send_counts import CountedBatch
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.dispatches import DISPATCH, SUBJECTS, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key
 
 # Nothing is held, by operators or by a fence, the database was compared, and it need not be asked about first.
 _MAY_BE_SENT = f"""
-    {installation.IS_COMPARED} AND NOT {installation.IS_CLOSED}
-    AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
+    {send_counts.IS_COMPARED} AND NOT {installation.IS_CLOSED}
+    AND NOT {holds.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
 """
-_MAY_LAPSE = f"{installation.IS_COMPARED} AND NOT {installation.IS_FENCED}"
+_MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
@@ -95,7 +95,7 @@ async def take(
     """
     row = await tx.fetchrow(
         f"""
-        WITH counted AS ({installation.counting("$6")}), sent AS (
+        WITH counted AS ({send_counts.counting("$6")}), sent AS (
             UPDATE dispatches d
             SET connector = $3, claim_id = $4, next_action = 'sending', due_at = now() + $5 * interval '1 second',
                 send_count = d.send_count + 1, sent_at = now()

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
 from malipo.payments.store.dispatches import DISPATCH, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key

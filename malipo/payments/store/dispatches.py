@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Conn, Row, Tx
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.networks.connector import Channel, FailureCode
 from malipo.payments.correction import Correction
 from malipo.payments.dispatch import Attention, Dispatch, NextAction

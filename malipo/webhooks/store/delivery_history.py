@@ -1,4 +1,4 @@
-"""SQL of the delivery log: list deliveries with their attempts, make them due again, prune old ones."""
+"""SQL of the delivery log: deliveries with their attempts, for readers; and its pruning."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -10,8 +10,7 @@ import msgspec
 
 from malipo import clock, ids
 from malipo.db import Conn, Row, Tx
-from malipo.webhooks.delivery import State
-from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.delivery_state import State
 
 _decode = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
@@ -29,11 +28,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryHistory:
-    """A delivery with everything that was tried."""
+    """A delivery with its attempts."""
 
     event_id: str
     event: str
-    transaction_id: str | None  # a test tells of none
+    transaction_id: str | None  # none for a test
     state: State
     due_at: datetime
     attempts: list[Attempt]
@@ -60,15 +59,15 @@ async def page(
         before,
         limit,
     )
-    return await _told(connection, endpoint_id, rows)
+    return await _with_attempts(connection, endpoint_id, rows)
 
 
 async def get(connection: Conn, endpoint_id: str, event_id: str) -> DeliveryHistory | None:
     row = await connection.fetchrow(f"{_SELECT} WHERE d.endpoint_id = $1 AND d.event_id = $2", endpoint_id, event_id)
-    return (await _told(connection, endpoint_id, [row]))[0] if row else None
+    return (await _with_attempts(connection, endpoint_id, [row]))[0] if row else None
 
 
-async def _told(connection: Conn, endpoint_id: str, rows: list[Row]) -> list[DeliveryHistory]:
+async def _with_attempts(connection: Conn, endpoint_id: str, rows: list[Row]) -> list[DeliveryHistory]:
     attempts = await _find_attempts(connection, endpoint_id, [row["event_id"] for row in rows])
     return [
         DeliveryHistory(
@@ -129,54 +128,6 @@ async def find_states(connection: Conn, keys: Collection[tuple[str, str]]) -> di
         [event_id for _, event_id in keys],
     )
     return {(row["endpoint_id"], row["event_id"]): (row["state"], row["attempt_count"]) for row in rows}
-
-
-async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bool:
-    """Whether there is such a delivery. If a worker has claimed it, that is the first attempt already."""
-    done = await tx.execute(
-        """
-        UPDATE webhook_deliveries SET state = 'PENDING', attempt_count = 0, due_at = $3
-        WHERE endpoint_id = $1 AND event_id = $2
-        """,
-        endpoint_id,
-        event_id,
-        now,
-    )
-    return done == "UPDATE 1"
-
-
-async def recover(
-    tx: Tx, endpoint: Endpoint, *, since: datetime, after: str | None, most: int, now: datetime
-) -> tuple[int, str | None]:
-    """Make due the events since a time that the endpoint subscribes to and has not accepted.
-
-    How many, and the last event that was looked at if there may be more: the next part begins after it.
-    """
-    events = await tx.fetch(
-        """
-        SELECT id, event FROM events
-        WHERE merchant_id = $1 AND id > $2 AND feed_number IS NOT NULL ORDER BY id LIMIT $3
-        """,
-        endpoint.merchant_id,
-        after or ids.last_of("evt_", clock.milliseconds(since) - 1),
-        most,
-    )
-    wanted = [row for row in events if endpoint.wants(row["event"])]
-    done = await tx.execute(
-        """
-        INSERT INTO webhook_deliveries AS d (endpoint_id, event_id, merchant_id, event, due_at)
-        SELECT $1, event_id, $2, event, $5 FROM unnest($3::text[], $4::text[]) AS new (event_id, event)
-        ON CONFLICT (endpoint_id, event_id) DO UPDATE SET state = 'PENDING', attempt_count = 0, due_at = excluded.due_at
-        WHERE d.state <> 'DELIVERED'
-        """,
-        endpoint.id,
-        endpoint.merchant_id,
-        [row["id"] for row in wanted],
-        [row["event"] for row in wanted],
-        now,
-    )
-    last = events[-1]["id"] if len(events) == most else None
-    return int(done.rsplit(" ", 1)[1]), last
 
 
 async def prune(tx: Tx, *, before: datetime, most: int) -> int:

@@ -61,7 +61,7 @@ async def get(connection: Conn, merchant_id: str, id_: str, *, is_locked: bool =
 
 
 async def find_active(connection: Conn, merchant_ids: Collection[str]) -> list[Endpoint]:
-    """The endpoints that are to be told of what happens to these merchants."""
+    """The enabled endpoints of these merchants."""
     rows = await connection.fetch(
         f"""
         SELECT {_COLUMNS} FROM webhook_endpoints
@@ -142,15 +142,15 @@ async def note_failure(tx: Tx, ids: Sequence[str], *, now: datetime) -> dict[str
     return {row["id"]: row["failing_since"] for row in rows}
 
 
-async def switch_off(tx: Tx, id_: str, why: str, *, now: datetime) -> str | None:
-    """The merchant whose endpoint it is; None if it was off already."""
+async def disable(tx: Tx, id_: str, reason: str, *, now: datetime) -> str | None:
+    """Its merchant; None if it was disabled already."""
     merchant_id: str | None = await tx.fetchval(
         """
         UPDATE webhook_endpoints SET is_active = false, disabled_at = $3, disabled_reason = $2
         WHERE id = $1 AND is_active RETURNING merchant_id
         """,
         id_,
-        why,
+        reason,
         now,
     )
     return merchant_id

@@ -13,7 +13,7 @@ from tests.api.webhooks.endpoints import SECRET, URL
 from tests.conftest import create_database
 from tests.journeys.in_process_api import in_process_api
 from tests.journeys.webhook_receivers import Got, Receiver
-from tests.journeys.webhook_stack import Hand, webhook_stack
+from tests.journeys.webhook_stack import ManualClock, webhook_stack
 
 
 def verifies(got: Got, secret: str) -> bool:
@@ -65,7 +65,7 @@ async def test_what_was_never_begun_is_not_finished(desk: Desk) -> None:
 async def test_a_change_of_the_secret_ends_by_itself_after_24_hours(
     postgres: str, template: str, shop: Receiver
 ) -> None:
-    hand = Hand()
+    hand = ManualClock()
     own = await create_database(postgres, template)
     async with webhook_stack(own, clock=hand) as here, in_process_api(here) as gate, here.a_worker():
         desk = Desk(gate, await here.merchant())

@@ -20,7 +20,7 @@ from malipo.merchants.people import Role
 from malipo.merchants.store import api_keys, sessions
 from malipo.payments.transaction import Type
 from malipo.service import Service
-from malipo.webhooks.store import deliveries, endpoints
+from malipo.webhooks.store import delivery_queue, endpoints
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order
@@ -122,8 +122,8 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
     event_id = ids.mint("evt_", clock.now())
     async with database.begin() as tx:
         (endpoint,) = await endpoints.find_all(tx, merchant.id)
-        new = deliveries.New(endpoint.id, event_id, merchant.id, "payment.failed")
-        await deliveries.insert(tx, [new], lease_seconds=60, now=clock.now())
+        new = delivery_queue.New(endpoint.id, event_id, merchant.id, "payment.failed")
+        await delivery_queue.insert(tx, [new], lease_seconds=60, now=clock.now())
         (key,) = await api_keys.find_all(tx, merchant.id)
         (session,) = await sessions.find_sessions(tx, people[Role.OWNER].id, now=clock.now(), most=10)
     shop.names |= {"endpoint": endpoint.id, "delivery": event_id, "key": key.id, "session": session.id}

@@ -9,7 +9,7 @@ import pytest
 
 from malipo import clock
 from malipo.payments.transaction import Type
-from malipo.webhooks.delivery import State
+from malipo.webhooks.delivery_state import State
 from malipo.webhooks.fan_out import fan_out
 from tests.dashboard.merchant.webhook_pages import PATH, ROW, WebhookPages
 from tests.dashboard.merchant.webhook_pages import desk as desk

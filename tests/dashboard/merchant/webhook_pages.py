@@ -13,9 +13,9 @@ from malipo import clock, ids
 from malipo.db import Database
 from malipo.merchants.people import Role
 from malipo.service import Service
-from malipo.webhooks.delivery import Attempt
+from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.endpoint import Endpoint
-from malipo.webhooks.store import deliveries, delivery_history, endpoints
+from malipo.webhooks.store import delivery_history, delivery_queue, endpoints
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 
@@ -50,9 +50,9 @@ class WebhookPages:
     async def deliver(self, endpoint: Endpoint, at: datetime | None = None) -> str:
         """A delivery that waits."""
         event_id = ids.mint("evt_", at or clock.now())
-        new = deliveries.New(endpoint.id, event_id, self.merchant.id, "payment.pending", claim_id="clm_1")
+        new = delivery_queue.New(endpoint.id, event_id, self.merchant.id, "payment.pending", claim_id="clm_1")
         async with self.service.database.begin() as tx:
-            await deliveries.insert(tx, [new], lease_seconds=60, now=clock.now())
+            await delivery_queue.insert(tx, [new], lease_seconds=60, now=clock.now())
         return event_id
 
     async def answer(

@@ -47,7 +47,7 @@ class CallbackStack:
     def path(self, route: str) -> str:
         return f"/callbacks/{route}/{self.full_stack.environment[f'MALIPO_{route.upper()}_CALLBACK_TOKEN']}"
 
-    async def tell(
+    async def send_callback(
         self,
         route: str,
         body: bytes,

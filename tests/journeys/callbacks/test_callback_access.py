@@ -42,7 +42,7 @@ async def test_who_does_not_know_the_address_finds_nothing_there(callback_stack:
     before = await callback_stack.row(id_)
     tokens = {route: callback_stack.path(route).rpartition("/")[2] for route in CHANNELS}
 
-    answer = await callback_stack.tell("mpesa", mpesa(before["network_key"]), path=path.format(**tokens))
+    answer = await callback_stack.send_callback("mpesa", mpesa(before["network_key"]), path=path.format(**tokens))
 
     assert_is_refusal(answer, 404, "not_found")
     assert answer[1] == {"error": "There is nothing at this address."}, "and cannot tell a wrong token from no route"
@@ -51,7 +51,7 @@ async def test_who_does_not_know_the_address_finds_nothing_there(callback_stack:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
 async def test_callbacks_are_posted(callback_stack: CallbackStack, method: str) -> None:
-    answer = await callback_stack.tell("mpesa", b"", method=method)
+    answer = await callback_stack.send_callback("mpesa", b"", method=method)
 
     assert_is_refusal(answer, 405, "method_not_allowed")
 

@@ -18,7 +18,7 @@ async def test_an_unsigned_callback_ends_nothing_and_makes_a_question_due(
     before = await callback_stack.row(id_)
     assert not before["dispatch"]["is_due"]
 
-    status, body, _ = await callback_stack.tell("mpesa", mpesa(before["network_key"], code))
+    status, body, _ = await callback_stack.send_callback("mpesa", mpesa(before["network_key"], code))
 
     assert status == 200
     assert body == {
@@ -42,7 +42,7 @@ async def test_an_unsigned_callback_ends_nothing_while_the_network_cannot_be_ask
         async with a_worker(callback_stack.full_stack):
             for code in ("INS-0", "INS-6"):
                 asked = (await callback_stack.row(id_))["network_answers"].count(("ask", "unknown"))
-                await callback_stack.tell("mpesa", mpesa(await callback_stack.key(id_), code))
+                await callback_stack.send_callback("mpesa", mpesa(await callback_stack.key(id_), code))
 
                 async def is_asked(asked: int = asked) -> bool:
                     return bool((await callback_stack.row(id_))["network_answers"].count(("ask", "unknown")) > asked)
@@ -79,7 +79,7 @@ async def test_a_hint_has_the_network_asked_at_once_and_its_word_counts(
     await until(is_decided, what="the customer's answer")
 
     async with a_worker(callback_stack.full_stack):
-        await callback_stack.tell("mpesa", mpesa(key, hint))
+        await callback_stack.send_callback("mpesa", mpesa(key, hint))
         await callback_stack.until_status(id_, end)
 
     row = await callback_stack.row(id_)

@@ -54,7 +54,7 @@ async def test_what_is_no_callback_is_refused_and_changes_nothing(
 ) -> None:
     before = await everything_in(callback_stack)
 
-    status, body, headers = await callback_stack.tell(
+    status, body, headers = await callback_stack.send_callback(
         route, MALFORMED[what], headers={"Content-Type": "application/json"}
     )
 
@@ -75,11 +75,11 @@ async def test_odd_words_in_a_callback_are_kept_as_far_as_they_can_be_and_break_
     )
 
     told = mpesa(await callback_stack.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
-    status, _, _ = await callback_stack.tell("mpesa", told)
+    status, _, _ = await callback_stack.send_callback("mpesa", told)
     signed = callback_stack.airtel(
         await callback_stack.key(ended), message=letters[:9000], airtel_money_id=letters[:9000]
     )
-    signed_status, _, _ = await callback_stack.tell("airtel_money", signed)
+    signed_status, _, _ = await callback_stack.send_callback("airtel_money", signed)
 
     # Half of a pair of surrogates is no text at all: that body is not JSON.
     is_text = letters != "\ud800"
@@ -102,7 +102,7 @@ async def test_a_body_that_is_too_large_is_refused(
             yield body[begin : begin + 8192]
 
     sent: Any = body if is_announced else chunks()
-    answer = await callback_stack.tell(route, sent)
+    answer = await callback_stack.send_callback(route, sent)
 
     assert_is_refusal(answer, 413, "body_too_large")
     assert await everything_in(callback_stack) == before

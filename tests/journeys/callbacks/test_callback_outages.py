@@ -36,13 +36,13 @@ async def test_a_callback_that_cannot_be_written_down_is_not_acknowledged(callba
     ]
     async with _at_the_end_of_a_wire(callback_stack) as (proxy, url):
         proxy.go_away()
-        away = [await callback_stack.tell(route, body, url=url) for route, body in told]
+        away = [await callback_stack.send_callback(route, body, url=url) for route, body in told]
         assert [await callback_stack.status(id_) for id_ in (ended, hinted)] == ["PROCESSING", "PROCESSING"]
         proxy.come_back()
         back = [await _tell_again(callback_stack, route, body, url) for route, body in told]
         # And where the database did it, and could not say so:
         trap = proxy.trap(Fault.CUT_AFTER, after="INSERT INTO network_answers", stays_away=True)
-        in_doubt = await callback_stack.tell(
+        in_doubt = await callback_stack.send_callback(
             "airtel_money", callback_stack.airtel(await callback_stack.key(doubtful)), url=url
         )
         proxy.come_back()
@@ -65,7 +65,7 @@ async def _tell_again(callback_stack: CallbackStack, route: str, body: bytes, ur
     """As a network does that was not acknowledged: until it is, or refused for good."""
 
     async def status() -> int | None:
-        answered = (await callback_stack.tell(route, body, url=url))[0]
+        answered = (await callback_stack.send_callback(route, body, url=url))[0]
         return answered if answered < 500 else None
 
     return int(await until(status, seconds=15, what="an acknowledgement"))

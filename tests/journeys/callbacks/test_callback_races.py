@@ -16,14 +16,14 @@ async def test_a_callback_replayed_by_many_to_two_processes_moves_money_once(cal
 
     answers = await asyncio.gather(
         *(
-            callback_stack.tell("airtel_money", body, url=url)
+            callback_stack.send_callback("airtel_money", body, url=url)
             for _ in range(25)
             for url in (callback_stack.full_stack.api.url, callback_stack.other_url)
             for body in bodies
         )
     )
     for _ in range(25):
-        answers += [await callback_stack.tell("airtel_money", body) for body in bodies]
+        answers += [await callback_stack.send_callback("airtel_money", body) for body in bodies]
 
     assert {status for status, _, _ in answers} == {200}
     for id_ in ids:
@@ -37,10 +37,10 @@ async def test_a_signed_failure_after_success_is_asked_about_and_changes_nothing
     id_ = await callback_stack.sent("AIRTEL_MONEY", "COLLECTION", "001")
     key = await callback_stack.key(id_)
     await until_moved(callback_stack, key)
-    await callback_stack.tell("airtel_money", callback_stack.airtel(key, "TS"))
+    await callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TS"))
     before = await callback_stack.row(id_)
 
-    await callback_stack.tell("airtel_money", callback_stack.airtel(key, "TF"))
+    await callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TF"))
     assert (await callback_stack.row(id_))["dispatch"]["is_due"]
     async with a_worker(callback_stack.full_stack):
         await callback_stack.until_idle(id_)
@@ -57,14 +57,14 @@ async def test_a_success_after_failure_goes_to_suspense_once_however_often_it_is
     # A payout that is told later: at once, its reply would have ended it.
     id_ = await callback_stack.sent("AIRTEL_MONEY", type_, "001" if type_ == "COLLECTION" else "100")
     key = await callback_stack.key(id_)
-    await callback_stack.tell("airtel_money", callback_stack.airtel(key, "TF"))
+    await callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TF"))
     await until_moved(callback_stack, key)
     assert await callback_stack.status(id_) == "FAILED"
 
     async with a_worker(callback_stack.full_stack), a_worker(callback_stack.full_stack):
         for _ in range(3):
             told = [
-                callback_stack.tell("airtel_money", callback_stack.airtel(key, "TS"), url=url)
+                callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TS"), url=url)
                 for url in [callback_stack.full_stack.api.url, callback_stack.other_url] * 5
             ]
             assert {status for status, _, _ in await asyncio.gather(*told)} == {200}
@@ -86,10 +86,10 @@ async def test_failure_and_success_told_to_two_processes_at_one_moment_are_both_
     await until_moved(callback_stack, key)
     async with callback_stack.database.begin() as tx:
         await tx.execute("SELECT FROM transactions WHERE id = $1 FOR UPDATE", id_)
-        first = asyncio.create_task(callback_stack.tell("airtel_money", callback_stack.airtel(key, "TF")))
+        first = asyncio.create_task(callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TF")))
         await until(lambda: are_waiting(callback_stack, 1), pause=0.02, what="the first")
         second = asyncio.create_task(
-            callback_stack.tell("airtel_money", callback_stack.airtel(key, "TS"), url=callback_stack.other_url)
+            callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TS"), url=callback_stack.other_url)
         )
         await until(lambda: are_waiting(callback_stack, 2), pause=0.02, what="the second")
     assert [(await task)[0] for task in (first, second)] == [200, 200]
@@ -121,7 +121,9 @@ async def test_a_hint_that_comes_while_a_payout_is_claimed_again_does_not_undo_t
         trap = proxy.trap(Fault.HOLD, after="claim_id = $4, next_action = 'sending'")
         async with a_worker(Elsewhere(via, callback_stack.full_stack.settings)):
             await asyncio.wait_for(trap.sprung.wait(), 10)
-            hint = asyncio.create_task(callback_stack.tell("mpesa", mpesa(await callback_stack.key(id_), "INS-6")))
+            hint = asyncio.create_task(
+                callback_stack.send_callback("mpesa", mpesa(await callback_stack.key(id_), "INS-6"))
+            )
             await until(lambda: are_waiting(callback_stack, 1), pause=0.02, what="the hint's waiting for the claim")
             trap.may_pass.set()
             assert (await hint)[0] == 200

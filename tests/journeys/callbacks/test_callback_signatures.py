@@ -32,7 +32,7 @@ async def test_a_signed_success_ends_a_payment_by_itself(callback_stack: Callbac
     id_ = await callback_stack.stuck("AIRTEL_MONEY", type_)
     body, headers = _forms(callback_stack, await callback_stack.key(id_))[form]
 
-    status, _, _ = await callback_stack.tell("airtel_money", body, headers=headers)
+    status, _, _ = await callback_stack.send_callback("airtel_money", body, headers=headers)
 
     row = await callback_stack.row(id_)
     assert (status, row["status"], row["provider_reference"]) == (200, "COMPLETED", "MP1.A")
@@ -47,7 +47,7 @@ async def test_a_signed_failure_ends_a_payment_by_itself(callback_stack: Callbac
     body = callback_stack.airtel(
         await callback_stack.key(id_), "TF", code="DP00800001007" if type_ == "COLLECTION" else "DP00900001009"
     )
-    status, _, _ = await callback_stack.tell("airtel_money", body)
+    status, _, _ = await callback_stack.send_callback("airtel_money", body)
 
     row = await callback_stack.row(id_)
     failure = "insufficient_funds" if type_ == "COLLECTION" else "invalid_recipient"
@@ -58,7 +58,7 @@ async def test_a_signed_failure_ends_a_payment_by_itself(callback_stack: Callbac
 async def test_signed_letters_that_say_nothing_end_nothing(callback_stack: CallbackStack, letters: str) -> None:
     id_ = await callback_stack.stuck("AIRTEL_MONEY", "DISBURSEMENT")
 
-    await callback_stack.tell("airtel_money", callback_stack.airtel(await callback_stack.key(id_), letters))
+    await callback_stack.send_callback("airtel_money", callback_stack.airtel(await callback_stack.key(id_), letters))
 
     assert await callback_stack.status(id_) == ("COMPLETED" if letters.strip() == "TS" else "PROCESSING")
 
@@ -92,7 +92,9 @@ async def test_a_wrong_hash_changes_nothing(callback_stack: CallbackStack, forge
     id_ = await callback_stack.stuck("AIRTEL_MONEY", "COLLECTION")
     before = await callback_stack.row(id_)
 
-    status, _, _ = await callback_stack.tell("airtel_money", _forged(callback_stack, before["network_key"])[forgery])
+    status, _, _ = await callback_stack.send_callback(
+        "airtel_money", _forged(callback_stack, before["network_key"])[forgery]
+    )
 
     assert 400 <= status < 500
     assert same_rows(await callback_stack.row(id_), before)
@@ -109,7 +111,7 @@ async def test_without_a_hash_even_airtel_only_hints(callback_stack: CallbackSta
         "empty hash": plain[:-1] + b',"hash":""}',
     }[form]
 
-    status, _, _ = await callback_stack.tell("airtel_money", body)
+    status, _, _ = await callback_stack.send_callback("airtel_money", body)
 
     row = await callback_stack.row(id_)
     assert (status, row["status"], row["dispatch"]["is_due"]) == (200, "PROCESSING", True)

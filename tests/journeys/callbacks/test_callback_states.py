@@ -33,7 +33,7 @@ async def test_a_callback_for_one_merchant_leaves_every_other_alone(callback_sta
         await callback_stack.until_status(theirs, "PROCESSING")
         await until(lambda: _is_sent(callback_stack, theirs), pause=0.05, what="its reply")
 
-    await callback_stack.tell("airtel_money", callback_stack.airtel(await callback_stack.key(theirs)))
+    await callback_stack.send_callback("airtel_money", callback_stack.airtel(await callback_stack.key(theirs)))
 
     assert await callback_stack.status(theirs) == "COMPLETED"
     assert await database_facts.wallet(callback_stack.database, stranger.id) == (9_000, 0)
@@ -49,7 +49,7 @@ async def test_a_network_speaks_only_of_its_own_payments(callback_stack: Callbac
     theirs = await callback_stack.stuck("MPESA", "DISBURSEMENT")
     before = await callback_stack.row(theirs)
 
-    status, _, _ = await callback_stack.tell("airtel_money", callback_stack.airtel(before["network_key"]))
+    status, _, _ = await callback_stack.send_callback("airtel_money", callback_stack.airtel(before["network_key"]))
 
     assert status == 200
     assert same_rows(await callback_stack.row(theirs), before)
@@ -62,10 +62,10 @@ async def test_a_payment_that_nobody_knows_is_acknowledged_and_harms_nobody(
     before = await everything_in(callback_stack)
 
     for code in ("INS-0", "INS-6"):
-        status, body, _ = await callback_stack.tell("mpesa", mpesa(key, code))
+        status, body, _ = await callback_stack.send_callback("mpesa", mpesa(key, code))
         assert (status, body["output_ResponseCode"], body["output_ThirdPartyConversationID"]) == (200, "0", key)
     for letters in ("TS", "TF"):
-        assert (await callback_stack.tell("airtel_money", callback_stack.airtel(key, letters)))[0] == 200
+        assert (await callback_stack.send_callback("airtel_money", callback_stack.airtel(key, letters)))[0] == 200
 
     assert await everything_in(callback_stack) == before
 
@@ -87,7 +87,7 @@ async def test_a_callback_for_a_payment_that_was_never_sent_does_not_end_it(
             told = mpesa(key, "INS-0" if word == "success" else "INS-6")
         else:
             told = callback_stack.airtel(key, "TS" if word == "success" else "TF")
-        assert (await callback_stack.tell(channel.lower(), told))[0] == 200
+        assert (await callback_stack.send_callback(channel.lower(), told))[0] == 200
         row = await callback_stack.row(id_)
         assert (row["dispatch"]["next_action"], row["dispatch"]["attention"]) == ("ask", "unsent")
         assert row["status"] in ("PENDING", "PROCESSING")
@@ -132,7 +132,7 @@ async def test_a_callback_after_the_end_changes_nothing_that_the_merchant_saw(
         assert (await callback_stack.full_stack.api("POST", f"/v1/payments/{id_}/cancel")).status == 200
     else:
         id_ = await callback_stack.stuck("AIRTEL_MONEY", type_)
-        await callback_stack.tell(
+        await callback_stack.send_callback(
             "airtel_money", callback_stack.airtel(await callback_stack.key(id_), "TS" if end == "COMPLETED" else "TF")
         )
     before, shown = await callback_stack.row(id_), await callback_stack.full_stack.shown(id_)
@@ -142,7 +142,7 @@ async def test_a_callback_after_the_end_changes_nothing_that_the_merchant_saw(
     for letters in ("TS", "TF"):
         for signed in (True, False):
             body = callback_stack.airtel(before["network_key"], letters, signed=signed, airtel_money_id="OTHER")
-            assert (await callback_stack.tell("airtel_money", body))[0] == 200
+            assert (await callback_stack.send_callback("airtel_money", body))[0] == 200
     async with a_worker(callback_stack.full_stack):
         await until(lambda: is_asked_about(callback_stack, id_), what="the question")
 
@@ -165,7 +165,7 @@ async def test_a_callback_for_a_cancelled_payment_whose_network_was_paid_goes_to
     await _charge_behind_our_back(callback_stack, key)
     await until_moved(callback_stack, key)
 
-    await callback_stack.tell("airtel_money", callback_stack.airtel(key))
+    await callback_stack.send_callback("airtel_money", callback_stack.airtel(key))
     async with a_worker(callback_stack.full_stack):
         await callback_stack.until_idle(id_)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from malipo.outbox.event import Event
-from tests.journeys.in_process_api import Scene, scene
+from tests.journeys.in_process_api import WebhookScenario, webhook_scenario
 from tests.journeys.webhook_receivers import Behaviour, Got, Line, says
 
 KEPT_BYTES = 2048
@@ -49,29 +49,29 @@ NO_ANSWERS: dict[str, Behaviour] = {
 
 
 @pytest.fixture
-async def here(database_url: str) -> AsyncIterator[Scene]:
-    async with scene(database_url) as here:
-        yield here
+async def scenario(database_url: str) -> AsyncIterator[WebhookScenario]:
+    async with webhook_scenario(database_url) as scenario:
+        yield scenario
 
 
-async def _told(here: Scene, behaviours: dict[str, Behaviour]) -> dict[str, dict[str, Any]]:
+async def _told(scenario: WebhookScenario, behaviours: dict[str, Behaviour]) -> dict[str, dict[str, Any]]:
     """What each delivery shows, in the list and by itself, after one attempt."""
     stands = {
-        what: await here.register(f"/{place}", [Event.PAYMENT_PENDING], behaviour=behaviour)
-        for place, (what, behaviour) in enumerate(behaviours.items())
+        what: await scenario.register(f"/{stack}", [Event.PAYMENT_PENDING], behaviour=behaviour)
+        for stack, (what, behaviour) in enumerate(behaviours.items())
     }
-    await here.place.open(here.merchant)
+    await scenario.stack.open(scenario.merchant)
     shown = {}
-    for what, stand in stands.items():
-        await here.until_attempts(stand, 1)
-        [shown[what]] = await here.deliveries(stand)
-        alone = await here.ask(stand, "GET", f"/deliveries/{shown[what]['id']}")
+    for what, endpoint in stands.items():
+        await scenario.until_attempts(endpoint, 1)
+        [shown[what]] = await scenario.deliveries(endpoint)
+        alone = await scenario.ask(endpoint, "GET", f"/deliveries/{shown[what]['id']}")
         assert (alone.status, alone.body["delivery"]) == (200, shown[what]), what
     return shown
 
 
-async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(here: Scene) -> None:
-    shown = await _told(here, {what: behaviour for what, (behaviour, _) in ANSWERS.items()})
+async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(scenario: WebhookScenario) -> None:
+    shown = await _told(scenario, {what: behaviour for what, (behaviour, _) in ANSWERS.items()})
 
     for what, (_, beginning) in ANSWERS.items():
         [attempt] = shown[what]["attempts"]
@@ -82,15 +82,15 @@ async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(he
         assert len(attempt["headers"]) <= KEPT_HEADERS, what
     assert shown["the same header again and again"]["attempts"][0]["headers"]["X-Same"] == "1, 2"
     assert shown["a header that is not ASCII"]["attempts"][0]["headers"]["X-Name"] == "café Ã©"
-    [kept] = await here.place.rows(
+    [kept] = await scenario.stack.rows(
         "SELECT max(octet_length(response_body)) AS answer, max(octet_length(response_headers::text)) AS headers FROM webhook_attempts"
     )
     assert kept["answer"] == KEPT_BYTES
     assert kept["headers"] <= 3 * 4096
 
 
-async def test_what_is_no_answer_is_shown_as_a_reason(here: Scene) -> None:
-    shown = await _told(here, NO_ANSWERS)
+async def test_what_is_no_answer_is_shown_as_a_reason(scenario: WebhookScenario) -> None:
+    shown = await _told(scenario, NO_ANSWERS)
 
     for what in NO_ANSWERS:
         [attempt] = shown[what]["attempts"]

@@ -75,36 +75,36 @@ async def _cut(url: str, sql: str, fault: Fault, lease_seconds: float) -> After:
     retries = ",".join(["0"] * 9)
     async with (
         proxy_to(url) as (proxy, via),
-        webhook_stack(url, via=via, webhook_retry_seconds=retries, database_patience_seconds=1) as place,
+        webhook_stack(url, via=via, webhook_retry_seconds=retries, database_patience_seconds=1) as stack,
         a_receiver() as receiver,
     ):
         if fault is Fault.CUT_DURING:
-            await place.make_commits_slow(sql)
-        merchant = await place.merchant()
+            await stack.make_commits_slow(sql)
+        merchant = await stack.merchant()
         paths = {
-            (await place.register(merchant, receiver.behave(path, behaviour))).id: path
+            (await stack.register(merchant, receiver.behave(path, behaviour))).id: path
             for path, behaviour in (("/good", good), ("/fails-first", _fails_first()))
         }
         trap = proxy.trap(fault, after=sql)
-        await place.tell(merchant, EVENTS)
+        await stack.tell(merchant, EVENTS)
         wrong = ""
         try:
-            async with place.a_worker(lease_seconds=lease_seconds):
+            async with stack.a_worker(lease_seconds=lease_seconds):
                 await until(lambda: _has(trap.sprung), seconds=60, what="the cut")
-                await place.until_told()
-            await database_facts.assert_clean(place.database)
+                await stack.until_told()
+            await database_facts.assert_clean(stack.database)
         except AssertionError as error:
             wrong = str(error)
         attempts: dict[tuple[str, str], list[str]] = {}
-        for row in await place.rows("SELECT endpoint_id, event_id, id FROM webhook_attempts"):
+        for row in await stack.rows("SELECT endpoint_id, event_id, id FROM webhook_attempts"):
             attempts.setdefault((paths[row["endpoint_id"]], row["event_id"]), []).append(row["id"])
         requests: dict[tuple[str, str], list[str]] = {}
         for got in receiver.got:
             requests.setdefault((got.path, got.id), []).append(got.headers["x-service-delivery"])
-        rows = await place.rows("SELECT * FROM webhook_deliveries")
+        rows = await stack.rows("SELECT * FROM webhook_deliveries")
         return After(
             trap.sprung.is_set(),
-            await place.rows("SELECT id, feed_number FROM events ORDER BY feed_number"),
+            await stack.rows("SELECT id, feed_number FROM events ORDER BY feed_number"),
             [row | {"path": paths[row["endpoint_id"]]} for row in rows],
             attempts,
             requests,

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from malipo.outbox.event import Event
-from malipo.webhooks.store import delivery_history, endpoints
+from malipo.webhooks.store import endpoints, resends
 from tests.journeys import database_facts
-from tests.journeys.in_process_api import Scene, scene
+from tests.journeys.in_process_api import WebhookScenario, webhook_scenario
 from tests.journeys.webhook_receivers import Got, gone, good, says
-from tests.journeys.webhook_stack import Stand
+from tests.journeys.webhook_stack import RegisteredEndpoint
 
 PENDING, CANCELLED = Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED
 A_MOMENT = timedelta(milliseconds=1)
@@ -21,215 +21,217 @@ FIVE_DAYS = timedelta(days=5)
 
 
 @pytest.fixture
-async def here(database_url: str) -> AsyncIterator[Scene]:
-    async with scene(database_url) as here:
-        yield here
-        await database_facts.assert_clean(here.place.database)
+async def scenario(database_url: str) -> AsyncIterator[WebhookScenario]:
+    async with webhook_scenario(database_url) as scenario:
+        yield scenario
+        await database_facts.assert_clean(scenario.stack.database)
 
 
-async def test_a_receiver_that_is_gone_is_switched_off_alone_and_goes_on_when_it_is_switched_on(here: Scene) -> None:
-    shop, other = await here.register("/shop", behaviour=gone), await here.register("/other")
-    began = here.hand()
-    await here.place.open(here.merchant, 10)
+async def test_a_receiver_that_is_gone_is_switched_off_alone_and_goes_on_when_it_is_switched_on(
+    scenario: WebhookScenario,
+) -> None:
+    shop, other = await scenario.register("/shop", behaviour=gone), await scenario.register("/other")
+    began = scenario.manual_clock()
+    await scenario.stack.open(scenario.merchant, 10)
 
-    await here.until_states(other, DELIVERED=10)
-    shown = await here.shown(shop)
+    await scenario.until_states(other, DELIVERED=10)
+    shown = await scenario.shown(shop)
     assert (shown["isActive"], shown["switchedOffReason"]) == (False, "The receiver answered 410 Gone.")
-    assert datetime.fromisoformat(shown["switchedOffAt"]) == here.hand()
-    assert (await here.shown(other))["isActive"]
+    assert datetime.fromisoformat(shown["switchedOffAt"]) == scenario.manual_clock()
+    assert (await scenario.shown(other))["isActive"]
     # What was under way was told so too. The rest rests.
-    await here.look()
-    rest = await here.place.states(shop)
-    asked = len(here.receiver.at("/shop"))
+    await scenario.look()
+    rest = await scenario.stack.states(shop)
+    asked = len(scenario.receiver.at("/shop"))
     assert rest == {"EXHAUSTED": asked, "PENDING": 10 - asked}
     assert rest["PENDING"] > 0
 
-    here.receiver.behave("/shop", good)
-    await here.place.open(here.merchant, 3)
-    await here.until_states(other, DELIVERED=13)
-    here.hand.move(timedelta(hours=1))
-    await here.look()
-    assert len(here.receiver.at("/shop")) == asked, "nothing more is sent to it"
-    assert await here.place.states(shop) == rest, "and nothing more is kept for it"
+    scenario.receiver.behave("/shop", good)
+    await scenario.stack.open(scenario.merchant, 3)
+    await scenario.until_states(other, DELIVERED=13)
+    scenario.manual_clock.move(timedelta(hours=1))
+    await scenario.look()
+    assert len(scenario.receiver.at("/shop")) == asked, "nothing more is sent to it"
+    assert await scenario.stack.states(shop) == rest, "and nothing more is kept for it"
 
-    shown = await here.change(shop, isActive=True)
+    shown = await scenario.change(shop, isActive=True)
     assert set(shown) == {"id", "url", "events", "isActive", "createdAt"}
-    await here.until_states(shop, DELIVERED=10 - asked, EXHAUSTED=asked)
-    recovered = await here.ask(shop, "POST", "/recover", {"since": began.isoformat()})
+    await scenario.until_states(shop, DELIVERED=10 - asked, EXHAUSTED=asked)
+    recovered = await scenario.ask(shop, "POST", "/recover", {"since": began.isoformat()})
     assert recovered.body["recovered"] == asked + 3
-    await here.until_states(shop, DELIVERED=13)
-    assert here.receiver.ids("/shop") == here.receiver.ids("/other")
+    await scenario.until_states(shop, DELIVERED=13)
+    assert scenario.receiver.ids("/shop") == scenario.receiver.ids("/other")
 
 
-async def test_an_endpoint_that_fails_for_five_days_is_switched_off(here: Scene) -> None:
-    shop, other = await here.register("/shop", behaviour=says(500)), await here.register("/other")
-    began = here.hand()
-    await here.place.open(here.merchant)
-    await here.until_attempts(shop, 1)
-    assert datetime.fromisoformat((await here.shown(shop))["failingSince"]) == began
+async def test_an_endpoint_that_fails_for_five_days_is_switched_off(scenario: WebhookScenario) -> None:
+    shop, other = await scenario.register("/shop", behaviour=says(500)), await scenario.register("/other")
+    began = scenario.manual_clock()
+    await scenario.stack.open(scenario.merchant)
+    await scenario.until_attempts(shop, 1)
+    assert datetime.fromisoformat((await scenario.shown(shop))["failingSince"]) == began
 
-    here.hand.move_to(began + FIVE_DAYS - A_MOMENT)
-    await here.place.open(here.merchant)
-    await here.until_attempts(shop, 3)  # The first event is due again too.
-    assert (await here.shown(shop))["isActive"], "not a millisecond earlier"
-    here.hand.move_to(began + FIVE_DAYS)
-    await here.place.open(here.merchant)
-    await here.until_attempts(shop, 4)
+    scenario.manual_clock.move_to(began + FIVE_DAYS - A_MOMENT)
+    await scenario.stack.open(scenario.merchant)
+    await scenario.until_attempts(shop, 3)  # The first event is due again too.
+    assert (await scenario.shown(shop))["isActive"], "not a millisecond earlier"
+    scenario.manual_clock.move_to(began + FIVE_DAYS)
+    await scenario.stack.open(scenario.merchant)
+    await scenario.until_attempts(shop, 4)
 
-    shown = await here.shown(shop)
+    shown = await scenario.shown(shop)
     assert (shown["isActive"], shown["switchedOffReason"]) == (False, "Every attempt has failed for 5 days.")
     assert datetime.fromisoformat(shown["switchedOffAt"]) == began + FIVE_DAYS
     assert datetime.fromisoformat(shown["failingSince"]) == began
-    assert (await here.shown(other))["isActive"]
-    trail = await here.place.rows("SELECT FROM audit_log WHERE action = 'webhook.switched_off'")
+    assert (await scenario.shown(other))["isActive"]
+    trail = await scenario.stack.rows("SELECT FROM audit_log WHERE action = 'webhook.switched_off'")
     assert len(trail) == 1
 
-    shown = await here.change(shop, isActive=True)
+    shown = await scenario.change(shop, isActive=True)
     assert "failingSince" not in shown, "it begins with a clean record"
-    here.hand.move(timedelta(minutes=1))
-    await here.until_attempts(shop, 5)
-    assert (await here.shown(shop))["isActive"]
+    scenario.manual_clock.move(timedelta(minutes=1))
+    await scenario.until_attempts(shop, 5)
+    assert (await scenario.shown(shop))["isActive"]
 
 
-async def test_one_success_clears_a_bad_record(here: Scene) -> None:
-    shop = await here.register("/shop", behaviour=says(500))
-    await here.place.open(here.merchant)
-    await here.until_attempts(shop, 1)
-    assert "failingSince" in await here.shown(shop)
+async def test_one_success_clears_a_bad_record(scenario: WebhookScenario) -> None:
+    shop = await scenario.register("/shop", behaviour=says(500))
+    await scenario.stack.open(scenario.merchant)
+    await scenario.until_attempts(shop, 1)
+    assert "failingSince" in await scenario.shown(shop)
 
-    here.hand.move(timedelta(days=4))
-    here.receiver.behave("/shop", good)
-    await here.look()
-    await here.until_states(shop, DELIVERED=1)
-    assert "failingSince" not in await here.shown(shop)
+    scenario.manual_clock.move(timedelta(days=4))
+    scenario.receiver.behave("/shop", good)
+    await scenario.look()
+    await scenario.until_states(shop, DELIVERED=1)
+    assert "failingSince" not in await scenario.shown(shop)
 
-    here.hand.move(timedelta(days=2))
-    here.receiver.behave("/shop", says(500))
-    await here.place.open(here.merchant)
-    await here.until_attempts(shop, 3)
-    shown = await here.shown(shop)
-    assert (shown["isActive"], datetime.fromisoformat(shown["failingSince"])) == (True, here.hand())
+    scenario.manual_clock.move(timedelta(days=2))
+    scenario.receiver.behave("/shop", says(500))
+    await scenario.stack.open(scenario.merchant)
+    await scenario.until_attempts(shop, 3)
+    shown = await scenario.shown(shop)
+    assert (shown["isActive"], datetime.fromisoformat(shown["failingSince"])) == (True, scenario.manual_clock())
 
 
-async def test_a_paused_endpoint_is_told_nothing_and_what_it_missed_can_be_recovered(here: Scene) -> None:
-    shop, other = await here.register("/shop", behaviour=says(500)), await here.register("/other")
-    await here.place.open(here.merchant)
-    await here.until_attempts(shop, 1)
-    shown = await here.change(shop, isActive=False)
+async def test_a_paused_endpoint_is_told_nothing_and_what_it_missed_can_be_recovered(scenario: WebhookScenario) -> None:
+    shop, other = await scenario.register("/shop", behaviour=says(500)), await scenario.register("/other")
+    await scenario.stack.open(scenario.merchant)
+    await scenario.until_attempts(shop, 1)
+    shown = await scenario.change(shop, isActive=False)
     assert (shown["isActive"], "switchedOffReason" in shown) == (False, False)
-    paused = here.hand()
-    here.receiver.behave("/shop", good)
+    paused = scenario.manual_clock()
+    scenario.receiver.behave("/shop", good)
 
-    for what in ("/test", "/recover", f"/deliveries/{(await here.deliveries(shop))[0]['id']}/redeliver"):
-        answer = await here.ask(shop, "POST", what, {"since": paused.isoformat()})
+    for what in ("/test", "/recover", f"/deliveries/{(await scenario.deliveries(shop))[0]['id']}/redeliver"):
+        answer = await scenario.ask(shop, "POST", what, {"since": paused.isoformat()})
         assert (answer.status, answer.code) == (409, "webhook_inactive"), what
-    here.hand.move(timedelta(hours=1))
-    await here.place.open(here.merchant, 5)
-    await here.until_states(other, DELIVERED=6)
-    await here.look()
-    assert len(here.receiver.at("/shop")) == 1
-    assert await here.place.states(shop) == {"PENDING": 1}
+    scenario.manual_clock.move(timedelta(hours=1))
+    await scenario.stack.open(scenario.merchant, 5)
+    await scenario.until_states(other, DELIVERED=6)
+    await scenario.look()
+    assert len(scenario.receiver.at("/shop")) == 1
+    assert await scenario.stack.states(shop) == {"PENDING": 1}
 
-    await here.change(shop, isActive=True)
-    await here.until_states(shop, DELIVERED=1)
-    recovered = await here.ask(shop, "POST", "/recover", {"since": paused.isoformat()})
+    await scenario.change(shop, isActive=True)
+    await scenario.until_states(shop, DELIVERED=1)
+    recovered = await scenario.ask(shop, "POST", "/recover", {"since": paused.isoformat()})
     assert recovered.body["recovered"] == 5
-    await here.until_states(shop, DELIVERED=6)
-    assert len(here.receiver.at("/shop")) == 7, "what was delivered is not recovered"
+    await scenario.until_states(shop, DELIVERED=6)
+    assert len(scenario.receiver.at("/shop")) == 7, "what was delivered is not recovered"
 
 
-async def test_recovery_begins_at_its_moment(here: Scene) -> None:
-    await here.register("/other")
-    await here.place.open(here.merchant, 2)
-    here.hand.move(timedelta(seconds=1))
-    since = here.hand()
-    await here.place.open(here.merchant, 3)
-    await here.look()
-    shop = await here.register("/shop")
+async def test_recovery_begins_at_its_moment(scenario: WebhookScenario) -> None:
+    await scenario.register("/other")
+    await scenario.stack.open(scenario.merchant, 2)
+    scenario.manual_clock.move(timedelta(seconds=1))
+    since = scenario.manual_clock()
+    await scenario.stack.open(scenario.merchant, 3)
+    await scenario.look()
+    shop = await scenario.register("/shop")
 
-    nothing = await here.ask(shop, "POST", "/recover", {"since": (since + A_MOMENT).isoformat()})
+    nothing = await scenario.ask(shop, "POST", "/recover", {"since": (since + A_MOMENT).isoformat()})
     assert (nothing.status, nothing.body["recovered"]) == (202, 0)
-    some = await here.ask(shop, "POST", "/recover", {"since": since.isoformat()})
+    some = await scenario.ask(shop, "POST", "/recover", {"since": since.isoformat()})
     assert some.body["recovered"] == 3
-    everything = await here.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})
+    everything = await scenario.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})
     assert 2 <= everything.body["recovered"] <= 5
-    await here.until_states(shop, DELIVERED=5)
-    assert here.receiver.ids("/shop") == here.receiver.ids("/other")
+    await scenario.until_states(shop, DELIVERED=5)
+    assert scenario.receiver.ids("/shop") == scenario.receiver.ids("/other")
 
 
-async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(here: Scene) -> None:
-    await here.place.open(here.merchant, 7)
-    await here.look()
-    stand = await here.register("/shop", behaviour=says(500))
-    async with here.place.database.read() as connection:
-        endpoint = await endpoints.get(connection, here.merchant.id, stand.id)
-    assert endpoint is not None
+async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(scenario: WebhookScenario) -> None:
+    await scenario.stack.open(scenario.merchant, 7)
+    await scenario.look()
+    endpoint = await scenario.register("/shop", behaviour=says(500))
+    async with scenario.stack.database.read() as connection:
+        stored = await endpoints.get(connection, scenario.merchant.id, endpoint.id)
+    assert stored is not None
     parts: list[int] = []
     last: str | None = None
     while last is not None or not parts:
-        async with here.place.database.begin() as tx:
-            number, last = await delivery_history.recover(
-                tx, endpoint, since=here.hand(), after=last, most=3, now=here.hand()
+        async with scenario.stack.database.begin() as tx:
+            number, last = await resends.recover(
+                tx, stored, since=scenario.manual_clock(), after=last, most=3, now=scenario.manual_clock()
             )
         parts.append(number)
 
     assert parts == [3, 3, 1]
-    await here.until_states(stand, PENDING=7)
+    await scenario.until_states(endpoint, PENDING=7)
 
 
-async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(here: Scene) -> None:
-    shop, other = await here.register("/shop", behaviour=says(500)), await here.register("/other")
-    await here.ask(shop, "POST", "/rotate-secret")
-    await here.place.open(here.merchant, 3)
-    await here.until_attempts(shop, 3)
-    assert (await here.ask(shop, "DELETE")).status == 200
+async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(scenario: WebhookScenario) -> None:
+    shop, other = await scenario.register("/shop", behaviour=says(500)), await scenario.register("/other")
+    await scenario.ask(shop, "POST", "/rotate-secret")
+    await scenario.stack.open(scenario.merchant, 3)
+    await scenario.until_attempts(shop, 3)
+    assert (await scenario.ask(shop, "DELETE")).status == 200
 
-    here.receiver.behave("/shop", good)
-    here.hand.move(timedelta(hours=1))
-    await here.place.open(here.merchant, 2)
-    await here.until_states(other, DELIVERED=5)
-    await here.look()
-    assert len(here.receiver.at("/shop")) == 3
-    assert {(await here.ask(shop, "GET", path)).status for path in ("", "/deliveries")} == {404}
-    assert (await here.ask(shop, "PATCH", body={"isActive": True})).status == 404
-    assert (await here.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})).status == 404
-    [row] = await here.place.rows("SELECT secret, next_secret FROM webhook_endpoints WHERE id = $1", shop.id)
+    scenario.receiver.behave("/shop", good)
+    scenario.manual_clock.move(timedelta(hours=1))
+    await scenario.stack.open(scenario.merchant, 2)
+    await scenario.until_states(other, DELIVERED=5)
+    await scenario.look()
+    assert len(scenario.receiver.at("/shop")) == 3
+    assert {(await scenario.ask(shop, "GET", path)).status for path in ("", "/deliveries")} == {404}
+    assert (await scenario.ask(shop, "PATCH", body={"isActive": True})).status == 404
+    assert (await scenario.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})).status == 404
+    [row] = await scenario.stack.rows("SELECT secret, next_secret FROM webhook_endpoints WHERE id = $1", shop.id)
     assert (row["secret"], row["next_secret"]) == (b"", None)
 
 
-async def test_an_endpoint_hears_only_what_it_subscribes_to_from_then_on(here: Scene) -> None:
-    shop, everything = await here.register("/shop", [PENDING]), await here.register("/all", tuple(Event))
-    opened = await here.place.open(here.merchant, 4)
-    await here.until_states(shop, DELIVERED=4)
-    await here.place.take_back(opened[:2])
-    await here.until_states(everything, DELIVERED=6)
-    assert {got.event for got in here.receiver.at("/shop")} == {"payment.pending"}
+async def test_an_endpoint_hears_only_what_it_subscribes_to_from_then_on(scenario: WebhookScenario) -> None:
+    shop, everything = await scenario.register("/shop", [PENDING]), await scenario.register("/all", tuple(Event))
+    opened = await scenario.stack.open(scenario.merchant, 4)
+    await scenario.until_states(shop, DELIVERED=4)
+    await scenario.stack.take_back(opened[:2])
+    await scenario.until_states(everything, DELIVERED=6)
+    assert {got.event for got in scenario.receiver.at("/shop")} == {"payment.pending"}
 
-    await here.change(shop, events=[CANCELLED])
-    await here.place.take_back(opened[2:])
-    await here.place.open(here.merchant, 3)
-    await here.until_states(everything, DELIVERED=11)
-    await here.until_states(shop, DELIVERED=6)
-    assert [got.event for got in here.receiver.at("/shop")[4:]] == ["payment.cancelled"] * 2
+    await scenario.change(shop, events=[CANCELLED])
+    await scenario.stack.take_back(opened[2:])
+    await scenario.stack.open(scenario.merchant, 3)
+    await scenario.until_states(everything, DELIVERED=11)
+    await scenario.until_states(shop, DELIVERED=6)
+    assert [got.event for got in scenario.receiver.at("/shop")[4:]] == ["payment.cancelled"] * 2
 
-    recovered = await here.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})
+    recovered = await scenario.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})
     assert recovered.body["recovered"] == 2, "of what was told while it did not listen, what it listens to now"
-    await here.until_states(shop, DELIVERED=8)
-    assert sum(got.event == "payment.pending" for got in here.receiver.at("/shop")) == 4
+    await scenario.until_states(shop, DELIVERED=8)
+    assert sum(got.event == "payment.pending" for got in scenario.receiver.at("/shop")) == 4
 
 
-async def test_a_changed_address_counts_for_what_waits(here: Scene) -> None:
-    shop = await here.register("/old", behaviour=says(500))
-    await here.place.open(here.merchant, 2)
-    await here.until_attempts(shop, 2)
+async def test_a_changed_address_counts_for_what_waits(scenario: WebhookScenario) -> None:
+    shop = await scenario.register("/old", behaviour=says(500))
+    await scenario.stack.open(scenario.merchant, 2)
+    await scenario.until_attempts(shop, 2)
 
-    await here.change(shop, url=here.receiver.url("/new"))
-    here.hand.move(timedelta(hours=1))
-    await here.until_states(shop, DELIVERED=2)
+    await scenario.change(shop, url=scenario.receiver.url("/new"))
+    scenario.manual_clock.move(timedelta(hours=1))
+    await scenario.until_states(shop, DELIVERED=2)
 
-    assert len(here.receiver.at("/old")) == 2
-    assert here.receiver.ids("/new") == here.receiver.ids("/old")
-    assert (await here.shown(shop))["url"] == here.receiver.url("/new")
+    assert len(scenario.receiver.at("/old")) == 2
+    assert scenario.receiver.ids("/new") == scenario.receiver.ids("/old")
+    assert (await scenario.shown(shop))["url"] == scenario.receiver.url("/new")
 
 
 def _hex(secret: str, got: Got) -> str:
@@ -249,55 +251,59 @@ def _assert_signed_with(got: Got, secret: str, next_secret: str | None = None) -
     assert got.headers["webhook-signature"].split(" ") == [_standard(each, got) for each in both]
 
 
-async def _told(here: Scene, stand: Stand) -> Got:
+async def _told(scenario: WebhookScenario, endpoint: RegisteredEndpoint) -> Got:
     """What the endpoint gets of a new event."""
-    before = len(here.receiver.at("/shop"))
-    await here.place.open(here.merchant)
-    await here.until_attempts(stand, before + 1)
-    return here.receiver.at("/shop")[-1]
+    before = len(scenario.receiver.at("/shop"))
+    await scenario.stack.open(scenario.merchant)
+    await scenario.until_attempts(endpoint, before + 1)
+    return scenario.receiver.at("/shop")[-1]
 
 
-async def _rotate(here: Scene, stand: Stand) -> str:
-    answer = await here.ask(stand, "POST", "/rotate-secret")
+async def _rotate(scenario: WebhookScenario, endpoint: RegisteredEndpoint) -> str:
+    answer = await scenario.ask(endpoint, "POST", "/rotate-secret")
     assert answer.status == 200, answer.body
-    assert datetime.fromisoformat(answer.body["endpoint"]["rotationEndsAt"]) == here.hand() + timedelta(hours=24)
+    assert datetime.fromisoformat(answer.body["endpoint"]["rotationEndsAt"]) == scenario.manual_clock() + timedelta(
+        hours=24
+    )
     return str(answer.body["endpoint"]["secret"])
 
 
-async def test_while_a_secret_is_changed_both_sign_for_24_hours_and_then_the_new_one_alone(here: Scene) -> None:
-    stand = await here.register("/shop")
-    _assert_signed_with(await _told(here, stand), stand.secret)
+async def test_while_a_secret_is_changed_both_sign_for_24_hours_and_then_the_new_one_alone(
+    scenario: WebhookScenario,
+) -> None:
+    endpoint = await scenario.register("/shop")
+    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret)
 
-    second = await _rotate(here, stand)
-    began = here.hand()
-    _assert_signed_with(await _told(here, stand), stand.secret, second)
-    refused = await here.ask(stand, "POST", "/rotate-secret")
+    second = await _rotate(scenario, endpoint)
+    began = scenario.manual_clock()
+    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret, second)
+    refused = await scenario.ask(endpoint, "POST", "/rotate-secret")
     assert (refused.status, refused.code) == (409, "rotation_under_way")
 
-    here.hand.move_to(began + timedelta(hours=24) - A_MOMENT)
-    _assert_signed_with(await _told(here, stand), stand.secret, second)
-    here.hand.move_to(began + timedelta(hours=24))
-    _assert_signed_with(await _told(here, stand), second)
-    assert "rotationEndsAt" not in await here.shown(stand)
+    scenario.manual_clock.move_to(began + timedelta(hours=24) - A_MOMENT)
+    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret, second)
+    scenario.manual_clock.move_to(began + timedelta(hours=24))
+    _assert_signed_with(await _told(scenario, endpoint), second)
+    assert "rotationEndsAt" not in await scenario.shown(endpoint)
 
-    third = await _rotate(here, stand)
-    _assert_signed_with(await _told(here, stand), second, third)
-    assert (await here.ask(stand, "POST", "/rotate-secret/finish")).status == 200
-    _assert_signed_with(await _told(here, stand), third)
-    refused = await here.ask(stand, "POST", "/rotate-secret/finish")
+    third = await _rotate(scenario, endpoint)
+    _assert_signed_with(await _told(scenario, endpoint), second, third)
+    assert (await scenario.ask(endpoint, "POST", "/rotate-secret/finish")).status == 200
+    _assert_signed_with(await _told(scenario, endpoint), third)
+    refused = await scenario.ask(endpoint, "POST", "/rotate-secret/finish")
     assert (refused.status, refused.code) == (409, "no_rotation")
-    assert len({stand.secret, second, third}) == 3
+    assert len({endpoint.secret, second, third}) == 3
 
 
-async def test_what_waits_is_signed_with_the_secret_of_the_time_when_it_is_sent(here: Scene) -> None:
-    stand = await here.register("/shop", behaviour=says(500))
-    _assert_signed_with(await _told(here, stand), stand.secret)
-    second = await _rotate(here, stand)
-    await here.ask(stand, "POST", "/rotate-secret/finish")
+async def test_what_waits_is_signed_with_the_secret_of_the_time_when_it_is_sent(scenario: WebhookScenario) -> None:
+    endpoint = await scenario.register("/shop", behaviour=says(500))
+    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret)
+    second = await _rotate(scenario, endpoint)
+    await scenario.ask(endpoint, "POST", "/rotate-secret/finish")
 
-    here.hand.move(timedelta(minutes=1))
-    await here.until_attempts(stand, 2)
+    scenario.manual_clock.move(timedelta(minutes=1))
+    await scenario.until_attempts(endpoint, 2)
 
-    first, again = here.receiver.at("/shop")
+    first, again = scenario.receiver.at("/shop")
     _assert_signed_with(again, second)
     assert (again.id, again.body) == (first.id, first.body)

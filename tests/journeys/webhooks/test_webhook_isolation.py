@@ -15,7 +15,7 @@ from malipo.webhooks.http_client import WebhookClient
 from tests.journeys import database_facts
 from tests.journeys.full_stack import until
 from tests.journeys.webhook_receivers import Behaviour, Got, Line, Receiver, a_receiver, drips, hangs, nobody, says
-from tests.journeys.webhook_stack import Stand, WebhookStack, webhook_stack
+from tests.journeys.webhook_stack import RegisteredEndpoint, WebhookStack, webhook_stack
 from tests.webhooks.dns_server import NameServer
 
 EVENTS = 200
@@ -26,10 +26,10 @@ A_MINUTE = 60
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[WebhookStack]:
-    async with webhook_stack(database_url, webhook_timeout_seconds=A_MINUTE) as place:
-        yield place
-        await database_facts.assert_clean(place.database)
+async def stack(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url, webhook_timeout_seconds=A_MINUTE) as stack:
+        yield stack
+        await database_facts.assert_clean(stack.database)
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield receiver
 
 
-async def _until_told(place: WebhookStack, stand: Stand, number: int) -> None:
+async def _until_told(stack: WebhookStack, endpoint: RegisteredEndpoint, number: int) -> None:
     async def is_told() -> bool:
-        return await place.states(stand) == {"DELIVERED": number}
+        return await stack.states(endpoint) == {"DELIVERED": number}
 
     await until(is_told, seconds=45, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
 
@@ -58,69 +58,69 @@ async def _falls_to(worker: Service, number: int) -> None:
 @pytest.mark.parametrize("behaviour", [hangs, drips], ids=["hangs", "drips a byte a second"])
 @pytest.mark.parametrize("of", ["the same merchant", "another"])
 async def test_an_endpoint_that_is_being_waited_for_delays_no_other(
-    place: WebhookStack, receiver: Receiver, behaviour: Behaviour, of: str
+    stack: WebhookStack, receiver: Receiver, behaviour: Behaviour, of: str
 ) -> None:
-    merchant = await place.merchant()
-    neighbour = merchant if of == "the same merchant" else await place.merchant()
-    bad = await place.register(merchant, receiver.behave("/bad", behaviour))
-    healthy = await place.register(neighbour, receiver.url("/healthy"))
+    merchant = await stack.merchant()
+    neighbour = merchant if of == "the same merchant" else await stack.merchant()
+    bad = await stack.register(merchant, receiver.behave("/bad", behaviour))
+    healthy = await stack.register(neighbour, receiver.url("/healthy"))
     # Everything of the bad one waits first.
-    await place.tell(merchant, EVENTS)
+    await stack.tell(merchant, EVENTS)
     if neighbour is not merchant:
-        await place.tell(neighbour, EVENTS)
+        await stack.tell(neighbour, EVENTS)
 
-    async with place.a_worker() as worker:
-        await _until_told(place, healthy, EVENTS)
+    async with stack.a_worker() as worker:
+        await _until_told(stack, healthy, EVENTS)
         assert len(receiver.at("/bad")) == FIRST_WINDOW == receiver.under_way["/bad"]
-        assert await place.states(bad) == {"PENDING": EVENTS}
+        assert await stack.states(bad) == {"PENDING": EVENTS}
         await _falls_to(worker, FIRST_WINDOW)  # What waits does not wait in memory.
 
 
-async def test_an_endpoint_that_refuses_connections_delays_no_other(place: WebhookStack, receiver: Receiver) -> None:
-    merchant = await place.merchant()
+async def test_an_endpoint_that_refuses_connections_delays_no_other(stack: WebhookStack, receiver: Receiver) -> None:
+    merchant = await stack.merchant()
     with nobody() as url:
-        bad = await place.register(merchant, url)
-        healthy = await place.register(merchant, receiver.url("/healthy"))
-        await place.tell(merchant, EVENTS)
+        bad = await stack.register(merchant, url)
+        healthy = await stack.register(merchant, receiver.url("/healthy"))
+        await stack.tell(merchant, EVENTS)
 
-        async with place.a_worker() as worker:
-            await _until_told(place, healthy, EVENTS)
-            assert await place.states(bad) == {"PENDING": EVENTS}
+        async with stack.a_worker() as worker:
+            await _until_told(stack, healthy, EVENTS)
+            assert await stack.states(bad) == {"PENDING": EVENTS}
             await _falls_to(worker, 0)
 
 
 async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(
-    place: WebhookStack, receiver: Receiver
+    stack: WebhookStack, receiver: Receiver
 ) -> None:
-    merchant = await place.merchant()
+    merchant = await stack.merchant()
     async with NameServer.opened() as names:
         names.says("silent.example", None)
-        bad = await place.register(merchant, "https://silent.example/")
-        healthy = await place.register(merchant, receiver.url("/healthy"))
-        await place.tell(merchant, EVENTS)
+        bad = await stack.register(merchant, "https://silent.example/")
+        healthy = await stack.register(merchant, receiver.url("/healthy"))
+        await stack.tell(merchant, EVENTS)
         post = WebhookClient(allow_private=True, ports=(), timeout_seconds=A_MINUTE, nameservers=[names.address])
 
-        async with place.a_worker(webhook_client=post) as worker:
-            await _until_told(place, healthy, EVENTS)
+        async with stack.a_worker(webhook_client=post) as worker:
+            await _until_told(stack, healthy, EVENTS)
             assert names.asked["silent.example"] >= 1
-            assert await place.states(bad) == {"PENDING": EVENTS}
+            assert await stack.states(bad) == {"PENDING": EVENTS}
             await _falls_to(worker, FIRST_WINDOW)
 
 
-async def test_however_many_endpoints_hang_those_that_answer_are_told(place: WebhookStack, receiver: Receiver) -> None:
+async def test_however_many_endpoints_hang_those_that_answer_are_told(stack: WebhookStack, receiver: Receiver) -> None:
     """More than there are places for those who answer: whoever lets us wait gives its place back."""
-    merchants = [await place.merchant() for _ in range(7)]
+    merchants = [await stack.merchant() for _ in range(7)]
     for number, merchant in enumerate(merchants):
         for each in range(20):
-            await place.register(merchant, receiver.behave(f"/bad/{number}/{each}", hangs))
-        await place.tell(merchant, 6)
-    neighbour = await place.merchant()
-    healthy = await place.register(neighbour, receiver.url("/healthy"))
+            await stack.register(merchant, receiver.behave(f"/bad/{number}/{each}", hangs))
+        await stack.tell(merchant, 6)
+    neighbour = await stack.merchant()
+    healthy = await stack.register(neighbour, receiver.url("/healthy"))
 
-    async with place.a_worker() as worker:
+    async with stack.a_worker() as worker:
         await until(lambda: _all_hang(receiver, 140), seconds=45, what="hanging everywhere")
-        await place.tell(neighbour, EVENTS)
-        await _until_told(place, healthy, EVENTS)
+        await stack.tell(neighbour, EVENTS)
+        await _until_told(stack, healthy, EVENTS)
 
         assert max(receiver.most_under_way[f"/bad/{n}/{each}"] for n in range(7) for each in range(20)) == FIRST_WINDOW
         await _falls_to(worker, 140 * FIRST_WINDOW)
@@ -131,20 +131,20 @@ async def _all_hang(receiver: Receiver, number: int) -> bool:
 
 
 async def test_an_endpoint_that_answers_is_sent_more_at_once_and_never_more_than_it_can_bear(
-    place: WebhookStack, receiver: Receiver
+    stack: WebhookStack, receiver: Receiver
 ) -> None:
     chance = random.Random(64)
-    merchant = await place.merchant()
+    merchant = await stack.merchant()
     behaviours = [says(200, after_seconds=chance.uniform(0.02, 0.1)) for _ in range(10)]
 
     async def slowly(got: Got, line: Line) -> None:
         await chance.choice(behaviours)(got, line)
 
-    healthy = await place.register(merchant, receiver.behave("/healthy", slowly))
-    await place.tell(merchant, 5 * EVENTS)
+    healthy = await stack.register(merchant, receiver.behave("/healthy", slowly))
+    await stack.tell(merchant, 5 * EVENTS)
 
-    async with place.a_worker():
-        await _until_told(place, healthy, 5 * EVENTS)
+    async with stack.a_worker():
+        await _until_told(stack, healthy, 5 * EVENTS)
 
     assert FIRST_WINDOW < receiver.most_under_way["/healthy"] <= LARGEST_WINDOW
     assert len(receiver.at("/healthy")) == 5 * EVENTS

@@ -24,7 +24,8 @@ from tests.conftest import Merchant
 from tests.journeys import database_facts
 from tests.journeys.full_stack import until
 from tests.journeys.webhook_receivers import Receiver, a_receiver, fails_at_random
-from tests.journeys.webhook_stack import Stand, WebhookStack, webhook_stack
+from tests.journeys.webhook_stack import RegisteredEndpoint as Stand
+from tests.journeys.webhook_stack import WebhookStack, webhook_stack
 from tests.journeys.worker_stack import CrashingWorker, a_crashing_worker
 
 # Where the workers die, and at which coming to it. Two of them live at a time.

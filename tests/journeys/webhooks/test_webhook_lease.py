@@ -17,7 +17,7 @@ from tests.conftest import create_database
 from tests.journeys.full_stack import until
 from tests.journeys.postgres_proxy import proxy_to
 from tests.journeys.webhook_receivers import Behaviour, a_receiver, gone, good, in_turn, says
-from tests.journeys.webhook_stack import Stand, WebhookStack, webhook_stack
+from tests.journeys.webhook_stack import RegisteredEndpoint, WebhookStack, webhook_stack
 from tests.journeys.worker_stack import CrashingWorker, a_crashing_worker, a_real_worker
 
 pytestmark = pytest.mark.timeout(300)  # Everybody sleeps in the setup of the first test.
@@ -72,32 +72,32 @@ async def aftermath(postgres: str, template: str, tmp_path_factory: pytest.TempP
 
 
 async def _sleep(url: str, folder: Path, case: Case) -> After:
-    async with webhook_stack(url, webhook_retry_seconds=case.retries) as place, a_receiver() as receiver:
-        merchant = await place.merchant()
+    async with webhook_stack(url, webhook_retry_seconds=case.retries) as stack, a_receiver() as receiver:
+        merchant = await stack.merchant()
         behaviour = in_turn(case.asleep, *case.awake)
-        stand = await place.register(merchant, receiver.behave("/shop", behaviour), [Event.PAYMENT_PENDING])
-        await place.open(merchant)
-        with a_crashing_worker(place, folder, point="answered", signal="STOP", lease_seconds=1) as sleeper:
-            await _until_asleep(place, sleeper)
-            async with place.a_worker():
-                await _until_attempts(place, stand, len(case.awake))
-                [meanwhile] = await place.rows("SELECT * FROM webhook_deliveries")
+        endpoint = await stack.register(merchant, receiver.behave("/shop", behaviour), [Event.PAYMENT_PENDING])
+        await stack.open(merchant)
+        with a_crashing_worker(stack, folder, point="answered", signal="STOP", lease_seconds=1) as sleeper:
+            await _until_asleep(stack, sleeper)
+            async with stack.a_worker():
+                await _until_attempts(stack, endpoint, len(case.awake))
+                [meanwhile] = await stack.rows("SELECT * FROM webhook_deliveries")
                 sleeper.process.send_signal(signal.SIGCONT)
-                await _until_attempts(place, stand, len(case.awake) + 1)
-        [delivery] = await place.rows("SELECT * FROM webhook_deliveries")
-        [endpoint] = await place.rows("SELECT * FROM webhook_endpoints")
-        attempts = len(await place.rows("SELECT FROM webhook_attempts"))
+                await _until_attempts(stack, endpoint, len(case.awake) + 1)
+        [delivery] = await stack.rows("SELECT * FROM webhook_deliveries")
+        [stored] = await stack.rows("SELECT * FROM webhook_endpoints")
+        attempts = len(await stack.rows("SELECT FROM webhook_attempts"))
         came = receiver.at("/shop")
-        return After(meanwhile, delivery, endpoint, attempts, len(came), len({(got.id, got.body) for got in came}))
+        return After(meanwhile, delivery, stored, attempts, len(came), len({(got.id, got.body) for got in came}))
 
 
-async def _until_asleep(place: WebhookStack, sleeper: CrashingWorker) -> None:
+async def _until_asleep(stack: WebhookStack, sleeper: CrashingWorker) -> None:
     async def is_stopped() -> bool:
         return sleeper.is_stopped
 
     await until(is_stopped, seconds=60, pause=0.02, what="sleep")
     # What it has open, the server ends after ten seconds by itself. We have no time to lose.
-    await place.rows(
+    await stack.rows(
         """
         SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()
@@ -105,9 +105,9 @@ async def _until_asleep(place: WebhookStack, sleeper: CrashingWorker) -> None:
     )
 
 
-async def _until_attempts(place: WebhookStack, stand: Stand, number: int) -> None:
+async def _until_attempts(stack: WebhookStack, endpoint: RegisteredEndpoint, number: int) -> None:
     async def are_written() -> bool:
-        return len(await place.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", stand.id)) >= number
+        return len(await stack.rows("SELECT FROM webhook_attempts WHERE endpoint_id = $1", endpoint.id)) >= number
 
     await until(are_written, seconds=60, pause=0.02, what=f"attempt {number}")
 
@@ -130,26 +130,26 @@ async def test_a_late_report_of_success_counts_and_one_of_failure_changes_nothin
 
 async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> None:
     """The receiver takes longer than a worker's rest between two looks, and shorter than the lease."""
-    async with webhook_stack(database_url) as place, a_receiver() as receiver:
-        merchant = await place.merchant()
-        await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1.3)), [Event.PAYMENT_PENDING])
-        await place.open(merchant, 12)
-        async with place.a_worker(), place.a_worker(), place.a_worker():
-            await place.until_told()
+    async with webhook_stack(database_url) as stack, a_receiver() as receiver:
+        merchant = await stack.merchant()
+        await stack.register(merchant, receiver.behave("/shop", says(200, after_seconds=1.3)), [Event.PAYMENT_PENDING])
+        await stack.open(merchant, 12)
+        async with stack.a_worker(), stack.a_worker(), stack.a_worker():
+            await stack.until_told()
 
         assert len(receiver.at("/shop")) == len(receiver.ids("/shop")) == 12
 
 
 async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(database_url: str, tmp_path: Path) -> None:
-    async with webhook_stack(database_url) as place, a_receiver() as receiver:
-        merchant = await place.merchant()
-        await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
-        await place.open(merchant, 3)
-        with a_crashing_worker(place, tmp_path, point="sending", lease_seconds=1) as worker:
+    async with webhook_stack(database_url) as stack, a_receiver() as receiver:
+        merchant = await stack.merchant()
+        await stack.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+        await stack.open(merchant, 3)
+        with a_crashing_worker(stack, tmp_path, point="sending", lease_seconds=1) as worker:
             await until(lambda: _has_ended(worker), pause=0.02, what="its death")
-        [row] = await place.rows("SELECT count(*) FROM webhook_deliveries WHERE claim_id IS NOT NULL")
-        async with place.a_worker():
-            await place.until_told()
+        [row] = await stack.rows("SELECT count(*) FROM webhook_deliveries WHERE claim_id IS NOT NULL")
+        async with stack.a_worker():
+            await stack.until_told()
 
         assert row["count"] == 3
         assert len(receiver.at("/shop")) == 3
@@ -162,11 +162,11 @@ async def _has_ended(worker: CrashingWorker) -> bool:
 async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_new(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with webhook_stack(database_url) as place, a_receiver() as receiver:
-        merchant = await place.merchant()
-        stand = await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=1)))
-        await place.open(merchant, 20)
-        with a_real_worker(place, tmp_path) as worker:
+    async with webhook_stack(database_url) as stack, a_receiver() as receiver:
+        merchant = await stack.merchant()
+        endpoint = await stack.register(merchant, receiver.behave("/shop", says(200, after_seconds=1)))
+        await stack.open(merchant, 20)
+        with a_real_worker(stack, tmp_path) as worker:
             await until(lambda: _has_come(receiver.got, 4), pause=0.02, what="requests on their way")
             worker.process.terminate()
             await until(lambda: _has_ended(worker), pause=0.02, what="its end")
@@ -174,8 +174,8 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
         assert worker.process.returncode == 0
         told = len(receiver.got)
         assert 4 <= told < 20
-        assert await place.states(stand) == {"DELIVERED": told, "PENDING": 20 - told}
-        assert await place.rows("SELECT FROM webhook_deliveries WHERE claim_id IS NOT NULL") == []
+        assert await stack.states(endpoint) == {"DELIVERED": told, "PENDING": 20 - told}
+        assert await stack.rows("SELECT FROM webhook_deliveries WHERE claim_id IS NOT NULL") == []
 
 
 async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, template: str) -> None:
@@ -183,21 +183,21 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
     url = await create_database(postgres, template)
     async with (
         proxy_to(url) as (proxy, via),
-        webhook_stack(url, via=via, database_patience_seconds=1) as place,
+        webhook_stack(url, via=via, database_patience_seconds=1) as stack,
         a_receiver() as receiver,
     ):
-        merchant = await place.merchant()
-        stand = await place.register(merchant, receiver.behave("/shop", says(200, after_seconds=0.5)))
-        await place.open(merchant, 3)
-        async with place.a_worker(lease_seconds=300):
+        merchant = await stack.merchant()
+        endpoint = await stack.register(merchant, receiver.behave("/shop", says(200, after_seconds=0.5)))
+        await stack.open(merchant, 3)
+        async with stack.a_worker(lease_seconds=300):
             await until(lambda: _has_come(receiver.got, 3), pause=0.02, what="three requests")
             proxy.go_away()
             await asyncio.sleep(2.2)  # Longer than the receiver takes, and than anybody's patience.
-            assert await place.states(stand) == {"PENDING": 3}
+            assert await stack.states(endpoint) == {"PENDING": 3}
             proxy.come_back()
-            await place.until_told()
+            await stack.until_told()
 
-        assert len(receiver.got) == len(await place.rows("SELECT FROM webhook_attempts")) == 3
+        assert len(receiver.got) == len(await stack.rows("SELECT FROM webhook_attempts")) == 3
 
 
 async def _has_come(got: list[Any], number: int) -> bool:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.journeys.in_process_api import Scene, scene
+from tests.journeys.in_process_api import WebhookScenario, webhook_scenario
 from tests.journeys.webhook_receivers import Behaviour, good, hangs, hangs_up, in_turn, says
-from tests.journeys.webhook_stack import Stand
+from tests.journeys.webhook_stack import RegisteredEndpoint
 
 # Written by hand from the specification.
 DELAYS = [
@@ -26,71 +26,71 @@ A_MOMENT = timedelta(milliseconds=1)
 
 
 @pytest.fixture
-async def here(database_url: str) -> AsyncIterator[Scene]:
-    async with scene(database_url) as here:
-        yield here
+async def scenario(database_url: str) -> AsyncIterator[WebhookScenario]:
+    async with webhook_scenario(database_url) as scenario:
+        yield scenario
 
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-async def _after(here: Scene, stand: Stand, attempts: int) -> dict[str, Any]:
+async def _after(scenario: WebhookScenario, endpoint: RegisteredEndpoint, attempts: int) -> dict[str, Any]:
     """The one delivery there is, when so many attempts are written down."""
-    await here.until_attempts(stand, attempts)
-    [shown] = await here.deliveries(stand)
-    assert len(shown["attempts"]) == len(here.receiver.at("/shop")) == attempts
+    await scenario.until_attempts(endpoint, attempts)
+    [shown] = await scenario.deliveries(endpoint)
+    assert len(shown["attempts"]) == len(scenario.receiver.at("/shop")) == attempts
     return shown
 
 
-async def _fail_a_round(here: Scene, stand: Stand, *, before: int = 0) -> dict[str, Any]:
+async def _fail_a_round(scenario: WebhookScenario, endpoint: RegisteredEndpoint, *, before: int = 0) -> dict[str, Any]:
     """Six attempts, each at its time and not a millisecond earlier; the delivery after them."""
     for number, delay in enumerate(DELAYS, start=before + 1):
-        shown = await _after(here, stand, number)
+        shown = await _after(scenario, endpoint, number)
         last = shown["attempts"][-1]
         due = _moment(last["at"]) + timedelta(milliseconds=last["durationMs"]) + delay
         assert shown["state"] == "PENDING"
         assert _moment(shown["nextAttemptAt"]) == due, number
 
-        here.hand.move_to(due - A_MOMENT)
-        await here.look()
-        assert len(here.receiver.at("/shop")) == number, "not a millisecond earlier"
-        here.hand.move_to(due)
-        await here.look()
-    return await _after(here, stand, before + 6)
+        scenario.manual_clock.move_to(due - A_MOMENT)
+        await scenario.look()
+        assert len(scenario.receiver.at("/shop")) == number, "not a millisecond earlier"
+        scenario.manual_clock.move_to(due)
+        await scenario.look()
+    return await _after(scenario, endpoint, before + 6)
 
 
-async def test_a_delivery_is_tried_six_times_and_then_no_more_until_somebody_asks(here: Scene) -> None:
+async def test_a_delivery_is_tried_six_times_and_then_no_more_until_somebody_asks(scenario: WebhookScenario) -> None:
     # As slow as a test can bear: what is counted from the beginning of an attempt would be too early by that.
     slowly = in_turn(says(500, after_seconds=0.3), hangs, hangs_up, says(404), says(302), says(503))
-    stand = await here.register("/shop", behaviour=slowly)
-    began = here.hand()
-    await here.place.open(here.merchant)
+    endpoint = await scenario.register("/shop", behaviour=slowly)
+    began = scenario.manual_clock()
+    await scenario.stack.open(scenario.merchant)
 
-    first_round = await _fail_a_round(here, stand)
+    first_round = await _fail_a_round(scenario, endpoint)
     assert first_round["state"] == "EXHAUSTED"
     assert "nextAttemptAt" not in first_round
     durations = [each["durationMs"] for each in first_round["attempts"]]
     assert durations[0] >= 300
     assert durations[1] >= 1000
     assert [each.get("status") for each in first_round["attempts"]] == [500, None, None, 404, 302, 503]
-    here.hand.move(timedelta(days=3))
-    await here.look()
-    assert len(here.receiver.at("/shop")) == 6
+    scenario.manual_clock.move(timedelta(days=3))
+    await scenario.look()
+    assert len(scenario.receiver.at("/shop")) == 6
 
-    again = await here.ask(stand, "POST", f"/deliveries/{first_round['id']}/redeliver")
+    again = await scenario.ask(endpoint, "POST", f"/deliveries/{first_round['id']}/redeliver")
     assert again.status == 202
-    assert (await _fail_a_round(here, stand, before=6))["state"] == "EXHAUSTED"
+    assert (await _fail_a_round(scenario, endpoint, before=6))["state"] == "EXHAUSTED"
 
-    here.receiver.behave("/shop", good)
-    here.hand.move(timedelta(minutes=1))
-    await here.look()
-    assert len(here.receiver.at("/shop")) == 12
-    recovered = await here.ask(stand, "POST", "/recover", {"since": began.isoformat()})
+    scenario.receiver.behave("/shop", good)
+    scenario.manual_clock.move(timedelta(minutes=1))
+    await scenario.look()
+    assert len(scenario.receiver.at("/shop")) == 12
+    recovered = await scenario.ask(endpoint, "POST", "/recover", {"since": began.isoformat()})
     assert (recovered.status, recovered.body["recovered"]) == (202, 1)
-    assert (await _after(here, stand, 13))["state"] == "DELIVERED"
+    assert (await _after(scenario, endpoint, 13))["state"] == "DELIVERED"
 
-    came = here.receiver.at("/shop")
+    came = scenario.receiver.at("/shop")
     assert len({got.id for got in came}) == len({got.body for got in came}) == 1
     assert len({got.headers["x-service-delivery"] for got in came}) == 13
     stamps = [int(got.headers["webhook-timestamp"]) for got in came]
@@ -119,15 +119,15 @@ ANSWERS: list[tuple[str, Behaviour, str]] = [
 ]
 
 
-async def test_only_a_2xx_in_time_is_a_success(here: Scene) -> None:
+async def test_only_a_2xx_in_time_is_a_success(scenario: WebhookScenario) -> None:
     stands = {
-        what: await here.register(f"/{place}", behaviour=behaviour)
-        for place, (what, behaviour, _) in enumerate(ANSWERS)
+        what: await scenario.register(f"/{stack}", behaviour=behaviour)
+        for stack, (what, behaviour, _) in enumerate(ANSWERS)
     }
-    await here.place.open(here.merchant)
+    await scenario.stack.open(scenario.merchant)
 
-    for stand in stands.values():
-        await here.until_attempts(stand, 1)
-    states = {what: list(await here.place.states(stand)) for what, stand in stands.items()}
+    for endpoint in stands.values():
+        await scenario.until_attempts(endpoint, 1)
+    states = {what: list(await scenario.stack.states(endpoint)) for what, endpoint in stands.items()}
     assert states == {what: [state] for what, _, state in ANSWERS}
-    assert here.receiver.at("/elsewhere") == [], "no redirect is followed"
+    assert scenario.receiver.at("/elsewhere") == [], "no redirect is followed"

@@ -22,16 +22,16 @@ from tests.journeys.full_stack import until
 from tests.journeys.in_process_api import InProcessApi, in_process_api
 from tests.journeys.operator_commands import malipo
 from tests.journeys.webhook_receivers import Receiver, a_receiver
-from tests.journeys.webhook_stack import SECRET_KEY, Stand, WebhookStack, webhook_stack
+from tests.journeys.webhook_stack import SECRET_KEY, RegisteredEndpoint, WebhookStack, webhook_stack
 from tests.journeys.worker_stack import CrashingWorker, a_crashing_worker
 
 OLD, NEW, WRONG = SECRET_KEY, "the-key-that-is-to-follow-it-in-this-market", "a-key-that-has-nothing-to-do-with-it"
 
 
 @pytest.fixture
-async def place(database_url: str) -> AsyncIterator[WebhookStack]:
-    async with webhook_stack(database_url) as place:
-        yield place
+async def stack(database_url: str) -> AsyncIterator[WebhookStack]:
+    async with webhook_stack(database_url) as stack:
+        yield stack
 
 
 @pytest.fixture
@@ -40,68 +40,68 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield receiver
 
 
-def _is_signed(receiver: Receiver, stand: Stand) -> bool:
+def _is_signed(receiver: Receiver, endpoint: RegisteredEndpoint) -> bool:
     return all(
-        got.headers["x-service-signature"] == hmac.new(stand.secret.encode(), got.body, hashlib.sha256).hexdigest()
+        got.headers["x-service-signature"] == hmac.new(endpoint.secret.encode(), got.body, hashlib.sha256).hexdigest()
         for got in receiver.got
     )
 
 
-async def _rotate(place: WebhookStack, **keys: str) -> Any:
-    return await malipo("secrets", "rotate", "--json", database_url=place.database_url, **keys)
+async def _rotate(stack: WebhookStack, **keys: str) -> Any:
+    return await malipo("secrets", "rotate", "--json", database_url=stack.database_url, **keys)
 
 
-async def test_the_key_is_changed_while_deliveries_go_on(place: WebhookStack, receiver: Receiver) -> None:
-    merchant = await place.merchant()
-    stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
-    other = await place.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
-    async with in_process_api(place) as opened:
+async def test_the_key_is_changed_while_deliveries_go_on(stack: WebhookStack, receiver: Receiver) -> None:
+    merchant = await stack.merchant()
+    endpoint = await stack.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+    other = await stack.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
+    async with in_process_api(stack) as opened:
         rotated = await opened(merchant, "POST", f"/merchant/webhooks/{other.id}/rotate-secret")
         assert rotated.status == 200
-    sealed = {row["id"]: row for row in await place.rows("SELECT id, secret, next_secret FROM webhook_endpoints")}
+    sealed = {row["id"]: row for row in await stack.rows("SELECT id, secret, next_secret FROM webhook_endpoints")}
 
-    async with place.a_worker(secret_key=OLD):
-        await place.open(merchant, 5)
-        await place.until_told()
-    async with place.a_worker(secret_key=NEW, secret_key_previous=OLD):
-        await place.open(merchant, 5)
-        await place.until_told()
-        rotating = asyncio.create_task(_rotate(place, secret_key=NEW, secret_key_previous=OLD))
+    async with stack.a_worker(secret_key=OLD):
+        await stack.open(merchant, 5)
+        await stack.until_told()
+    async with stack.a_worker(secret_key=NEW, secret_key_previous=OLD):
+        await stack.open(merchant, 5)
+        await stack.until_told()
+        rotating = asyncio.create_task(_rotate(stack, secret_key=NEW, secret_key_previous=OLD))
         while not rotating.done():
-            await place.open(merchant, 5)
+            await stack.open(merchant, 5)
             await asyncio.sleep(0.1)
         said = rotating.result()
-        await place.open(merchant, 5)
-        await place.until_told()
+        await stack.open(merchant, 5)
+        await stack.until_told()
     assert (said.code, said.json) == (0, {"resealed": 2, "secrets": 2}), said.err
-    async with place.a_worker(secret_key=NEW):
-        told = await place.open(merchant, 5)
-        await place.until_told()
+    async with stack.a_worker(secret_key=NEW):
+        told = await stack.open(merchant, 5)
+        await stack.until_told()
 
     assert len(told) == 5
-    assert _is_signed(receiver, stand), "with the same secret, whatever it is sealed under"
-    assert await place.rows("SELECT FROM webhook_attempts WHERE http_status IS DISTINCT FROM 200") == []
-    for row in await place.rows("SELECT id, secret, next_secret FROM webhook_endpoints"):
+    assert _is_signed(receiver, endpoint), "with the same secret, whatever it is sealed under"
+    assert await stack.rows("SELECT FROM webhook_attempts WHERE http_status IS DISTINCT FROM 200") == []
+    for row in await stack.rows("SELECT id, secret, next_secret FROM webhook_endpoints"):
         assert row["secret"] != sealed[row["id"]]["secret"]
         assert (row["next_secret"] is None) == (sealed[row["id"]]["next_secret"] is None)
-    again = await _rotate(place, secret_key=NEW)
+    again = await _rotate(stack, secret_key=NEW)
     assert (again.code, again.json) == (0, {"resealed": 0, "secrets": 2})
-    trail = await place.rows("SELECT details FROM audit_log WHERE action = 'secrets.rotated' ORDER BY id")
+    trail = await stack.rows("SELECT details FROM audit_log WHERE action = 'secrets.rotated' ORDER BY id")
     assert len(trail) == 2
 
 
-async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_is_missing(place: WebhookStack) -> None:
-    merchant = await place.merchant()
-    stand = await place.register(merchant, "http://127.0.0.1:9/")
-    before = await place.rows("SELECT * FROM webhook_endpoints")
+async def test_a_change_without_the_previous_key_changes_nothing_and_says_what_is_missing(stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
+    endpoint = await stack.register(merchant, "http://127.0.0.1:9/")
+    before = await stack.rows("SELECT * FROM webhook_endpoints")
 
-    said = await _rotate(place, secret_key=NEW)
+    said = await _rotate(stack, secret_key=NEW)
 
     assert said.code != 0
-    assert stand.id in said.err
+    assert endpoint.id in said.err
     assert "Traceback" not in said.err
-    assert await place.rows("SELECT * FROM webhook_endpoints") == before
-    assert await place.rows("SELECT FROM audit_log WHERE action = 'secrets.rotated'") == []
+    assert await stack.rows("SELECT * FROM webhook_endpoints") == before
+    assert await stack.rows("SELECT FROM audit_log WHERE action = 'secrets.rotated'") == []
 
 
 async def _until_said(worker: CrashingWorker, words: str) -> str:
@@ -115,49 +115,49 @@ async def _until_said(worker: CrashingWorker, words: str) -> str:
 
 
 async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
-    place: WebhookStack, receiver: Receiver, tmp_path: Path
+    stack: WebhookStack, receiver: Receiver, tmp_path: Path
 ) -> None:
-    merchant = await place.merchant()
-    stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
-    await place.open(merchant, 3)
-    mistaken = replace(place, environment=place.environment | {"MALIPO_SECRET_KEY": WRONG})
+    merchant = await stack.merchant()
+    endpoint = await stack.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+    await stack.open(merchant, 3)
+    mistaken = replace(stack, environment=stack.environment | {"MALIPO_SECRET_KEY": WRONG})
     with a_crashing_worker(mistaken, tmp_path, lease_seconds=1) as worker:
         log = await _until_said(worker, "webhook.cannot_sign")
         await asyncio.sleep(1.2)  # Longer than its lease: it comes to it again.
 
-    assert stand.id in log
+    assert endpoint.id in log
     assert receiver.got == []
-    rows = await place.rows("SELECT state, attempt_count FROM webhook_deliveries")
+    rows = await stack.rows("SELECT state, attempt_count FROM webhook_deliveries")
     assert rows == [{"state": "PENDING", "attempt_count": 0}] * 3
-    assert await place.rows("SELECT FROM webhook_attempts") == []
-    assert await place.rows("SELECT FROM webhook_endpoints WHERE failing_since IS NOT NULL") == [], (
+    assert await stack.rows("SELECT FROM webhook_attempts") == []
+    assert await stack.rows("SELECT FROM webhook_endpoints WHERE failing_since IS NOT NULL") == [], (
         "the merchant is not to blame"
     )
-    async with place.a_worker():
-        await place.until_told()
+    async with stack.a_worker():
+        await stack.until_told()
     assert len(receiver.got) == 3
 
 
 async def test_a_secret_in_another_endpoints_row_signs_nothing(
-    place: WebhookStack, receiver: Receiver, tmp_path: Path
+    stack: WebhookStack, receiver: Receiver, tmp_path: Path
 ) -> None:
     """Whoever can write to the database cannot make us sign with a secret that is not the endpoint's own."""
-    merchant = await place.merchant()
-    stand = await place.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
-    other = await place.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
+    merchant = await stack.merchant()
+    endpoint = await stack.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
+    other = await stack.register(merchant, receiver.url("/other"), [Event.PAYOUT_COMPLETED])
     swap = "UPDATE webhook_endpoints e SET secret = o.secret FROM webhook_endpoints o WHERE e.id = $1 AND o.id = $2"
-    [kept] = await place.rows("SELECT secret FROM webhook_endpoints WHERE id = $1", stand.id)
-    await place.rows(swap, stand.id, other.id)
-    await place.open(merchant)
-    with a_crashing_worker(place, tmp_path, lease_seconds=1) as worker:
+    [kept] = await stack.rows("SELECT secret FROM webhook_endpoints WHERE id = $1", endpoint.id)
+    await stack.rows(swap, endpoint.id, other.id)
+    await stack.open(merchant)
+    with a_crashing_worker(stack, tmp_path, lease_seconds=1) as worker:
         log = await _until_said(worker, "webhook.cannot_sign")
 
     assert receiver.got == []
     assert "changed since it was encrypted" in log
-    await place.rows("UPDATE webhook_endpoints SET secret = $2 WHERE id = $1", stand.id, kept["secret"])
-    async with place.a_worker():
-        await place.until_told()
-    assert _is_signed(receiver, stand)
+    await stack.rows("UPDATE webhook_endpoints SET secret = $2 WHERE id = $1", endpoint.id, kept["secret"])
+    async with stack.a_worker():
+        await stack.until_told()
+    assert _is_signed(receiver, endpoint)
 
 
 def _forms(secret: str) -> list[str]:
@@ -166,41 +166,41 @@ def _forms(secret: str) -> list[str]:
     return [secret, encoded, secret.encode().hex(), base64.b64decode(encoded).hex()]
 
 
-async def _everything(place: WebhookStack) -> str:
+async def _everything(stack: WebhookStack) -> str:
     """Every row of every table, as text."""
-    tables = await place.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-    parts = [await place.rows(f'SELECT t::text FROM "{each["tablename"]}" t') for each in tables]
+    tables = await stack.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    parts = [await stack.rows(f'SELECT t::text FROM "{each["tablename"]}" t') for each in tables]
     return "\n".join(row["t"] for part in parts for row in part)
 
 
 async def test_a_secret_is_in_the_clear_only_in_the_answer_that_gives_it(
-    place: WebhookStack, receiver: Receiver, tmp_path: Path, start: Callable[..., Running]
+    stack: WebhookStack, receiver: Receiver, tmp_path: Path, start: Callable[..., Running]
 ) -> None:
-    merchant = await place.merchant()
+    merchant = await stack.merchant()
     named = {
-        "database_url": place.database_url,
+        "database_url": stack.database_url,
         "secret_key": OLD,
         "webhook_allow_private": "true",
         "log_level": "debug",
     }
     running = await until_ready(start("api", **NO_LIMITS, **named))
-    talkative = replace(place, environment=place.environment | {"MALIPO_LOG_LEVEL": "debug"})
+    talkative = replace(stack, environment=stack.environment | {"MALIPO_LOG_LEVEL": "debug"})
     async with aiohttp.ClientSession() as http:
-        opened = InProcessApi(place, Client(http, running.url, None), {})
+        opened = InProcessApi(stack, Client(http, running.url, None), {})
         given, id_ = await _live(opened, merchant, receiver)
         with a_crashing_worker(talkative, tmp_path, lease_seconds=1) as worker:
-            await place.open(merchant, 2)
-            await place.until_told()
+            await stack.open(merchant, 2)
+            await stack.until_told()
         for path in ("", f"/{id_}", f"/{id_}/deliveries"):
             answer = await opened(merchant, "GET", f"/merchant/webhooks{path}")
             assert answer.status == 200
             assert not any(form in str(answer.body) for secret in given for form in _forms(secret)), path
-    said = await _rotate(place, secret_key=NEW, secret_key_previous=OLD)
+    said = await _rotate(stack, secret_key=NEW, secret_key_previous=OLD)
 
     assert len(given) == 2
     assert len(receiver.got) == 2
     logs = running.log.read_text() + worker.log.read_text() + said.out + said.err
-    everything = await _everything(place)
+    everything = await _everything(stack)
     assert merchant.id in everything
     assert "request" in logs
     for secret in given:
@@ -223,13 +223,13 @@ async def _live(opened: InProcessApi, merchant: Merchant, receiver: Receiver) ->
     return [made.body["endpoint"]["secret"], rotated.body["endpoint"]["secret"]], id_
 
 
-async def test_whoever_is_logged_in_stays_so_while_the_key_is_changed(database_url: str, place: WebhookStack) -> None:
-    merchant = await place.merchant()
+async def test_whoever_is_logged_in_stays_so_while_the_key_is_changed(database_url: str, stack: WebhookStack) -> None:
+    merchant = await stack.merchant()
     # The door makes its tokens with the old key, whatever the service behind it has.
     async with (
         webhook_stack(database_url, secret_key=NEW, secret_key_previous=OLD) as between,
         webhook_stack(database_url, secret_key=NEW) as after,
-        in_process_api(place) as before_door,
+        in_process_api(stack) as before_door,
         in_process_api(between) as between_door,
         in_process_api(after) as after_door,
     ):

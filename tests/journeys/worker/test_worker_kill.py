@@ -65,11 +65,11 @@ async def aftermath(sim: Sim, postgres: str, template: str, tmp_path_factory: py
     room = asyncio.Semaphore(_AT_ONCE)
     folder = tmp_path_factory.mktemp("deaths")
 
-    async def die(place: int, point: str, number: int) -> After:
+    async def crash(place: int, point: str, number: int) -> After:
         async with room, worker_stack(sim, await create_database(postgres, template)) as home:
             return await _die(home, folder, place, point, number)
 
-    died = await asyncio.gather(*(die(place, *death) for place, death in enumerate(DEATHS)))
+    died = await asyncio.gather(*(crash(place, *death) for place, death in enumerate(DEATHS)))
     return dict(zip(DEATHS, died, strict=True))
 
 

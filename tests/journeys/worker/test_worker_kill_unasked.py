@@ -42,7 +42,7 @@ async def aftermath(
 ) -> dict[str, After]:
     folder = tmp_path_factory.mktemp("deaths")
 
-    async def die(place: int, point: str) -> After:
+    async def crash(place: int, point: str) -> After:
         async with worker_stack(sim, await create_database(postgres, template)) as home:
             for channel, prefix in PHONES.items():
                 await home.take(channel, "DISBURSEMENT", f"{prefix}7{place:02d}001", 2000)
@@ -54,7 +54,7 @@ async def aftermath(
                 await asyncio.sleep(2)  # For whoever would send it once more.
             return await _look(home)
 
-    died = await asyncio.gather(*(die(place, point) for place, point in enumerate(DEATHS)))
+    died = await asyncio.gather(*(crash(place, point) for place, point in enumerate(DEATHS)))
     return dict(zip(DEATHS, died, strict=True))
 
 

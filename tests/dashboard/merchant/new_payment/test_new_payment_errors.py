@@ -110,7 +110,8 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": urlencode(body).encode(), "more_body": False}
 
-    doubtful = replace(service, _initiate=GroupCommit(payment_form.database, in_doubt, patience_seconds=0))
+    group = GroupCommit(payment_form.database, in_doubt, patience_seconds=0)
+    doubtful = replace(service, groups=replace(service.groups, initiate=group))
     visit = MerchantRequest(doubtful, Request(scope, receive), Words(Language.ENGLISH), "127.0.0.1", session=session)
 
     answer = await new_payment.take_payout(visit)

@@ -6,14 +6,14 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.webhooks.delivery import Attempt, Delivery, Key, State, WebhookMessage
+from malipo.webhooks.delivery_state import Attempt, Delivery, Key, State, WebhookMessage
 from malipo.webhooks.store import endpoints
 
 _encode = msgspec.json.Encoder().encode
 
 
 class New(msgspec.Struct, frozen=True):
-    """A delivery that is to be made; with a claim, it is taken as it is made."""
+    """A delivery to insert; with a claim id, it is claimed in the same statement."""
 
     endpoint_id: str
     event_id: str

@@ -14,9 +14,9 @@ Key = tuple[str, str]  # endpoint, event
 
 
 class State(StrEnum):
-    PENDING = "PENDING"  # it will be tried
+    PENDING = "PENDING"  # it will be sent
     DELIVERED = "DELIVERED"  # the receiver has answered 2xx
-    EXHAUSTED = "EXHAUSTED"  # a dead letter: not tried again, unless it is redelivered
+    EXHAUSTED = "EXHAUSTED"  # a dead letter: not sent again, unless it is redelivered
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,16 @@ class Delivery:
     attempt_count: int
     due_at: datetime
     claim_id: str | None
-    is_test: bool = False  # somebody waits for its answer; a second try would answer nobody
+    is_test: bool = False  # its sender waits for the answer of the first attempt only
 
     def after(self, attempt: Attempt, retry_seconds: Sequence[int]) -> "Delivery":
         if self.state is State.DELIVERED:
             return self
         if attempt.is_success:
-            # True whichever worker has claimed it now: one that was thought dead may have delivered it after all.
+            # It counts whichever worker has the claim now: one whose lease had ended may have delivered it after all.
             return replace(self, state=State.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None)
         if attempt.claim_id != self.claim_id:
-            return self  # Somebody else has tried it since, or does now, and says what came of it.
+            return self  # Another worker has claimed it since, and records its own attempt.
         attempt_count = self.attempt_count + 1
         due_at = None if attempt.is_gone or self.is_test else next_try(retry_seconds, attempt_count, attempt.ended_at)
         if due_at is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from malipo.webhooks.delivery import Attempt, Delivery, State
+from malipo.webhooks.delivery_state import Attempt, Delivery, State
 
 NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
 KEY = ("wh_1", "evt_1")

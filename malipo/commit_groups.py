@@ -1,0 +1,84 @@
+"""Which requests share a commit: one group commit for each kind of request that is made often."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, fields
+from typing import Any
+
+from malipo.clock import Clock
+from malipo.db import Database
+from malipo.db.group_commit import Act, GroupCommit
+from malipo.errors import Refusal
+from malipo.installation.state import Closed
+from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
+from malipo.metrics import Metrics
+from malipo.payments.cancel import Cancel, Cancellation
+from malipo.payments.dispatch import Rules
+from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.record import Outcome
+from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.submit import Claim, Submit, Taken
+from malipo.rate_limit.sliding_window import RateClass
+from malipo.settings import Settings
+from malipo.webhooks.delivery_state import Attempt, Delivery
+from malipo.webhooks.record_attempts import RecordAttempts
+
+# Reads, and rare writes that commit alone, wait no longer than this for a database that is away.
+SHORT_PATIENCE_SECONDS = 3.0
+# All attempts that a worker may have under way can be recorded at once.
+_MOST_ATTEMPTS = 4096
+
+
+@dataclass(frozen=True)
+class CommitGroups:
+    authenticate: GroupCommit[AccessRequest, Caller | Refusal]
+    initiate: GroupCommit[Order, Initiated | Refusal | Closed]
+    cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
+    submit: GroupCommit[Claim, Taken]
+    settle: GroupCommit[Report, Settled | None]
+    record_attempt: GroupCommit[Attempt, Delivery | None]
+
+    @classmethod
+    def assemble(cls, settings: Settings, database: Database, metrics: Metrics, *, clock: Clock) -> CommitGroups:
+        patience = settings.database_patience_seconds
+
+        def group(
+            name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any
+        ) -> GroupCommit[Any, Any]:
+            made = GroupCommit(
+                database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options
+            )
+            metrics.watch_queue(name, lambda: made.depth)
+            return made
+
+        limits = {
+            RateClass.CREATE: settings.rate_limit_create,
+            RateClass.LIST: settings.rate_limit_list,
+            RateClass.OTHER: settings.rate_limit_other,
+        }
+        return cls(
+            authenticate=group(
+                "authenticate",
+                Authenticate(limits=limits, clock=clock),
+                min(patience, SHORT_PATIENCE_SECONDS),
+                needs_transaction=False,
+            ),
+            initiate=group("initiate", Initiate(clock=clock)),
+            cancel=group("cancel", Cancel(clock=clock)),
+            submit=group("submit", Submit(clock=clock)),
+            settle=group(
+                "settle",
+                Settle(clock=clock, rules=Rules.of(settings), credits_by_itself=settings.credit_by_itself),
+            ),
+            record_attempt=group(
+                "record_attempt",
+                RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds),
+                most=_MOST_ATTEMPTS,
+            ),
+        )
+
+    async def finish(self) -> None:
+        """Return when every request that waits has its answer."""
+        groups: list[GroupCommit[Any, Any]] = [getattr(self, each.name) for each in fields(self)]
+        await asyncio.gather(*(each.finish() for each in groups))

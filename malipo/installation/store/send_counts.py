@@ -1,0 +1,94 @@
+"""The SQL of worker_send_counts: how many batches each worker has sent, and which server it has compared."""
+
+from datetime import timedelta
+from typing import NamedTuple
+
+from malipo.db import Conn, Tx
+from malipo.installation.high_water_mark import Counted
+from malipo.installation.mark_comparison import DatabaseState, Worker
+
+# Which server and database this is. A restart, a fail-over and a restore each give it another id.
+_SERVER_ID = """
+    (SELECT floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '-' || oid
+     FROM pg_database WHERE datname = current_database())
+"""
+# Whether a worker has compared this server with its mark, as a condition. Before that, what the database calls unsent
+# may have been sent and paid: nothing is sent, lapses or is cancelled. A database that no worker has ever seen has sent
+# nothing.
+IS_COMPARED = f"""
+    (NOT EXISTS (SELECT FROM worker_send_counts)
+     OR EXISTS (SELECT FROM worker_send_counts WHERE server_id = {_SERVER_ID}))
+"""
+# A database that is younger, and that no worker has seen, is new: payments may wait in it for the first worker.
+_NEW = timedelta(days=1)
+
+
+async def find_database_state(connection: Conn) -> DatabaseState:
+    row = await connection.fetchrow(
+        f"""
+        SELECT pg_is_in_recovery(), {_SERVER_ID}, epoch, EXISTS (SELECT FROM transactions),
+               epoch = 1 AND epoch_began_at > now() - interval '{_NEW.total_seconds():.0f} seconds'
+        FROM installation
+        """
+    )
+    assert row is not None
+    is_standby, server_id, epoch, has_payments, is_new = row.values()
+    rows = await connection.fetch(
+        "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id FROM worker_send_counts"
+    )
+    workers = {worker_id: Worker(*rest) for worker_id, *rest in (each.values() for each in rows)}
+    return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
+
+
+async def note_running(tx: Tx, worker_id: str, host: str) -> None:
+    await tx.execute(
+        f"""
+        INSERT INTO worker_send_counts (worker_id, host, server_id) VALUES ($1, $2, {_SERVER_ID})
+        ON CONFLICT (worker_id) DO UPDATE SET seen_at = now(), host = excluded.host, server_id = excluded.server_id
+        """,
+        worker_id,
+        host,
+    )
+
+
+async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
+    """Note that a worker has ended. One without a mark never comes back under its id: its count is added to that of
+    all workers that ended so."""
+    if comes_back:
+        await tx.execute("UPDATE worker_send_counts SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
+        return
+    await tx.execute(
+        """
+        WITH gone AS (DELETE FROM worker_send_counts WHERE worker_id = $1 RETURNING batch_count, server_id)
+        INSERT INTO worker_send_counts (worker_id, host, batch_count, seen_at, server_id)
+        SELECT 'wrk_ended', '', batch_count, '-infinity', server_id FROM gone
+        ON CONFLICT (worker_id) DO UPDATE
+        SET batch_count = worker_send_counts.batch_count + excluded.batch_count, server_id = excluded.server_id
+        """,
+        worker_id,
+    )
+
+
+class CountedBatch(NamedTuple):
+    """The counts after the commit that claimed a batch, and the server that committed it."""
+
+    counted: Counted
+    server_id: str
+
+
+def counting(worker_id: str) -> str:
+    """A part of the statement that claims a batch of sends: it counts the batch. The total may miss what other workers
+    count at the same moment; the worker's own count is exact."""
+    return f"""
+        UPDATE worker_send_counts SET batch_count = batch_count + 1, seen_at = now() WHERE worker_id = {worker_id}
+        RETURNING (SELECT epoch FROM installation) AS epoch,
+                  (SELECT coalesce(sum(batch_count), 0) FROM worker_send_counts)::bigint + 1 AS total,
+                  batch_count AS own, {_SERVER_ID} AS server_id
+    """
+
+
+async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
+    """The counts of a batch that an earlier try has counted."""
+    standing = await find_database_state(connection)
+    counted = Counted(standing.epoch, standing.total, standing.batches_of(worker_id))
+    return CountedBatch(counted, standing.server_id) if worker_id in standing.workers else None

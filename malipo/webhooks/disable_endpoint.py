@@ -1,0 +1,51 @@
+"""Disables a failing endpoint: at once after 410 Gone, otherwise when every attempt has failed for five days."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from malipo import log
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.webhooks.delivery_state import Attempt
+from malipo.webhooks.store import endpoints
+
+GIVE_UP_AFTER = timedelta(days=5)
+# The reasons, as its merchant reads them.
+GONE = "The receiver answered 410 Gone."
+GIVEN_UP = f"Every attempt has failed for {GIVE_UP_AFTER.days} days."
+
+_WORKER = Actor("malipo", "worker")
+
+
+async def note_health(tx: Tx, attempts: Sequence[Attempt], *, now: datetime) -> None:
+    """Note which endpoints fail since when, and disable those that have failed for too long."""
+    succeeded = {each.key[0] for each in attempts if each.is_success}
+    if succeeded:
+        await endpoints.note_success(tx, sorted(succeeded))
+    failed = {each.key[0] for each in attempts} - succeeded
+    if not failed:
+        return
+    since = await endpoints.note_failure(tx, sorted(failed), now=now)
+    gone = {each.key[0] for each in attempts if each.is_gone}
+    for endpoint_id in sorted(failed):
+        reason = why_disabled(is_gone=endpoint_id in gone, failing_since=since.get(endpoint_id), now=now)
+        if reason is not None:
+            await _disable(tx, endpoint_id, reason, now)
+
+
+def why_disabled(*, is_gone: bool, failing_since: datetime | None, now: datetime) -> str | None:
+    """Why an endpoint is disabled after a failure; None if it stays enabled. Pure."""
+    if is_gone:
+        return GONE
+    is_given_up = failing_since is not None and now - failing_since >= GIVE_UP_AFTER
+    return GIVEN_UP if is_given_up else None
+
+
+async def _disable(tx: Tx, endpoint_id: str, reason: str, now: datetime) -> None:
+    merchant_id = await endpoints.disable(tx, endpoint_id, reason, now=now)
+    if merchant_id is not None:
+        log.warning("webhook.switched_off", endpoint=endpoint_id, merchant=merchant_id, why=reason)
+        await audit_log.append(
+            tx, _WORKER, "webhook.switched_off", now=now, merchant_id=merchant_id, endpoint=endpoint_id, why=reason
+        )

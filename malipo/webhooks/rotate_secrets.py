@@ -1,0 +1,83 @@
+"""Rotates the secrets of endpoints: a new one beside the old one, until the overlap ends.
+
+And encrypts all secrets anew, when the service's own key has changed.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.encryption import Encryption
+from malipo.errors import Conflict
+from malipo.webhooks.endpoint import OVERLAP, Endpoint
+from malipo.webhooks.manage_endpoints import get_locked
+from malipo.webhooks.signature import new_secret
+from malipo.webhooks.store import endpoints
+
+
+class RotationUnderWay(Conflict):
+    code = "rotation_under_way"
+
+    def __init__(self) -> None:
+        super().__init__("The secret is being changed already: finish that first.")
+
+
+class NoRotation(Conflict):
+    code = "no_rotation"
+
+    def __init__(self) -> None:
+        super().__init__("The secret is not being changed.")
+
+
+async def rotate(
+    tx: Tx, merchant_id: str, id_: str, *, encryption: Encryption, actor: Actor, now: datetime
+) -> tuple[Endpoint, str]:
+    """Rotation: a new secret beside the old one, in clear text only this once. Both sign until the overlap ends."""
+    before = await get_locked(tx, merchant_id, id_)
+    if before.is_rotating(now):
+        raise RotationUnderWay
+    secret = new_secret()
+    after = replace(
+        before,
+        secret=before.encrypted_keys(now)[0],
+        next_secret=encryption.encrypt(secret, owner=id_),
+        rotation_ends_at=now + OVERLAP,
+    )
+    await endpoints.update(tx, after)
+    await _note(tx, actor, "webhook.rotation_begun", after, now)
+    return after, secret
+
+
+async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> Endpoint:
+    """From now on only the new secret signs. Finishing a rotation that has already ended is not an error."""
+    before = await get_locked(tx, merchant_id, id_)
+    if before.next_secret is None:
+        raise NoRotation
+    after = replace(before, secret=before.next_secret, next_secret=None, rotation_ends_at=None)
+    await endpoints.update(tx, after)
+    await _note(tx, actor, "webhook.rotation_finished", after, now)
+    return after
+
+
+async def reencrypt(tx: Tx, encryption: Encryption, *, actor: Actor, now: datetime) -> tuple[int, int]:
+    """Encrypt every secret under the present key; how many were not, of how many."""
+    changed = 0
+    found = await endpoints.find_encrypted(tx)
+    for id_, *encrypted in found:
+        if all(each is None or encryption.is_current(each) for each in encrypted):
+            continue
+        secret, next_secret = (
+            None if each is None else encryption.encrypt(encryption.decrypt(each, owner=id_), owner=id_)
+            for each in encrypted
+        )
+        assert secret is not None
+        await endpoints.reencrypt(tx, id_, secret, next_secret)
+        changed += 1
+    await audit_log.append(tx, actor, "secrets.rotated", now=now, endpoints=changed)
+    return changed, len(found)
+
+
+async def _note(tx: Tx, actor: Actor, what: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
+    await audit_log.append(tx, actor, what, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)

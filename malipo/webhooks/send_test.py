@@ -1,0 +1,45 @@
+"""Sends a test event to an endpoint, so that its developer sees what the receiver answers."""
+
+from datetime import datetime
+
+import msgspec
+
+from malipo import clock, ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.outbox.event import TEST_EVENT
+from malipo.webhooks.manage_endpoints import get_active
+from malipo.webhooks.store import delivery_queue
+
+
+async def send_test(tx: Tx, merchant_id: str, endpoint_id: str, *, actor: Actor, now: datetime) -> str:
+    """A test delivery; its id. Its body has the same shape as all others, so receivers can read it."""
+    endpoint = await get_active(tx, merchant_id, endpoint_id)
+    event_id = ids.mint("evt_", now)
+    new = delivery_queue.New(endpoint.id, event_id, merchant_id, TEST_EVENT)
+    await delivery_queue.insert_test(tx, new, _test_body(now), now=now)
+    await audit_log.append(
+        tx, actor, "webhook.tested", now=now, merchant_id=merchant_id, endpoint=endpoint.id, delivery=event_id
+    )
+    return event_id
+
+
+def _test_body(now: datetime) -> str:
+    transaction = {
+        "id": "txn_test",
+        "reference": "TEST",
+        "type": "COLLECTION",
+        "amount": 1000,
+        "fee": 0,
+        "netAmount": 1000,
+        "channel": "MPESA",
+        "status": "COMPLETED",
+        "buyerPhone": "+255754000000",
+        "buyerName": "Test",
+        "description": "A test of this endpoint. No money has moved.",
+        "metadata": {},
+        "createdAt": clock.iso(now),
+        "completedAt": clock.iso(now),
+    }
+    return msgspec.json.encode({"event": TEST_EVENT, "transaction": transaction}).decode()

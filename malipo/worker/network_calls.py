@@ -1,0 +1,130 @@
+"""Calls to one network: a send or a query with its timeout, in tasks of their own, and the report of the answer.
+
+No lock and no database connection is held while the network is waited for.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from malipo import clock as clocks
+from malipo import ids, log
+from malipo.errors import Unavailable
+from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_ask
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
+from malipo.payments.settle import Report
+from malipo.payments.transaction import Transaction
+from malipo.service import Service
+from malipo.worker.circuit_breaker import CircuitBreaker
+
+Mark = Callable[[str], None]
+
+# Beside the time of the call itself: how long after the claim it may begin, and what clocks and scheduling may cost.
+START_SECONDS = 15.0
+_MARGIN_SECONDS = 15.0
+_AGAIN_SECONDS = 1.0
+
+
+class NetworkCalls:
+    """`mark` is called at each named point of a payment's way, so that a test can stop the process there."""
+
+    def __init__(
+        self,
+        service: Service,
+        connector: Connector,
+        circuit: CircuitBreaker,
+        *,
+        lease_seconds: float | None,
+        mark: Mark,
+    ) -> None:
+        self._service = service
+        self._connector = connector
+        self._circuit = circuit
+        self._call_seconds = connector.timeout_seconds + 5
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.lease_seconds = lease_seconds or self._call_seconds + START_SECONDS + _MARGIN_SECONDS
+        self.mark = mark
+
+    @property
+    def free(self) -> int:
+        """How many more calls may begin now."""
+        return self._connector.concurrency - len(self._tasks)
+
+    def spawn(self, work: Awaitable[None], *, when_free: asyncio.Event) -> None:
+        async def watched() -> None:
+            try:
+                await work
+            except Exception as error:
+                log.error("worker.payment_broke", error, route=self._connector.name)
+            finally:
+                when_free.set()
+
+        task = asyncio.get_running_loop().create_task(watched())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self, *, seconds: float) -> None:
+        """Let calls that are under way end. Those that do not are abandoned: they will be queried."""
+        under_way = set(self._tasks)
+        if under_way:
+            await asyncio.wait(under_way, timeout=seconds)
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def call(
+        self, source: AnswerSource, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction
+    ) -> Answer:
+        began = clocks.monotonic()
+        try:
+            async with asyncio.timeout(self._call_seconds):
+                answer = await call(_order_of(transaction))
+        except TimeoutError:
+            answer = Answer(verdict=Verdict.UNKNOWN, code="lost", detail="no answer in time", is_fault=True)
+        except Exception as error:
+            # A bug in a connector: the outcome of the payment is unknown.
+            log.error("network.connector_broke", error, route=self._connector.name)
+            answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
+        self._circuit.note(answer)
+        seconds = clocks.monotonic() - began
+        self._service.metrics.count_call(self._connector.name, source, answer.verdict, seconds)
+        return answer
+
+    async def report(
+        self, transaction: Transaction, source: AnswerSource, answer: Answer, *, asked_at: float | None = None
+    ) -> None:
+        """Record an answer, however long the database is away: a network does not repeat it."""
+        if answer.alert is not None:
+            log.error("network.alert", route=self._connector.name, transaction=transaction.id, alert=answer.alert)
+        report = Report(
+            id=ids.mint("hrg_", self._service.clock()),
+            channels=[transaction.channel],
+            key=transaction.network_key,
+            heard=ReceivedAnswer(
+                connector=self._connector.name,
+                source=source,
+                answer=answer,
+                cannot_ask=cannot_ask(self._connector),
+                resubmit=self._connector.resubmit(transaction.type),
+            ),
+            asked_at=asked_at,
+        )
+        self.mark("recording")
+        while True:
+            try:
+                await self._service.settle(report)
+            except Unavailable as error:
+                log.warning("worker.database_away", route=self._connector.name, reason=str(error))
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                return
+
+
+def _order_of(transaction: Transaction) -> Order:
+    return Order(
+        key=transaction.network_key,
+        type=transaction.type,
+        phone=transaction.phone,
+        amount=transaction.amount,
+        note=transaction.description,
+        name=transaction.name,
+    )

@@ -1,0 +1,77 @@
+"""The network querier: claims payments whose status is due for a query, and queries one connector about them.
+
+First open payments, then those that are queried before they are sent after a restore, then ended ones (follow-ups).
+"""
+
+import asyncio
+
+from malipo.networks.connector import Connector
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.store import dispatch_claims, dispatch_restore
+from malipo.payments.transaction import Transaction
+from malipo.service import Service
+from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.network_calls import Mark, NetworkCalls
+from malipo.worker.poll_loop import run_forever, step_seconds
+
+_FOLLOW_UP_SHARE = 4
+
+
+class NetworkQuerier:
+    def __init__(
+        self,
+        service: Service,
+        connector: Connector,
+        circuit: CircuitBreaker,
+        *,
+        lease_seconds: float | None,
+        mark: Mark,
+    ) -> None:
+        self._service = service
+        self._connector = connector
+        self._circuit = circuit
+        self._calls = NetworkCalls(service, connector, circuit, lease_seconds=lease_seconds, mark=mark)
+        self._pairs = service.networks.carried_by(connector.name)
+        self._to_query = asyncio.Event()
+
+    def wake(self, topic: str) -> None:
+        """A notification came."""
+        if topic in ("", self._connector.name):
+            self._to_query.set()
+
+    async def run(self) -> None:
+        """Until cancelled. After an error it is tried again: a querier never ends by itself."""
+        seconds = step_seconds(self._service.settings)
+        await run_forever("ask", self._query_due, self._to_query, seconds=seconds, route=self._connector.name)
+
+    async def finish(self, *, seconds: float) -> None:
+        await self._calls.finish(seconds=seconds)
+
+    async def _query_due(self) -> bool:
+        """Query due payments, as far as the concurrency limit allows. Whether more may be due."""
+        free = self._calls.free
+        if self._circuit.is_open or free <= 0:
+            return False
+        name, lease_seconds = self._connector.name, self._calls.lease_seconds
+        async with self._service.database.begin() as tx:
+            due = await dispatch_claims.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
+            for channel, type_ in self._pairs:
+                if (left := free - len(due)) > 0:
+                    due += await dispatch_restore.claim_asked_first(
+                        tx, channel, type_, lease_seconds=lease_seconds, most=left
+                    )
+            # Payments that have ended are queried with the slots that are left, and never with all of them.
+            free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
+            if free > 0:
+                due += await dispatch_claims.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
+        for each in due:
+            self._calls.spawn(self._query(each.transaction), when_free=self._to_query)
+        return bool(due)
+
+    async def _query(self, transaction: Transaction) -> None:
+        asked_at = asyncio.get_running_loop().time()
+        self._calls.mark("asking")
+        answer = await self._calls.call(AnswerSource.ASK, self._connector.ask, transaction)
+        self._calls.mark("told")
+        await self._calls.report(transaction, AnswerSource.ASK, answer, asked_at=asked_at)
+        self._calls.mark("noted")
