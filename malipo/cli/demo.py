@@ -20,7 +20,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import simulator_setup
 from malipo.cli.child_processes import Children
-from malipo.cli.command import database_url
+from malipo.cli.database import database_url
 from malipo.cli.serve import DEMO_MERCHANT, migrate_at
 from malipo.db import Database, Tx
 from malipo.ledger.bookings import Kind, book

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from malipo.cli.command import add_subcommand, tell_table, with_database
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, tell_table
 from malipo.db import Database
 from malipo.errors import Invalid, Missing
 from malipo.networks import circuit_store, conformance

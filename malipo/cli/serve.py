@@ -9,7 +9,7 @@ import uvloop
 
 from malipo import log
 from malipo.cli.child_processes import Children
-from malipo.cli.command import database_url
+from malipo.cli.database import database_url
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.merchants.store import merchants
