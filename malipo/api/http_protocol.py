@@ -3,7 +3,8 @@
 Nothing here knows routes or keys: it is the layer between a socket and the application.
 
 Nearly every request is one packet with its whole body. For those the application is called when the body is there, and
-no timer is set (decision 21). How responses are written is in `http_writer.py`.
+no timer is set (decision 21). How responses are written is in `http_writer.py`, how long is waited in
+`request_timeouts.py`.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from malipo import clock, ids
+from malipo.api import request_timeouts
 from malipo.api.errors import response
 from malipo.api.http_writer import Cycle, Outgoing
 
@@ -24,7 +26,6 @@ WHOLE_BODY = "malipo.body"
 _MOST_BYTES_BESIDE_THE_BODY = 256 * 1024
 # Whatever the application has not read by then, it does not want.
 _MOST_BODY_BYTES = 8 * 1024 * 1024
-_HEAD_SECONDS = 30
 
 # No JSON document begins like this.
 _BROKEN_BODY = b"\xff"
@@ -196,7 +197,7 @@ class Protocol(HttpToolsProtocol):
 
     def _wait_for_head(self) -> None:
         if self._head_timer is None:
-            self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._hang_up)
+            self._head_timer = self.loop.call_later(request_timeouts.HEAD_SECONDS, self._hang_up)
 
     def _stop_waiting(self) -> None:
         if self._head_timer is not None:

@@ -1,4 +1,4 @@
-"""Who acts on the command line, as the audit log has it: the operator of MALIPO_OPERATOR, else the user of the machine."""
+"""Who acts on the command line, for the audit log: the operator of MALIPO_OPERATOR, else the user of this machine."""
 
 import getpass
 import os

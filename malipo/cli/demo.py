@@ -23,14 +23,14 @@ from malipo.cli.child_processes import Children
 from malipo.cli.database import database_url
 from malipo.cli.serve import DEMO_MERCHANT, migrate_at
 from malipo.db import Database, Tx
+from malipo.http_server.listen import CannotListen
+from malipo.http_server.serve import serve as serve_http
 from malipo.ledger.bookings import Kind, book
 from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission, hash_of
 from malipo.merchants.people import Role
 from malipo.merchants.store import api_keys, merchants, people
 from malipo.settings import BadSettings, Settings, read, variable
-from malipo.web import CannotListen
-from malipo.web import serve as serve_web
 
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"
@@ -87,7 +87,7 @@ class _Demo:
                 access = await _access(tx, settings, _remembered(self._file), clock.now())
             await simulator_setup.register_callbacks(self._phones_url, self._base_url, settings)
             await children.start("malipo", ["worker"], variables)
-            await serve_web(settings, self._url, on_ready=lambda: self._welcome(access))
+            await serve_http(settings, self._url, on_ready=lambda: self._welcome(access))
 
     def _simulator_arguments(self) -> list[str]:
         state = self._settings.data_dir / "simulator"
