@@ -28,7 +28,7 @@ from malipo.http_server.serve import serve as serve_http
 from malipo.ledger.bookings import Kind, book
 from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission, hash_of
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, merchants, people
 from malipo.settings import BadSettings, Settings, read, variable
 

@@ -10,7 +10,8 @@ from malipo.db import Database
 from malipo.errors import Missing
 from malipo.merchants import manage_people, onboard
 from malipo.merchants.login import make_link
-from malipo.merchants.people import Role, email_of
+from malipo.merchants.people import email_of
+from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
 from malipo.settings import Settings
 
