@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.browser_request import Form
+from malipo.dashboard.forms import Form
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import confirm_pages
 from malipo.dashboard.merchant.request import MerchantRequest
