@@ -2,18 +2,19 @@
 
 An application of theirs is synchronous (the reply to a payment is its result) or asynchronous (the reply says that it
 was taken in, the result comes by callback and by query). The reply itself tells which: only a result has a receipt.
-Callbacks are unsigned, so they are hints. What replies say is in `mpesa_replies.py`, what codes mean in
-`mpesa_codes.py`.
+Callbacks are unsigned, so they are hints (`mpesa_callbacks.py`). What replies say is in `mpesa_replies.py`, what codes
+mean in `mpesa_codes.py`.
 """
 
 import secrets
 
 import msgspec
 
+from malipo.networks import mpesa_callbacks as callbacks
 from malipo.networks import mpesa_replies as replies
 from malipo.networks import rsa
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.text import cleaned
 from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, turned_away
 from malipo.settings.networks import MpesaSettings
@@ -78,20 +79,10 @@ class Mpesa:
         return await self._authorised.probe(code="session")
 
     def read(self, callback: Callback) -> News | None:
-        said = json_object(callback.body) or {}
-        key, answer = key_of(said.get("input_ThirdPartyConversationID")), replies.of_result(said)
-        return News(key=key, answer=answer, is_signed=False) if key and answer else None
+        return callbacks.read(callback)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        said = json_object(callback.body) or {}
-        is_read = news is not None
-        body = {
-            "output_OriginalConversationID": text_of(said.get("input_OriginalConversationID")),
-            "output_ResponseCode": "0" if is_read else "1",
-            "output_ResponseDesc": "Successfully Accepted Result" if is_read else "The result could not be read",
-            "output_ThirdPartyConversationID": text_of(said.get("input_ThirdPartyConversationID")),
-        }
-        return Acknowledgement(status=200 if is_read else 400, body=_encode(body))
+        return callbacks.acknowledge(callback, news)
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
         """A call with the session; once more with a new one, only when told that the session has expired."""

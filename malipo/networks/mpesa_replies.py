@@ -1,4 +1,4 @@
-"""Parses M-Pesa's replies: to a payment, to a query, in a callback. Pure.
+"""Parses M-Pesa's replies: to a payment, to a query, to the request for a session. Pure.
 
 Verdicts are read from the code, not from the HTTP status: 401 stands for "wrong PIN" here as well as for "no session".
 """
@@ -57,17 +57,6 @@ def of_query(reply: Reply) -> Answer:
         return answer_of(NETWORK, codes.WORDS, "reversed", detail, shown="Reversed")
     receipt = receipt_of(said.get("output_OriginalTransactionID"), said.get("output_TransactionID"))
     return msgspec.structs.replace(answer, provider_reference=receipt)
-
-
-def of_result(said: dict[str, Any]) -> Answer | None:
-    """What a callback says. It carries no amount."""
-    code, detail = text_of(said.get("input_ResultCode")), text_of(said.get("input_ResultDesc"))
-    if not code:
-        return None
-    answer = answer_of(NETWORK, codes.CALLBACKS, code, detail)
-    if answer.verdict is not Verdict.CONFIRMED:
-        return answer
-    return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("input_TransactionID")))
 
 
 def of_no_session(reply: Reply) -> Answer:
