@@ -19,7 +19,7 @@ from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 
 class NoSuchPerson(Missing):

@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 # By the code that programs get. What is missing here is said in general.
 SENTENCES = {

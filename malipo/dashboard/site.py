@@ -5,10 +5,9 @@ Each site decides who may log in: people of merchants in `merchant/app.py`, oper
 
 import time
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -16,24 +15,18 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo import ids, log
+from malipo import http_methods, log
 from malipo.client_address import address_of
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.language import Words
 from malipo.dashboard.language_choice import language_of
 from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.http_methods import HasMethod
+from malipo.request_ids import begin_request
 from malipo.service import Service
 
-
-class AnyPage(Protocol):
-    @property
-    def method(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-
-
-SomePage = TypeVar("SomePage", bound=AnyPage)
+SomePage = TypeVar("SomePage", bound=HasMethod)
 SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
 
 
@@ -42,9 +35,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     def __init__(self, service: Service, pages: Iterable[SomePage], more: Iterable[Route] = ()) -> None:
         self._service = service
-        by_path: dict[str, dict[str, SomePage]] = defaultdict(dict)
-        for page in pages:
-            by_path[page.path][page.method] = page
+        by_path = http_methods.by_path(pages)
         self._router = Router(
             [
                 Route(f"{self.root}/", self._home),
@@ -68,7 +59,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        log.request_id.set(ids.mint("req_", self._service.clock()))
+        begin_request(self._service.clock())
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
@@ -103,7 +94,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     def _endpoint(self, methods: Mapping[str, SomePage]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            return await self._serve(methods["GET" if request.method == "HEAD" else request.method], request)
+            return await self._serve(http_methods.route_for(request.method, methods), request)
 
         return endpoint
 

@@ -16,7 +16,7 @@ from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import MOST_PER_MERCHANT, AddressRange, Environment, Permission, StoredKey
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 PATH = "/dashboard/keys"
 

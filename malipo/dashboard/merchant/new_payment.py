@@ -28,7 +28,7 @@ from malipo.payments.initiate import InsufficientBalance, Order
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 SENTENCES = (
     "With the fee this takes {needed}, and the wallet holds {available}.",

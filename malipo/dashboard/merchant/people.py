@@ -17,7 +17,7 @@ from malipo.merchants.manage_people import EmailTaken
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 PATH = "/dashboard/settings/people"
 

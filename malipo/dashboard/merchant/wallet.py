@@ -19,7 +19,7 @@ from malipo.ledger.accounts import Wallet
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.statement_csv import csv_of
 from malipo.ledger.store import statement, wallets
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 PATH = "/dashboard/wallet"
 PER_PAGE = 50

@@ -11,7 +11,7 @@ from malipo.dashboard.merchant import confirm_pages
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.errors import Conflict
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import GIVEN_UP, GONE, MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in
 from malipo.webhooks.manage_endpoints import NoSuchEndpoint
