@@ -1,4 +1,4 @@
-"""What can be wrong with a request, as values that rooms return or raise.
+"""Errors that use cases return or raise.
 
     Refusal                 we will not do it, and nothing has changed
     ├── Invalid             a field is wrong; every wrong field is named at once
@@ -9,7 +9,7 @@
     └── TooMany             not so often; says how long to wait
     Unavailable             we cannot do it now; nothing has changed
     OutcomeUnknown          we do not know whether it was done; ask again with the same key
-    Impossible              the machine does not let us: a port, a file, another program
+    Impossible              the machine does not allow it: a port, a file, another program
 
 Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
 in `api/errors.py`.
@@ -21,7 +21,7 @@ Details = Mapping[str, Sequence[str]]
 
 
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, and only sometimes raised.
-    """Says no in words for the merchant's developer, with a code for their program."""
+    """A sentence for the merchant's developer, and a code for their program."""
 
     code = "refused"
 
@@ -74,7 +74,7 @@ class Unavailable(Exception):  # noqa: N818
 
 
 class OutcomeUnknown(Unavailable):
-    """The database went away while it was deciding: it may have been done."""
+    """The connection was lost during the commit: it may have been done."""
 
     code = "outcome_unknown"
 
@@ -86,4 +86,4 @@ class OutcomeUnknown(Unavailable):
 
 
 class Impossible(Exception):  # noqa: N818
-    """One sentence for whoever started us, and nothing to show for it."""
+    """The program cannot start or go on; one sentence says why."""

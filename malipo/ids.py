@@ -1,7 +1,7 @@
-"""Names for things: a prefix, then the time, then chance. Sorted by name is sorted by age.
+"""Ids: a prefix, the time, then random characters. Sorted by id is sorted by age.
 
-The time leads so that indexes stay warm at one end, and so that a range of time is a range of ids: the list of
-transactions needs no index but the primary key. Secrets are not ids; they come from `secrets` where they are made.
+The time comes first so that new rows are at one end of an index, and so that a range of time is a range of ids: the
+list of transactions needs only the primary key. Secrets are not ids; they come from `secrets` where they are made.
 """
 
 import os
@@ -52,7 +52,7 @@ def _chance(length: int) -> str:
 
 
 def mint(prefix: str, now: datetime) -> str:
-    """`txn_01k9z…`: unique without asking anybody."""
+    """`txn_01k9z…`: unique without a central counter."""
     time = _base32(clock.milliseconds(now), _TIME_CHARACTERS)
     return prefix + (time + _chance(_CHANCE_CHARACTERS)).lower()
 
@@ -85,5 +85,5 @@ def suffix(now: datetime) -> str:
 
 
 def random(prefix: str) -> str:
-    """For what has no place in time."""
+    """Without a time in it."""
     return prefix + _chance(_CHANCE_CHARACTERS).lower()

@@ -1,6 +1,6 @@
 """JSON lines on standard error: an event, its ids as fields, the request it belongs to.
 
-Phone numbers are masked here, in the finished line, so that not even a library's error message can leak one.
+Redaction: phone numbers are masked here, in the finished line, so that no library's error message can leak one.
 Secrets are never handed to this file.
 """
 
@@ -68,7 +68,7 @@ def _write(level: str, event: str, fields: dict[str, object]) -> None:
     except RuntimeError:
         flush()
     else:
-        # Whoever is answered in this turn of the loop shares one write: nothing waits longer than that.
+        # All lines of one iteration of the event loop are one write.
         if len(_Output.lines) == 1:
             loop.call_soon(flush)
 

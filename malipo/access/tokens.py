@@ -1,7 +1,7 @@
-"""Bearer tokens: what a person carries between log-in and log-out. Pure.
+"""Bearer tokens (JWT), refresh tokens and one-time links, and how long each is valid. Pure.
 
-The token names a session, and the session is looked up on every call: a session that has ended is worth nothing,
-however long its token would still be good for.
+The token names a session, and the session is looked up on every call: when the session has ended, its token is
+refused, however long it would still be valid.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _AUDIENCE = "malipo/merchant"
 
 class Tokens:
     def __init__(self, secret_key: str, *previous: str) -> None:
-        # One secret, several uses: each gets a key of its own. A previous one is still believed, and no longer used.
+        # One secret, several uses: each gets a key of its own. A previous one still verifies, and no longer signs.
         self._keys = [
             hmac.digest(each.encode(), b"malipo merchant token", "sha256") for each in (secret_key, *previous)
         ]

@@ -144,7 +144,7 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
     """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
     known = await merchants.find_by_name(tx, DEMO_MERCHANT)
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
-    # The demo's money is worth nothing: it is booked at once, without a second operator.
+    # The demo's money is not real: it is booked at once, without a second operator.
     if await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
         await audit_log.append(
             tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO"

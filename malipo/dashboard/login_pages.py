@@ -18,7 +18,7 @@ SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
 
 class LoginPages(ABC, Generic[SomeRequest]):
     template: str
-    field: str  # what somebody logs in by, as the form calls it
+    field: str  # the form's name for what people log in with: email or name
     cookie: SessionCookie
 
     @abstractmethod

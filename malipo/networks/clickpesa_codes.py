@@ -56,7 +56,7 @@ _MESSAGES = (
 
 
 def error_of(status: int, message: str) -> str:
-    """The name under which an error stands in the table; HTTP's own, where nobody has listed its message."""
+    """The name under which an error stands in the table; the HTTP status, where its message is not listed."""
     named = (name for name, words in _MESSAGES if name.startswith(f"{status} ") and words.search(message))
     return next(named, str(status))
 

@@ -45,7 +45,7 @@ class TigoPesa:
         self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
-        return Resubmit.UNSAFE  # What a repeated reference is answered with, nobody has published.
+        return Resubmit.UNSAFE  # The answer to a repeated reference is not published.
 
     def may_ask(self, type_: Type) -> bool:
         return type_ is Type.COLLECTION and self._settings.tigo_pesa_query_url is not None

@@ -1,1 +1,1 @@
-"""How often a key may ask."""
+"""Rate limits: how many requests a minute an API key may make."""

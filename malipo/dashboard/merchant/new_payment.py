@@ -197,7 +197,7 @@ def _kept(page: Response) -> Response:
 
 
 def _usual_network(draft: Transaction) -> str | None:
-    """The network that first gave out this number, if that is another one: worth a second look, and no mistake."""
+    """The network that first assigned this number, if that is another one: a warning, not an error."""
     for channel, profile in PROFILES.items():
         if draft.phone.startswith(profile.prefixes):
             return None if channel is draft.channel else profile.name

@@ -9,7 +9,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.payments.listing.transaction_list import find_versions
 
-# A page that is left open asks again; proxies cut longer ones anyway.
+# A page that stays open connects again; proxies cut longer connections anyway.
 _SECONDS = 300.0
 _BEAT_SECONDS = 20.0
 
