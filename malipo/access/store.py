@@ -7,7 +7,7 @@ from malipo.db import Tx
 
 
 async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, span: timedelta) -> datetime | None:
-    """Note an attempt to log in. If a subject has too many in the span, none is noted: the time of the next is returned.
+    """Note an attempt to log in. If a subject has too many in the span, none is noted: when the next is allowed.
 
     Attempts on one subject wait for each other here, so that many at once are all counted.
     """

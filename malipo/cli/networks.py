@@ -51,7 +51,7 @@ def _row(networks: Networks, down: Mapping[str, Down], channel: Channel, type_: 
         "is up": carrier is not None and trouble is None,
         "down since": trouble.since if trouble else None,
         "reason": trouble.reason if trouble else None,
-        "callbacks": f"/callbacks/{carrier}/…" if carrier in networks.gates else None,
+        "callbacks": f"/callbacks/{carrier}/…" if carrier in networks.callback_access else None,
     }
 
 

@@ -74,19 +74,19 @@ class Authenticate:
             (request.key_hash, request.rate_class if self._limits[request.rate_class] else None) for request in requests
         ]
         found = await api_keys.find_by_hashes(connection, set(wanted))
-        turned_away = [
+        refusals = [
             _reason(found[want].key if want in found else None, request.address, now)
             for want, request in zip(wanted, requests, strict=True)
         ]
-        let_in = [want for want, refusal in zip(wanted, turned_away, strict=True) if refusal is None]
-        stale = sorted({found[want].key.id for want in let_in if found[want].key.has_stale_use(now)})
+        accepted = [want for want, refusal in zip(wanted, refusals, strict=True) if refusal is None]
+        stale = sorted({found[want].key.id for want in accepted if found[want].key.has_stale_use(now)})
         if stale:
             await api_keys.touch(connection, stale, now=now)
-        counted = Counter((hash_, rate_class) for hash_, rate_class in let_in if rate_class is not None)
+        counted = Counter((hash_, rate_class) for hash_, rate_class in accepted if rate_class is not None)
         counts = await self._count(connection, found, counted) if counted else {}
         return [
             refusal if refusal is not None else _answer(found[want].key, counts.get(want))
-            for want, refusal in zip(wanted, turned_away, strict=True)
+            for want, refusal in zip(wanted, refusals, strict=True)
         ]
 
     async def _count(

@@ -29,7 +29,7 @@ from malipo.networks.http.client import (
     token_of,
 )
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
+from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
 from malipo.settings.networks import AirtelMoneySettings
 
 _encode = msgspec.json.Encoder().encode
@@ -165,14 +165,14 @@ class AirtelMoney:
         )
         if isinstance(reply, Unsent | Lost):
             # Lost or not, this was the request for a token: no payment has been sent.
-            raise NoWayIn(turned_away("token", reply.reason))
+            raise NoToken(nothing_sent("token", reply.reason))
         said = reply.json() or {}
         if token := token_of(said.get("access_token")):
             return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("error")):
             description = text_of(said.get("error_description"))
-            raise NoWayIn(misconfigured(replies.NETWORK, f"HTTP {reply.status}", description))
-        raise NoWayIn(turned_away(f"HTTP {reply.status}"))
+            raise NoToken(misconfigured(replies.NETWORK, f"HTTP {reply.status}", description))
+        raise NoToken(nothing_sent(f"HTTP {reply.status}"))
 
 
 def _base64(value: bytes) -> str:

@@ -14,7 +14,7 @@ from malipo.networks import clickpesa_replies as replies
 from malipo.networks.clickpesa_callbacks import checksum_of
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
-from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
+from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -98,7 +98,7 @@ class Clickpesa:
             timeout_seconds=self.timeout_seconds,
         )
         if isinstance(reply, Unsent | Lost):
-            raise NoWayIn(turned_away("token", reply.reason))
+            raise NoToken(nothing_sent("token", reply.reason))
         said = reply.json() or {}
         # It begins with "Bearer " already.
         given = said.get("token")
@@ -106,5 +106,5 @@ class Clickpesa:
         if token and reply.status < 300:
             return f"Bearer {token}", _TOKEN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("message")):
-            raise NoWayIn(misconfigured(replies.NETWORK, f"HTTP {reply.status}", text_of(said["message"])))
-        raise NoWayIn(turned_away(f"HTTP {reply.status}"))
+            raise NoToken(misconfigured(replies.NETWORK, f"HTTP {reply.status}", text_of(said["message"])))
+        raise NoToken(nothing_sent(f"HTTP {reply.status}"))

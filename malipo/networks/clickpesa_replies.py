@@ -10,14 +10,14 @@ from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, Order, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
 from malipo.networks.text import reason_in
-from malipo.networks.token_auth import turned_away
+from malipo.networks.token_auth import nothing_sent
 
 NETWORK = "ClickPesa"
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
     if reply.status == 429:
-        return turned_away("HTTP 429")  # The same reference is never paid twice.
+        return nothing_sent("HTTP 429")  # The same reference is never paid twice.
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)

@@ -28,7 +28,7 @@ from malipo.networks.connector import (
 from malipo.networks.halopesa_codes import NETWORK
 from malipo.networks.http import xml
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, receipt_of, text_of
-from malipo.networks.token_auth import misconfigured, turned_away
+from malipo.networks.token_auth import misconfigured, nothing_sent
 from malipo.settings.networks import HalopesaSettings
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
@@ -68,7 +68,7 @@ class Halopesa:
             timeout_seconds=self.timeout_seconds,
         )
         if isinstance(reply, Unsent):
-            return turned_away("unsent", reply.reason)
+            return nothing_sent("unsent", reply.reason)
         if isinstance(reply, Lost):
             return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
         return _of_push(reply, order)
@@ -82,7 +82,7 @@ class Halopesa:
             "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
         )
         if isinstance(reply, Unsent | Lost):
-            return turned_away("unsent", reply.reason)
+            return nothing_sent("unsent", reply.reason)
         return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}", is_fault=reply.status in _TROUBLE)
 
     def read(self, callback: Callback) -> News | None:

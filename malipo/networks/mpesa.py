@@ -16,7 +16,7 @@ from malipo.networks import rsa
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, turned_away
+from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, nothing_sent
 from malipo.settings.networks import MpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -92,7 +92,7 @@ class Mpesa:
         )
         if isinstance(reply, Reply) and (said := replies.session_trouble(reply)):
             # A session may take half a minute to become valid. The gateway rejected us, so nothing was accepted.
-            return turned_away("session", said)
+            return nothing_sent("session", said)
         return reply
 
     async def _open_session(self) -> tuple[str, float]:
@@ -101,15 +101,15 @@ class Mpesa:
         reply = await self._request("GET", self._settings.mpesa_session_path, bearer, None, self.timeout_seconds)
         if isinstance(reply, Unsent | Lost):
             # Lost or not, this was the request for a session: no payment has been sent.
-            raise NoWayIn(turned_away("session", reply.reason))
+            raise NoToken(nothing_sent("session", reply.reason))
         said = reply.json() or {}
         session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
         if code == "INS-0" and session:
             try:
                 return rsa.encrypted(self._public_key, session), self._settings.mpesa_session_seconds
             except ValueError:
-                raise NoWayIn(turned_away("session", "it is longer than the key")) from None
-        raise NoWayIn(replies.of_no_session(reply))
+                raise NoToken(nothing_sent("session", "it is longer than the key")) from None
+        raise NoToken(replies.of_no_session(reply))
 
     async def _request(
         self, method: str, path: str, bearer: str, body: bytes | None, seconds: float

@@ -67,8 +67,8 @@ _KINDS: dict[str, _Kind] = {
 
 
 @dataclass(frozen=True)
-class Gate:
-    """Where a network's callbacks come in: the secret part of the path, and from which addresses."""
+class CallbackAccess:
+    """Who may send a network's callbacks: the secret part of the path, and the allowed addresses."""
 
     token: str
     allowed: tuple[Network, ...]
@@ -78,7 +78,7 @@ class Gate:
 class Networks:
     connectors: Mapping[str, Connector]
     routes: Mapping[Route, str]
-    gates: Mapping[str, Gate]
+    callback_access: Mapping[str, CallbackAccess]
     # What a connector has carried before a setting moved it elsewhere is still its own to end.
     reach: Mapping[str, tuple[Channel, ...]]
 
@@ -96,8 +96,8 @@ def connect(settings: Settings, http_client: HttpClient) -> Networks:
     return Networks(
         connectors={name: kind.make(settings, http_client) for name, kind in connected.items()},
         routes=routes,
-        gates={
-            name: Gate(token, getattr(settings, f"{name}_callback_networks"))
+        callback_access={
+            name: CallbackAccess(token, getattr(settings, f"{name}_callback_networks"))
             for name in connected
             if (token := getattr(settings, f"{name}_callback_token"))
         },

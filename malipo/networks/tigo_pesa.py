@@ -25,7 +25,7 @@ from malipo.networks.http.client import (
     token_of,
 )
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away
+from malipo.networks.token_auth import NoToken, TokenAuth, misconfigured, nothing_sent
 from malipo.settings.networks import TigoPesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -122,7 +122,7 @@ class TigoPesa:
             fields["BRAND_ID"] = self._settings.tigo_pesa_brand_id
         reply = await self._command(self._settings.tigo_pesa_disbursement_url, fields)
         if isinstance(reply, Unsent):
-            return turned_away("unsent", reply.reason)
+            return nothing_sent("unsent", reply.reason)
         if isinstance(reply, Lost):
             return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
         return replies.of_payout(reply, self._reference(order))
@@ -150,12 +150,12 @@ class TigoPesa:
             timeout_seconds=self.timeout_seconds,
         )
         if isinstance(reply, Unsent | Lost):
-            raise NoWayIn(turned_away("token", reply.reason))
+            raise NoToken(nothing_sent("token", reply.reason))
         said = reply.json() or {}
         # Some gateways answer an error with 200, so only the token itself counts.
         if token := token_of(said.get("access_token")):
             return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
         if not reply.is_fault and text_of(said.get("error")):
             description = text_of(said.get("error_description"))
-            raise NoWayIn(misconfigured(replies.NETWORK, text_of(said["error"]), description))
-        raise NoWayIn(turned_away(f"HTTP {reply.status}"))
+            raise NoToken(misconfigured(replies.NETWORK, text_of(said["error"]), description))
+        raise NoToken(nothing_sent(f"HTTP {reply.status}"))
