@@ -128,7 +128,7 @@ def _wrong(settings: Settings, name: str, kind: _Kind) -> list[str]:
 
 
 def _unmakeable(settings: Settings, name: str, kind: _Kind) -> list[str]:
-    """What only shows when everything comes together, such as a key that is too short for what is signed with it."""
+    """Errors that only making the connector shows, such as a key that is too short for what it signs."""
     try:
         kind.make(settings, HttpClient())
     except ValueError as error:

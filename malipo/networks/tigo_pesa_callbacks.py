@@ -28,7 +28,7 @@ def _key(reference: object, prefix: str) -> str:
 
 
 def _answer(said: dict[str, Any]) -> Answer | None:
-    """None if it says neither yes nor no: a boolean, or the word for one."""
+    """None if its status is neither true nor false, as a boolean or as text."""
     status = str(said.get("Status")).lower() if isinstance(said.get("Status"), bool | str) else ""
     if status not in codes.CALLBACKS:
         return None
