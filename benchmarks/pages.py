@@ -22,7 +22,7 @@ from malipo.access.passwords import Passwords
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.merchants import manage_people
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 
 SMALL, LARGE = "short history", "long history"

@@ -1,4 +1,4 @@
-"""The client's address, and whether it came over TLS. What proxies say counts only as far as the proxies are ours."""
+"""The client's IP address, and whether it came over TLS. Only headers of trusted proxies count."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from malipo.settings.parsers import Network
 
 
 def address_of(request: Request, trusted: Sequence[Network]) -> Address:
-    """The address of whoever asks.
+    """The client's address.
 
     `X-Forwarded-For` grows to the right: the rightmost address that is not a proxy of ours is the caller.
     """

@@ -21,7 +21,7 @@ _NONCE_BYTES = 12
 
 
 class CannotDecrypt(Impossible):
-    """Encrypted under a key that we were not given, or changed by somebody else."""
+    """Encrypted under a key that is not set, or changed since."""
 
 
 class Encryption:

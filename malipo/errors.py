@@ -9,7 +9,7 @@
     └── TooMany             not so often; says how long to wait
     Unavailable             we cannot do it now; nothing has changed
     OutcomeUnknown          we do not know whether it was done; ask again with the same key
-    Impossible              the machine does not let us: a port, a file, another program
+    Impossible              the machine does not allow it: a port, a file, another program
 
 Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
 in `api/errors.py`.
@@ -21,7 +21,7 @@ Details = Mapping[str, Sequence[str]]
 
 
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, and only sometimes raised.
-    """Says no in words for the merchant's developer, with a code for their program."""
+    """A sentence for the merchant's developer, and a code for their program."""
 
     code = "refused"
 

@@ -1,7 +1,7 @@
 """Ids: a prefix, then the time, then random characters. Sorted by id is sorted by age.
 
 The time comes first so that inserts touch one end of an index, and so that a range of time is a range of ids: the list
-of transactions needs no index but the primary key. Secrets are not ids; they come from `secrets` where they are made.
+of transactions needs no index but the primary key. Secrets are not ids; they are drawn where they are made.
 """
 
 import os

@@ -1,6 +1,6 @@
 """JSON lines on standard error: an event, its ids as fields, the request it belongs to.
 
-Phone numbers are masked here, in the finished line, so that not even a library's error message can leak one.
+Redaction: phone numbers are masked here, in the finished line, so that no library's error message can leak one.
 Secrets are never handed to this file.
 """
 

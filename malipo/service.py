@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from malipo import clock as clocks
 from malipo import ids, log, randomness
 from malipo.access.passwords import Passwords
-from malipo.access.tokens import Cookies, Tokens
+from malipo.access.signed_cookies import Cookies
+from malipo.access.tokens import Tokens
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.commit_groups import SHORT_PATIENCE_SECONDS, CommitGroups

@@ -50,7 +50,7 @@ class CallbackClient:
                     line.close()
 
     def _kept(self, place: _Place) -> "_Connection | None":
-        """The connection that was used last, for the others are likelier to be closed soon."""
+        """The connection that was used last: the others are more likely to be closed soon."""
         idle, now = self._idle[place], asyncio.get_running_loop().time()
         while idle:
             line = idle.pop()

@@ -15,7 +15,7 @@ Some = TypeVar("Some", bound=Switches)
 
 
 class BadSwitches(Exception):  # noqa: N818
-    """What was asked for cannot be; each problem names its switch."""
+    """A patch that cannot be applied; each problem names its switch."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))

@@ -65,7 +65,7 @@ class Network:
         self._until_told: dict[str, asyncio.Future[None]] = {}
 
     def resume(self) -> None:
-        """Remember, and go on with whatever was under way."""
+        """Read the journal, and continue what was under way."""
         for event in self._journal.replay() if self._journal else ():
             self.memory.apply(event)
         for transaction in list(self.memory.by_id.values()):
@@ -76,7 +76,7 @@ class Network:
                 self.tell(transaction)
 
     def reset(self) -> None:
-        """Forget everything that happened, and every switch."""
+        """Reset all transactions and all switches."""
         for timer in self.timers.values():
             timer.cancel()
         self.timers.clear()

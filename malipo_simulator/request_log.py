@@ -85,7 +85,7 @@ class RequestLog:
 
 
 def mask(body: bytes) -> str:
-    """The text with what is secret in it covered."""
+    """The text with its secrets masked."""
     text = body.decode("utf-8", "replace")
     for pattern in _SECRETS:
         text = pattern.sub(r"\1••••", text)

@@ -34,7 +34,7 @@ def run(*, host: str, port: int, state: Path | None, speed: float, with_stdin: b
 
 
 def _say_so(url: str) -> None:
-    print(f"simulator ready on {url}", flush=True)  # noqa: T201 - whoever started us waits for it.
+    print(f"simulator ready on {url}", flush=True)  # noqa: T201 - the parent process waits for it.
 
 
 async def serve(
@@ -114,7 +114,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """The signals are ours: uvicorn would raise them again at the end and die of them."""
+        """We handle the signals: uvicorn would raise them again at the end, and the process would be killed by them."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

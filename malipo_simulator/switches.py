@@ -11,7 +11,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
 Speed = Annotated[float, Meta(gt=0, le=10_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=60)]
-Code = Annotated[str, Meta(min_length=1, max_length=60)]  # any: a network may answer with one that nobody has seen
+Code = Annotated[str, Meta(min_length=1, max_length=60)]  # any: a network may answer with an unknown one
 HttpStatus = Annotated[str, Meta(pattern="^(200|[45][0-9]{2})$")]
 
 

@@ -79,7 +79,7 @@ class Merchants:
         self._world = world
         self._accounts = accounts
         self._payments = payments
-        self._chance = random.Random(f"merchants {seed}")  # noqa: S311
+        self._chance = random.Random(f"merchants {seed}")
         self.told = {payment.number: Told() for payment in payments}
         self.feeds: dict[int, list[list[str]]] = {0: [[]], 1: [[]]}  # the ids that were read, from each beginning
         self.is_reading = True

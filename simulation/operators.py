@@ -11,7 +11,7 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Impossible, Refusal
-from malipo.installation import store as installation
+from malipo.installation.store import installation
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
 from malipo.payments import resolve

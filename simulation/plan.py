@@ -184,7 +184,7 @@ KINDS: dict[str, tuple[int, Any]] = {
 
 
 def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> Plan:
-    chance = random.Random(f"plan {seed}")  # noqa: S311
+    chance = random.Random(f"plan {seed}")
     channels = tuple(sorted(chance.sample([str(each) for each in Channel], chance.choice((1, 2, 2, 3)))))
     wanted = tuple(_payment(chance, number, channels) for number in range(payments))
     names = list(KINDS)

@@ -73,7 +73,7 @@ def run(plan: Plan, site: Site, name: str, *, keeps_lines: bool = False, tells_s
     database = SimulatedDatabase(site.server, name)
     gate = PostgresGate(LockMonitor(site.server.connect()))
     database.join(gate)
-    loop = SimulatedLoop(random.Random(f"turns {plan.seed}"), gate, MemoryNetwork(), history)  # noqa: S311
+    loop = SimulatedLoop(random.Random(f"turns {plan.seed}"), gate, MemoryNetwork(), history)
     asyncio.set_event_loop(loop)
     loop.set_exception_handler(lambda _, context: log.error("loop_broke", context.get("exception"), **_words(context)))
     states = Path(tempfile.mkdtemp(prefix="malipo-simulation-"))
@@ -126,7 +126,7 @@ class _Run:
         self.findings: list[Any] = []
 
     async def go(self) -> None:
-        loop, chance = self._loop, random.Random(f"latency {self._plan.seed}")  # noqa: S311
+        loop, chance = self._loop, random.Random(f"latency {self._plan.seed}")
         loop.gate.latency = lambda: chance.choice((0.0, 0.0, 0.0005, 0.002, 0.01))
         loop.network.latency = lambda: chance.choice((0.0005, 0.001, 0.05))
         for number in (1, 2):

@@ -102,7 +102,7 @@ def prepare(server: Server) -> list[Merchant]:
     shadows.close()
     moment = int(_DAY_BEFORE.timestamp() * 1_000_000_000)
     clock.read_from(nanoseconds=lambda: moment, monotonic=lambda: 0.0)
-    randomness.draw_from(random.Random("template"))  # noqa: S311
+    randomness.draw_from(random.Random("template"))
     return asyncio.run(_fill(server.url_of(TEMPLATE)))
 
 

@@ -100,8 +100,8 @@ class World:
         loop = self.loop
         start = int(EPOCH.timestamp() * 1_000_000_000)
         clock.read_from(nanoseconds=lambda: start + round(loop.time() * 1e6) * 1000, monotonic=loop.time)
-        randomness.draw_from(random.Random(f"service {seed}"))  # noqa: S311
-        simulator_randomness.draw_from(random.Random(f"networks {seed}"))  # noqa: S311
+        randomness.draw_from(random.Random(f"service {seed}"))
+        simulator_randomness.draw_from(random.Random(f"networks {seed}"))
 
     def _connect_networks(self) -> Settings:
         simulator = self.simulator

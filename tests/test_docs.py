@@ -18,7 +18,7 @@ from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
 from malipo.cli import parser
 from malipo.ledger.statement import Kind
 from malipo.merchants.api_keys import Permission
-from malipo.merchants.people import RIGHTS, Role
+from malipo.merchants.roles import RIGHTS, Role
 from malipo.networks.connector import Channel, FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction

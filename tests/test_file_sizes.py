@@ -11,8 +11,6 @@ MOST_LINES = 350
 MOST_FILES = 30
 # Data, which nobody reads from top to bottom: the contract, catalogues of words, locks, dashboards, pictures.
 DATA = {".yaml", ".yml", ".po", ".pot", ".lock", ".json", ".png", ".svg", ".txt"}
-# Pages that are looked things up in, each about one thing.
-LONG_PAGES = {PurePath("docs/adding-a-network.md"), PurePath("docs/networks.md")}
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +23,9 @@ def files() -> list[PurePath]:
 
 def test_no_file_is_longer_than_can_be_read_at_once(files: list[PurePath]) -> None:
     read = [each for each in files if each.suffix not in DATA and PurePath("docs/decisions") not in each.parents]
-    long = {str(each): lines for each in read if (lines := _lines(each)) > MOST_LINES and each not in LONG_PAGES}
+    long = {str(each): lines for each in read if (lines := _lines(each)) > MOST_LINES}
     assert long == {}, f"more than {MOST_LINES} lines: part it by subject"
     assert "malipo/payments/record.py" in map(str, read), "the files were found"
-
-
-def test_no_page_is_excused_that_need_not_be() -> None:
-    assert [str(page) for page in LONG_PAGES if _lines(page) <= MOST_LINES] == []
 
 
 def test_no_folder_has_more_files_than_one_looks_through(files: list[PurePath]) -> None:

@@ -160,11 +160,11 @@ def test_one_network_does_not_ask_for_what_another_needs() -> None:
 
 
 def test_callbacks_come_in_only_where_a_token_is_set() -> None:
-    assert connect(settings_of(MPESA), HttpClient()).gates == {}
+    assert connect(settings_of(MPESA), HttpClient()).callback_access == {}
     token = SECRETS["mpesa_callback_token"]
     given = MPESA | {"mpesa_callback_token": token, "mpesa_callback_networks": "196.201.214.0/24"}
-    [(name, gate)] = connect(settings_of(given), HttpClient()).gates.items()
-    assert (name, gate.token, [str(each) for each in gate.allowed]) == ("mpesa", token, ["196.201.214.0/24"])
+    [(name, access)] = connect(settings_of(given), HttpClient()).callback_access.items()
+    assert (name, access.token, [str(each) for each in access.allowed]) == ("mpesa", token, ["196.201.214.0/24"])
 
 
 def test_a_network_that_cannot_be_asked_must_know_where_its_callbacks_come_from() -> None:

@@ -1,6 +1,6 @@
-"""How often somebody may try to log in.
+"""Limits of log-in attempts: by account and address, by account, by address.
 
-An attempt is noted before the password is looked at, so that a thousand guesses at once are a thousand attempts.
+An attempt is recorded before the password is checked, so that a thousand guesses at once are a thousand attempts.
 """
 
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from malipo.db import Database, Tx
 from malipo.errors import TooMany
 
 _SPAN = timedelta(minutes=15)
-# Few from one place at one account; more in all, so that a stranger cannot lock somebody out with five guesses.
+# Few from one address at one account; more in all, so that others cannot lock an account with five guesses.
 _MOST_PER_NAME_AND_ADDRESS = 5
 _MOST_PER_NAME = 50
 _MOST_PER_ADDRESS = 50
@@ -42,5 +42,5 @@ class LoginAttempts:
         await store.forget_one(tx, each, at=now)
 
     def _subjects(self, name: str, address: str) -> tuple[str, str, str]:
-        """What attempts are counted on: the account from one place, the account, the place."""
+        """What attempts are counted for: the account from one address, the account, the address."""
         return f"{self._kind} {name} address {address}", f"{self._kind} {name}", f"address {address}"

@@ -1,6 +1,6 @@
 """Log-in by name and password, the same for people of merchants and for operators.
 
-Who they are and what a session of theirs is, each of the two says itself.
+`merchants/login.py` and `operators/login.py` say how an account is found and how its session is stored.
 """
 
 from collections.abc import Awaitable, Callable
@@ -41,7 +41,7 @@ class PasswordLogin(Generic[SomeAccount]):
     async def begin(
         self, name: str, password: str, insert_session: InsertSession[SomeAccount], *, address: str, now: datetime
     ) -> str:
-        """The id of a new session for whoever has the right password. A name that nobody has is refused as slowly."""
+        """The id of a new session, if the password is right. An unknown name is refused as slowly as a wrong one."""
         await self._attempts.note(name, address, now=now)
         async with self._database.read() as connection:
             account = await self._find(connection, name)

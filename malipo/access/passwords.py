@@ -10,8 +10,8 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
 _hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
-# What an email that we do not know is checked against, so that it takes as long as one that we do. It was made with the
-# hasher above, of chance that nobody kept.
+# An unknown email is checked against this, so that it takes as long as a known one. It is the hash of random bytes that
+# were thrown away.
 _NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$7uVJbZAD20uXdIZQGKmYZg$bSd2i6ldRR6HRt/YPMjpk/JgTAra4jGBx6gQXgHc0hw"
 
 

@@ -1,4 +1,4 @@
-"""The SQL of attempts to log in, of whomever."""
+"""The SQL of log-in attempts, of people and of operators."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -7,9 +7,9 @@ from malipo.db import Tx
 
 
 async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, span: timedelta) -> datetime | None:
-    """Note an attempt to log in. If a subject has too many in the span: when there is room again, and none is noted.
+    """Note an attempt to log in. If a subject has too many in the span, none is noted: when the next is allowed.
 
-    Attempts on one subject queue up here, so that many at once are counted one after the other.
+    Attempts on one subject wait for each other here, so that many at once are all counted.
     """
     for subject, _ in sorted(subjects):
         await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", subject)
@@ -38,10 +38,10 @@ async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, sp
 
 
 async def forget_all(tx: Tx, subject: str) -> None:
-    """Somebody was who they said: what they tried before from there no longer counts."""
+    """After a successful log-in, earlier attempts on the same subject no longer count."""
     await tx.execute("DELETE FROM login_attempts WHERE subject = $1", subject)
 
 
 async def forget_one(tx: Tx, subjects: Sequence[str], *, at: datetime) -> None:
-    """This attempt was a good one, and others on the same subjects were not."""
+    """This attempt succeeded; others on the same subjects still count."""
     await tx.execute("DELETE FROM login_attempts WHERE subject = ANY($1) AND attempted_at = $2", subjects, at)

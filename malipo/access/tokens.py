@@ -1,7 +1,7 @@
-"""Bearer tokens: what a person carries between log-in and log-out. Pure.
+"""Bearer tokens (JWT), refresh tokens and one-time links, and how long each is valid. Pure.
 
-The token names a session, and the session is looked up on every call: a session that has ended is worth nothing,
-however long its token would still be good for.
+The token names a session, and the session is looked up on every call: when the session has ended, its token is
+refused, however long it would still be valid.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _AUDIENCE = "malipo/merchant"
 
 class Tokens:
     def __init__(self, secret_key: str, *previous: str) -> None:
-        # One secret, several uses: each gets a key of its own. A previous one is still believed, and no longer used.
+        # One secret, several uses: each gets a key of its own. A previous one still verifies, and no longer signs.
         self._keys = [
             hmac.digest(each.encode(), b"malipo merchant token", "sha256") for each in (secret_key, *previous)
         ]
@@ -46,39 +46,6 @@ class Tokens:
         if not isinstance(session_id, str) or not isinstance(expires, int) or now.timestamp() >= expires:
             return None
         return session_id
-
-
-class Cookies:
-    """What a browser carries instead: the name of a session, signed, and for each form a token that only we can make.
-
-    A cookie is as good as its session, which is looked up on every request.
-    """
-
-    def __init__(self, secret_key: str, *previous: str) -> None:
-        self._keys = [
-            hmac.digest(each.encode(), b"malipo dashboard cookie", "sha256") for each in (secret_key, *previous)
-        ]
-
-    def make(self, session_id: str) -> str:
-        return f"{session_id}.{_mac(self._keys[0], 'cookie', session_id)}"
-
-    def session_of(self, cookie: str) -> str | None:
-        session_id, _, mac = cookie.partition(".")
-        return session_id if self._is_ours("cookie", session_id, mac) else None
-
-    def form_token(self, session_id: str) -> str:
-        """Stands in every form of a session, so that no other site can send one in its name."""
-        return _mac(self._keys[0], "form", session_id)
-
-    def is_form_token(self, session_id: str, token: str) -> bool:
-        return self._is_ours("form", session_id, token)
-
-    def _is_ours(self, purpose: str, session_id: str, mac: str) -> bool:
-        return any(hmac.compare_digest(_mac(key, purpose, session_id).encode(), mac.encode()) for key in self._keys)
-
-
-def _mac(key: bytes, purpose: str, session_id: str) -> str:
-    return hmac.digest(key, f"{purpose} {session_id}".encode(), "sha256").hex()
 
 
 def _claims(token: str, key: bytes) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from malipo.merchants.api_keys import Environment, NewKey, Permission, StoredKey
 from malipo.merchants.store import api_keys
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 
 async def list_(service: Service, session: Session, request: Request) -> Response:

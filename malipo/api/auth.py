@@ -7,7 +7,7 @@ from malipo.client_address import address_of
 from malipo.errors import Forbidden, Unauthorized
 from malipo.merchants.api_keys import Permission, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
-from malipo.merchants.people import Right
+from malipo.merchants.roles import Right
 from malipo.merchants.sessions import SessionOver
 from malipo.merchants.store.sessions import Session
 from malipo.rate_limit.sliding_window import RateClass

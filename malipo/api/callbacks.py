@@ -14,7 +14,7 @@ from malipo.api.request_body import body_of
 from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
 from malipo.networks.connector import Callback, News, cannot_ask
-from malipo.networks.routing import Gate
+from malipo.networks.routing import CallbackAccess
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.service import Service
@@ -22,10 +22,10 @@ from malipo.service import Service
 
 async def receive(service: Service, request: Request) -> Response:
     route = request.path_params["route"]
-    gate = service.networks.gates.get(route)
-    if gate is None or not hmac.compare_digest(gate.token.encode(), request.path_params["token"].encode()):
+    access = service.networks.callback_access.get(route)
+    if access is None or not hmac.compare_digest(access.token.encode(), request.path_params["token"].encode()):
         raise Missing("There is nothing at this address.")
-    _require_address(service, gate, request)
+    _require_address(service, access, request)
     connector = service.networks.connectors[route]
     callback = Callback(dict(request.headers), await body_of(request))
     news = connector.read(callback)
@@ -39,9 +39,9 @@ async def receive(service: Service, request: Request) -> Response:
     return Response(answer.body, answer.status, media_type=answer.media_type)
 
 
-def _require_address(service: Service, gate: Gate, request: Request) -> None:
+def _require_address(service: Service, access: CallbackAccess, request: Request) -> None:
     address = address_of(request, service.settings.trusted_proxies)
-    if gate.allowed and not any(address in network for network in gate.allowed):
+    if access.allowed and not any(address in network for network in access.allowed):
         raise Forbidden("This address may not send callbacks.", code="address_not_allowed")
 
 
@@ -56,7 +56,7 @@ async def _take_in(service: Service, route: str, news: News) -> None:
             source=AnswerSource.CALLBACK,
             answer=news.answer,
             is_trusted=news.is_signed,
-            is_listed=bool(service.networks.gates[route].allowed),
+            is_listed=bool(service.networks.callback_access[route].allowed),
             cannot_ask=cannot_ask(service.networks.connectors[route]),
         ),
     )

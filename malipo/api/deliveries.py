@@ -13,7 +13,7 @@ from malipo.api.urls import id_in
 from malipo.api.webhooks import endpoint_in, get
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 from malipo.webhooks import resend
 from malipo.webhooks.delivery_state import State
 from malipo.webhooks.resend import NoSuchDelivery

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from malipo import log
+from malipo.api.request_timeouts import BodyTooSlow
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import (
     Conflict,
@@ -28,16 +29,12 @@ class TooLarge(Refusal):
     code = "body_too_large"
 
 
-class TooSlow(Refusal):
-    code = "body_too_slow"
-
-
 STATUSES: dict[type[Refusal], HTTPStatus] = {
     Invalid: HTTPStatus.BAD_REQUEST,
     Unauthorized: HTTPStatus.UNAUTHORIZED,
     Forbidden: HTTPStatus.FORBIDDEN,
     Missing: HTTPStatus.NOT_FOUND,
-    TooSlow: HTTPStatus.REQUEST_TIMEOUT,
+    BodyTooSlow: HTTPStatus.REQUEST_TIMEOUT,
     Conflict: HTTPStatus.CONFLICT,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     TooMany: HTTPStatus.TOO_MANY_REQUESTS,

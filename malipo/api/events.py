@@ -14,7 +14,7 @@ from malipo.merchants.authenticate import Caller
 from malipo.outbox import feed
 from malipo.outbox.feed import CursorUnknown, Page
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 _MOST_WAIT_SECONDS = 30
 _LATEST = "latest"

@@ -1,9 +1,10 @@
 """The HTTP protocol: uvicorn's, with our error shape for bad requests, and limits on size and time.
 
-Nothing here knows routes or keys: it is the layer between a socket and the application.
+It is the layer between a socket and the application, without routes or API keys.
 
 Nearly every request is one packet with its whole body. For those the application is called when the body is there, and
-no timer is set (decision 21). How responses are written is in `http_writer.py`.
+no timer is set (decision 21). How responses are written is in `http_writer.py`, how long is waited in
+`request_timeouts.py`.
 """
 
 import asyncio
@@ -13,9 +14,11 @@ from urllib.parse import unquote
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from malipo import clock, ids
+from malipo import clock
+from malipo.api import request_timeouts
 from malipo.api.errors import response
 from malipo.api.http_writer import Cycle, Outgoing
+from malipo.request_ids import new_request_id
 
 # In a request's scope: its body, if all of it came with the head. Then there is nothing to wait for.
 WHOLE_BODY = "malipo.body"
@@ -24,7 +27,6 @@ WHOLE_BODY = "malipo.body"
 _MOST_BYTES_BESIDE_THE_BODY = 256 * 1024
 # Whatever the application has not read by then, it does not want.
 _MOST_BODY_BYTES = 8 * 1024 * 1024
-_HEAD_SECONDS = 30
 
 # No JSON document begins like this.
 _BROKEN_BODY = b"\xff"
@@ -113,7 +115,7 @@ class Protocol(HttpToolsProtocol):
         if is_free:
             self._not_begun = cycle
         else:
-            # It came before the one before it was answered.
+            # It was pipelined: the request before it is not answered yet.
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self._answer))
 
@@ -153,17 +155,17 @@ class Protocol(HttpToolsProtocol):
         # One timer for all the pauses of a connection, set anew only when it goes off too early.
         self._idle_since = self.loop.time()
         if self._idle_timer is None:
-            self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look_whether_idle)
+            self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
 
-    def _look_whether_idle(self) -> None:
+    def _close_if_idle(self) -> None:
         # A head that is incomplete has another timer; a body that the application did not read has this one.
         is_idle = self.cycle.response_complete and not (self._is_in_head and self._bytes)
         ends = self._idle_since + self.timeout_keep_alive
         if is_idle and ends <= self.loop.time():
-            self._hang_up()
+            self._close_when_answered()
         else:
             at = ends if is_idle else self.loop.time() + self.timeout_keep_alive
-            self._idle_timer = self.loop.call_at(at, self._look_whether_idle)
+            self._idle_timer = self.loop.call_at(at, self._close_if_idle)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP. A request that is being answered gets its response first, then we close."""
@@ -186,9 +188,9 @@ class Protocol(HttpToolsProtocol):
         super().shutdown()
 
     def _refuse(self) -> None:
-        self._outgoing.leave()  # What was answered before comes before.
+        self._outgoing.leave()  # Responses to earlier requests are written first.
         answer = response(400, "bad_request", "The request is not valid HTTP.")
-        answer.headers["X-Request-Id"] = ids.mint("req_", clock.now())
+        answer.headers["X-Request-Id"] = new_request_id(clock.now())
         head = [b"HTTP/1.1 400 Bad Request\r\n"]
         head += [name + b": " + value + b"\r\n" for name, value in answer.raw_headers]
         self.transport.write(b"".join([*head, b"connection: close\r\n\r\n", bytes(answer.body)]))
@@ -196,14 +198,14 @@ class Protocol(HttpToolsProtocol):
 
     def _wait_for_head(self) -> None:
         if self._head_timer is None:
-            self._head_timer = self.loop.call_later(_HEAD_SECONDS, self._hang_up)
+            self._head_timer = self.loop.call_later(request_timeouts.HEAD_SECONDS, self._close_when_answered)
 
     def _stop_waiting(self) -> None:
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
 
-    def _hang_up(self) -> None:
+    def _close_when_answered(self) -> None:
         self._head_timer = None
         self._outgoing.leave()
         if self.cycle is not None and not self.cycle.response_complete:

@@ -9,7 +9,7 @@ from malipo.client_address import address_of
 from malipo.merchants.sessions import Granted
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 
 async def log_in(service: Service, request: Request) -> Response:

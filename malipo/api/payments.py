@@ -17,7 +17,7 @@ from malipo.payments.payment_request import order_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_WAIT_SECONDS = 30

@@ -14,11 +14,12 @@ from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.merchants import manage_people
 from malipo.merchants.login import make_link
-from malipo.merchants.people import Person, Role
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 
 class NoSuchPerson(Missing):

@@ -11,7 +11,7 @@ from malipo.payments.fees import MIN_AMOUNT, fee_of
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 
 async def preview(service: Service, caller: Caller, request: Request) -> Response:

@@ -1,18 +1,17 @@
-"""The body of a request: how large it may be, how long it may take, and its JSON."""
+"""The body of a request: how large it may be (413), and its JSON. How long it may take is in `request_timeouts.py`."""
 
-import asyncio
 from typing import Any
 
 import msgspec
 from starlette.requests import Request
 
-from malipo.api.errors import TooLarge, TooSlow
+from malipo.api.errors import TooLarge
 from malipo.api.http_protocol import WHOLE_BODY
+from malipo.api.request_timeouts import body_timeout
 from malipo.errors import Invalid
 
 _MOST_BYTES = 64 * 1024
 _TOO_LARGE = f"The body must be at most {_MOST_BYTES // 1024} KiB."
-_BODY_SECONDS = 30
 
 
 async def object_of(request: Request) -> dict[str, Any]:
@@ -40,12 +39,9 @@ async def _wait_for_body(request: Request) -> bytes:
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > _MOST_BYTES:
         raise TooLarge(_TOO_LARGE)
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > _MOST_BYTES:
-                    raise TooLarge(_TOO_LARGE)
-    except TimeoutError:
-        raise TooSlow(f"The body did not arrive within {_BODY_SECONDS} seconds.") from None
+    async with body_timeout():
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MOST_BYTES:
+                raise TooLarge(_TOO_LARGE)
     return bytes(body)

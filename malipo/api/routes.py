@@ -24,7 +24,7 @@ from malipo.api import (
 )
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.authenticate import Caller
-from malipo.merchants.people import Right
+from malipo.merchants.roles import Right
 from malipo.merchants.store.sessions import Session
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.service import Service
@@ -87,25 +87,25 @@ ROUTES: list[AnyRoute] = [
     Open("POST", "/merchant/auth/login", login.log_in),
     Open("POST", "/merchant/auth/refresh", login.refresh),
     Open("POST", "/merchant/auth/reset", login.reset),
-    ByToken("POST", "/merchant/auth/logout", login.log_out, Right.LOOK),
-    ByToken("POST", "/merchant/auth/password", login.change_password, Right.LOOK),
-    ByToken("GET", "/merchant/api-keys", api_keys.list_, Right.LOOK),
-    ByToken("POST", "/merchant/api-keys", api_keys.create, Right.RULE),
-    ByToken("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.RULE),
-    ByToken("GET", "/merchant/webhooks", webhooks.list_, Right.LOOK),
-    ByToken("POST", "/merchant/webhooks", webhooks.create, Right.WORK),
-    ByToken("GET", "/merchant/webhooks/{id}", webhooks.retrieve, Right.LOOK),
-    ByToken("PATCH", "/merchant/webhooks/{id}", webhooks.change, Right.WORK),
-    ByToken("DELETE", "/merchant/webhooks/{id}", webhooks.delete, Right.WORK),
-    ByToken("POST", "/merchant/webhooks/{id}/test", deliveries.test, Right.WORK),
-    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret", webhooks.rotate_secret, Right.WORK),
-    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret/finish", webhooks.finish_rotation, Right.WORK),
-    ByToken("GET", "/merchant/webhooks/{id}/deliveries", deliveries.list_, Right.LOOK),
-    ByToken("GET", "/merchant/webhooks/{id}/deliveries/{delivery}", deliveries.retrieve, Right.LOOK),
-    ByToken("POST", "/merchant/webhooks/{id}/deliveries/{delivery}/redeliver", deliveries.redeliver, Right.WORK),
-    ByToken("POST", "/merchant/webhooks/{id}/recover", deliveries.recover, Right.WORK),
-    ByToken("GET", "/merchant/people", people.list_, Right.LOOK),
-    ByToken("POST", "/merchant/people", people.add, Right.RULE),
-    ByToken("PATCH", "/merchant/people/{id}", people.change, Right.RULE),
-    ByToken("DELETE", "/merchant/people/{id}", people.remove, Right.RULE),
+    ByToken("POST", "/merchant/auth/logout", login.log_out, Right.READ),
+    ByToken("POST", "/merchant/auth/password", login.change_password, Right.READ),
+    ByToken("GET", "/merchant/api-keys", api_keys.list_, Right.READ),
+    ByToken("POST", "/merchant/api-keys", api_keys.create, Right.ADMINISTER),
+    ByToken("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.ADMINISTER),
+    ByToken("GET", "/merchant/webhooks", webhooks.list_, Right.READ),
+    ByToken("POST", "/merchant/webhooks", webhooks.create, Right.OPERATE),
+    ByToken("GET", "/merchant/webhooks/{id}", webhooks.retrieve, Right.READ),
+    ByToken("PATCH", "/merchant/webhooks/{id}", webhooks.change, Right.OPERATE),
+    ByToken("DELETE", "/merchant/webhooks/{id}", webhooks.delete, Right.OPERATE),
+    ByToken("POST", "/merchant/webhooks/{id}/test", deliveries.test, Right.OPERATE),
+    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret", webhooks.rotate_secret, Right.OPERATE),
+    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret/finish", webhooks.finish_rotation, Right.OPERATE),
+    ByToken("GET", "/merchant/webhooks/{id}/deliveries", deliveries.list_, Right.READ),
+    ByToken("GET", "/merchant/webhooks/{id}/deliveries/{delivery}", deliveries.retrieve, Right.READ),
+    ByToken("POST", "/merchant/webhooks/{id}/deliveries/{delivery}/redeliver", deliveries.redeliver, Right.OPERATE),
+    ByToken("POST", "/merchant/webhooks/{id}/recover", deliveries.recover, Right.OPERATE),
+    ByToken("GET", "/merchant/people", people.list_, Right.READ),
+    ByToken("POST", "/merchant/people", people.add, Right.ADMINISTER),
+    ByToken("PATCH", "/merchant/people/{id}", people.change, Right.ADMINISTER),
+    ByToken("DELETE", "/merchant/people/{id}", people.remove, Right.ADMINISTER),
 ]

@@ -10,7 +10,7 @@ from malipo.ledger.statement_csv import COLUMNS, csv_of, row_of
 from malipo.ledger.store import statement, wallets
 from malipo.merchants.authenticate import Caller
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 
 async def retrieve(service: Service, caller: Caller, request: Request) -> Response:

@@ -12,7 +12,7 @@ from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 from malipo.webhooks import manage_endpoints, rotate_secrets
 from malipo.webhooks.endpoint import Endpoint, events_in
 from malipo.webhooks.manage_endpoints import NoSuchEndpoint

@@ -51,9 +51,9 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     """All commands, or as many as this one needs."""
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    rooms = [_MODULES[command]] if command in _MODULES else dict.fromkeys(_MODULES.values())
-    for room in rooms:
-        import_module(f"malipo.cli.{room}").add_commands(commands)
+    modules = [_MODULES[command]] if command in _MODULES else dict.fromkeys(_MODULES.values())
+    for module in modules:
+        import_module(f"malipo.cli.{module}").add_commands(commands)
     return top
 
 
@@ -63,21 +63,21 @@ def run(arguments: Sequence[str]) -> int:
         command: Command = parsed.command
         return command(parsed, settings_.read(os.environ))
     except settings_.BadSettings as error:
-        return _complain(*error.sentences, code=2)
+        return _print_error(*error.sentences, code=2)
     except Refusal as refusal:
         told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
-        return _complain(*(told or [refusal.message]), code=2)
+        return _print_error(*(told or [refusal.message]), code=2)
     except Unavailable as error:
-        return _complain(error.message, code=1)
+        return _print_error(error.message, code=1)
     except Impossible as error:
-        return _complain(str(error), code=1)
+        return _print_error(str(error), code=1)
     except ConnectionLost as error:
-        return _complain(f"The database does not answer: {error}", code=1)
+        return _print_error(f"The database does not answer: {error}", code=1)
     except KeyboardInterrupt:
         return 130
 
 
-def _complain(*sentences: str, code: int) -> int:
+def _print_error(*sentences: str, code: int) -> int:
     for sentence in sentences:
         print(f"malipo: {sentence}", file=sys.stderr)
     return code

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from malipo import clock
-from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
 from malipo.errors import Invalid
 from malipo.merchants import issue_api_keys, onboard

@@ -125,7 +125,7 @@ def _moved(credited: int) -> str:
 
 
 def _borne(transaction: Transaction, amount: int) -> str:
-    """The house bears what a wallet should have paid, and keeps what one should have received; or it no longer does."""
+    """Our losses take what a wallet should have paid, or keep what it should have received; or that is taken back."""
     is_debt = (transaction.type is Type.COLLECTION) == (transaction.status is Status.COMPLETED)
     verb = "bear" if is_debt else "keep"
     does = f"{verb}s" if is_debt == (amount < 0) else f"no longer {verb}s"

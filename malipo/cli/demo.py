@@ -18,17 +18,17 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import simulator_setup
 from malipo.cli.child_processes import Children
-from malipo.cli.command import database_url
+from malipo.cli.database import database_url
 from malipo.cli.serve import DEMO_MERCHANT, migrate_at
 from malipo.db import Database, Tx
+from malipo.http_server.listen import CannotListen
+from malipo.http_server.serve import serve as serve_http
 from malipo.ledger.bookings import Kind, book
 from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission, hash_of
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, merchants, people
 from malipo.settings import BadSettings, Settings, read, variable
-from malipo.web import CannotListen
-from malipo.web import serve as serve_web
 
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"
@@ -85,7 +85,7 @@ class _Demo:
                 access = await _access(tx, settings, _remembered(self._file), clock.now())
             await simulator_setup.register_callbacks(self._phones_url, self._base_url, settings)
             await children.start("malipo", ["worker"], variables)
-            await serve_web(settings, self._url, on_ready=lambda: self._welcome(access))
+            await serve_http(settings, self._url, on_ready=lambda: self._welcome(access))
 
     def _simulator_arguments(self) -> list[str]:
         state = self._settings.data_dir / "simulator"
@@ -142,7 +142,7 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
     """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
     known = await merchants.find_by_name(tx, DEMO_MERCHANT)
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)
-    # The demo's money is worth nothing: it is booked at once, without a second operator.
+    # The demo's money is not real: it is booked at once, without a second operator.
     if await book(tx, Kind.TOP_UP, merchant_id, _MONEY, reference="DEMO", now=now):
         await audit_log.append(
             tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO"

@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
-from malipo.cli.command import named_operator, tell, write
+from malipo.cli.actor import named_operator
+from malipo.cli.database import write
+from malipo.cli.output import tell
 from malipo.db import Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type

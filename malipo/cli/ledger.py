@@ -5,7 +5,8 @@ import sys
 from typing import Any
 
 from malipo import money
-from malipo.cli.command import add_subcommand, tell, with_database
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding

@@ -4,12 +4,14 @@ import argparse
 from typing import Any
 
 from malipo.audit_log import store as audit_log
-from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
 from malipo.errors import Missing
 from malipo.merchants import manage_people, onboard
 from malipo.merchants.login import make_link
-from malipo.merchants.people import Role, email_of
+from malipo.merchants.people import email_of
+from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
 from malipo.settings import Settings
 

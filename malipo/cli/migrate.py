@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from malipo.cli.command import add_subcommand, tell, with_database
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
 from malipo.settings import Settings
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from malipo.cli.command import add_subcommand, tell_table, with_database
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, tell_table
 from malipo.db import Database
 from malipo.errors import Invalid, Missing
 from malipo.networks import circuit_store, conformance
@@ -50,7 +51,7 @@ def _row(networks: Networks, down: Mapping[str, Down], channel: Channel, type_: 
         "is up": carrier is not None and trouble is None,
         "down since": trouble.since if trouble else None,
         "reason": trouble.reason if trouble else None,
-        "callbacks": f"/callbacks/{carrier}/…" if carrier in networks.gates else None,
+        "callbacks": f"/callbacks/{carrier}/…" if carrier in networks.callback_access else None,
     }
 
 

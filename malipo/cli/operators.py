@@ -8,7 +8,8 @@ from typing import Any
 from malipo import ids
 from malipo.access.passwords import Passwords, problem_with_password
 from malipo.audit_log import store as audit_log
-from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard

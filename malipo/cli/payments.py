@@ -8,7 +8,8 @@ from typing import Any
 from malipo import clock, money
 from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told
-from malipo.cli.command import Done, add_subcommand, cell, tell, tell_table, with_database, write
+from malipo.cli.database import Done, with_database, write
+from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
 from malipo.payments import resolve

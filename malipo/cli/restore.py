@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
-from malipo.cli.command import add_subcommand, named_operator, tell, tell_table, with_database, write
+from malipo.cli.actor import named_operator
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.installation.store import installation

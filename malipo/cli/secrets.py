@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
-from malipo.cli.command import add_subcommand, tell, write
+from malipo.cli.database import write
+from malipo.cli.output import add_subcommand, tell
 from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.settings import Settings, require

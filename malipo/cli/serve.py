@@ -9,14 +9,14 @@ import uvloop
 
 from malipo import log
 from malipo.cli.child_processes import Children
-from malipo.cli.command import database_url
+from malipo.cli.database import database_url
 from malipo.db import Database
 from malipo.db.migrate import migrate
+from malipo.http_server.serve import serve as serve_http
 from malipo.merchants.store import merchants
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
 from malipo.settings import Settings, require
-from malipo.web import serve as serve_web
 
 DEMO_MERCHANT = "Demo Shop"
 
@@ -44,7 +44,7 @@ async def _migrate_and_serve(settings: Settings, url: str) -> None:
             log.warning("serve.demo_data", message="The demo merchant, its key and its money are in this database.")
     async with Children(sys.stderr) as children:
         # Not before the port is bound: a second service on one machine ends with a sentence, and changes nothing.
-        await serve_web(settings, url, on_ready=lambda: children.start_soon("malipo", ["worker"], os.environ))
+        await serve_http(settings, url, on_ready=lambda: children.start_soon("malipo", ["worker"], os.environ))
 
 
 async def migrate_at(url: str) -> None:
@@ -56,5 +56,5 @@ def _api(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
     log.configure(level=settings.log_level, stream=sys.stderr)
     with database_url(settings) as url:
-        uvloop.run(serve_web(settings, url))
+        uvloop.run(serve_http(settings, url))
     return 0

@@ -13,9 +13,9 @@ from typing import Any
 import aiohttp
 
 from malipo import money, randomness
-from malipo.cli.command import add_subcommand, tell
 from malipo.cli.developer.credentials import Access, access, add_arguments, phones_url
 from malipo.cli.developer.sandbox import Sandbox, Transaction
+from malipo.cli.output import add_subcommand, tell
 from malipo.errors import Impossible, Invalid
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel, Type

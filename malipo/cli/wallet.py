@@ -5,7 +5,8 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.cli import wallet_bookings
-from malipo.cli.command import add_subcommand, tell, with_database
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.merchants import onboard

@@ -8,7 +8,8 @@ from typing import Any
 
 from malipo import money
 from malipo.audit_log.actor import Actor
-from malipo.cli.command import add_subcommand, tell, tell_table, with_database, write
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.accounts import Wallet

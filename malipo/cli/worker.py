@@ -9,7 +9,7 @@ import uvloop
 
 from malipo import log
 from malipo.cli.child_processes import UNTIL_STDIN_CLOSES, until_stdin_closes
-from malipo.cli.command import database_url
+from malipo.cli.database import database_url
 from malipo.settings import Settings, require
 from malipo.worker.run import serve
 

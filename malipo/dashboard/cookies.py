@@ -33,7 +33,7 @@ def set_language(response: Response, value: str, *, path: str) -> None:
 
 
 def set_notice(response: Response, value: str, *, path: str) -> None:
-    """The sentence itself is not in it, only its name: nobody can put text on our pages."""
+    """It holds the name of a sentence and not the sentence, so that no text can be injected into our pages."""
     _set(response, NOTICE, value, _NOTICE_SECONDS, path=path)
 
 

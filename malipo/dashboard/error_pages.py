@@ -7,7 +7,8 @@ from starlette.responses import Response
 
 from malipo import log
 from malipo.dashboard import render
-from malipo.dashboard.browser_request import BrowserRequest, ForgedForm
+from malipo.dashboard.browser_request import BrowserRequest
+from malipo.dashboard.csrf import ForgedForm
 from malipo.dashboard.form_errors import SENTENCES as SPOKEN
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Forbidden, Missing, Refusal, TooMany, Unavailable

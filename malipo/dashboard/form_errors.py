@@ -5,9 +5,9 @@ from http import HTTPStatus
 
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
-# By the code that programs get. What is missing here is said in general.
+# By the error code of the API. A code without a sentence here gets the general one.
 SENTENCES = {
     "field_required": "Please fill this in.",
     "amount_invalid": "Type a whole number of shillings, such as 25,000.",

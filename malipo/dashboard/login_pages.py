@@ -1,4 +1,4 @@
-"""Log-in and log-out in a browser, and the language: the same on both sites."""
+"""Log-in and log-out in a browser: the same on both sites."""
 
 from abc import ABC, abstractmethod
 from http import HTTPStatus
@@ -7,10 +7,10 @@ from typing import Generic, TypeVar
 from starlette.responses import Response
 
 from malipo.client_address import is_secure
-from malipo.dashboard import cookies, form_errors, render
-from malipo.dashboard.browser_request import BrowserRequest, Form
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
-from malipo.dashboard.language import Language
+from malipo.dashboard.forms import Form
 from malipo.errors import Refusal, TooMany
 
 SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
@@ -18,7 +18,7 @@ SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
 
 class LoginPages(ABC, Generic[SomeRequest]):
     template: str
-    field: str  # what somebody logs in by, as the form calls it
+    field: str  # the form's name for what people log in with: email or name
     cookie: SessionCookie
 
     @abstractmethod
@@ -37,12 +37,12 @@ class LoginPages(ABC, Generic[SomeRequest]):
 
     async def log_in(self, request: SomeRequest) -> Response:
         """A session of its own for every log-in: the one that the browser came with ends."""
-        stranger = request.without_session()
-        form = await stranger.form()
+        logged_out = request.without_session()
+        form = await logged_out.form()
         try:
-            session_id = await self._begin(stranger, form.text(self.field), form.secret("password"))
+            session_id = await self._begin(logged_out, form.text(self.field), form.secret("password"))
         except Refusal as refusal:
-            return self._log_in_again(stranger, form, refusal)
+            return self._log_in_again(logged_out, form, refusal)
         await self._end(request)
         response = request.go(request.inside(form.text("next")))
         is_over_tls = is_secure(request.http, request.service.settings.trusted_proxies)
@@ -68,11 +68,3 @@ class LoginPages(ABC, Generic[SomeRequest]):
         response = request.go(f"{request.root}/login", "logged-out")
         self.cookie.end(response)
         return response
-
-
-async def choose_language(request: BrowserRequest) -> Response:
-    form = await request.form()
-    response = request.go(request.inside(form.text("next")))
-    if form.text("language") in Language.__members__.values():
-        cookies.set_language(response, form.text("language"), path=request.root)
-    return response

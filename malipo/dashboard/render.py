@@ -1,8 +1,7 @@
-"""Renders templates, in the reader's language, under a content security policy."""
+"""Renders templates, in the reader's language."""
 
 from datetime import UTC, datetime
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,20 +13,7 @@ from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.flash_messages import NOTICES
 from malipo.dashboard.language import NAMES, Language, Words
-
-_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-_STATIC = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+from malipo.dashboard.security_headers import SECURITY_HEADERS
 
 
 @cache
@@ -40,7 +26,7 @@ def _templates() -> Environment:
 
 def page(request: BrowserRequest, template: str, *, status: int = 200, **values: Any) -> Response:
     text = render(request, template, **values)
-    response = Response(text, status, media_type="text/html", headers=HEADERS)
+    response = Response(text, status, media_type="text/html", headers=SECURITY_HEADERS)
     if request.notice is not None:
         cookies.clear_notice(response, path=request.root)
     return response
@@ -83,18 +69,3 @@ def moment(words: Words, at: datetime | None) -> Markup:
 def phone(number: str) -> str:
     """`+255 754 000 100`."""
     return f"{number[:4]} {number[4:7]} {number[7:10]} {number[10:]}" if number.startswith("+255") else number
-
-
-@cache
-def _file(name: str) -> bytes | None:
-    found = resources.files("malipo.dashboard").joinpath("static", name)
-    return found.read_bytes() if found.is_file() else None
-
-
-def static(name: str) -> Response | None:
-    """A style, a script or a picture; None if there is none of that name."""
-    kind = next((kind for ending, kind in _STATIC.items() if name.endswith(ending)), None)
-    content = _file(name) if kind is not None and "/" not in name else None
-    if content is None:
-        return None
-    return Response(content, media_type=kind, headers=HEADERS | {"Cache-Control": "max-age=300"})

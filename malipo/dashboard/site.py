@@ -1,15 +1,12 @@
-"""A site for browsers: routing, sessions, CSRF, and error pages that help.
+"""A site for browsers: routing, sessions, error pages and the access log.
 
-Each site decides who may log in: people of merchants in `dashboard/merchant/app.py`, operators in
-`operator/app.py`.
+Each site decides who may log in: people of merchants in `merchant/app.py`, operators in `operator/app.py`.
 """
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import Generic, Protocol, TypeVar
-from urllib.parse import quote
+from typing import Generic, TypeVar
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
@@ -17,22 +14,18 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo import clock, ids, log
+from malipo import clock, http_methods, log
 from malipo.client_address import address_of
-from malipo.dashboard import cookies, error_pages, render
-from malipo.dashboard.browser_request import BrowserRequest, ForgedForm
-from malipo.dashboard.language import Language, Words, preferred
+from malipo.dashboard import cookies, csrf, error_pages
+from malipo.dashboard.browser_request import BrowserRequest
+from malipo.dashboard.language import Words
+from malipo.dashboard.language_choice import language_of
+from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.http_methods import HasMethod
+from malipo.request_ids import begin_request
 from malipo.service import Service
 
-
-class AnyPage(Protocol):
-    @property
-    def method(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-
-
-SomePage = TypeVar("SomePage", bound=AnyPage)
+SomePage = TypeVar("SomePage", bound=HasMethod)
 SomeRequest = TypeVar("SomeRequest", bound=BrowserRequest)
 
 
@@ -41,9 +34,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     def __init__(self, service: Service, pages: Iterable[SomePage], more: Iterable[Route] = ()) -> None:
         self._service = service
-        by_path: dict[str, dict[str, SomePage]] = defaultdict(dict)
-        for page in pages:
-            by_path[page.path][page.method] = page
+        by_path = http_methods.by_path(pages)
         self._router = Router(
             [
                 Route(f"{self.root}/", self._home),
@@ -67,7 +58,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        log.request_id.set(ids.mint("req_", self._service.clock()))
+        begin_request(self._service.clock())
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
@@ -102,35 +93,28 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     def _endpoint(self, methods: Mapping[str, SomePage]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            return await self._serve(methods["GET" if request.method == "HEAD" else request.method], request)
+            return await self._serve(http_methods.route_for(request.method, methods), request)
 
         return endpoint
 
     async def _serve(self, page: SomePage, request: Request) -> Response:
-        if request.method == "POST" and not _is_from_here(request):
-            raise ForgedForm
+        csrf.check_origin(request)
         return await self._open(page, await self._browser_request(request))
 
     async def _browser_request(self, request: Request, *, with_session: bool = True) -> SomeRequest:
         address = str(address_of(request, self._service.settings.trusted_proxies))
-        browser_request = self._new_request(request, Words(_language(request)), address)
+        browser_request = self._new_request(request, Words(language_of(request)), address)
         browser_request.notice = request.cookies.get(cookies.NOTICE)
         if with_session:
             await self._recognise(browser_request)
         return browser_request
-
-    def _to_log_in(self, request: Request) -> Response:
-        """A form cannot be sent again by a link; after one that was sent too late the user begins at the first page."""
-        query = f"?{request.url.query}" if request.url.query else ""
-        back = "" if request.method == "POST" else f"?next={quote(request.url.path + query)}"
-        return RedirectResponse(f"{self.root}/login{back}", HTTPStatus.SEE_OTHER)
 
     async def _home(self, request: Request) -> Response:
         return RedirectResponse(self.root, HTTPStatus.SEE_OTHER)
 
 
 class _Sent:
-    """A response. Every one, a redirect too, has the Content-Security-Policy."""
+    """A response. Every one, a redirect too, has the security headers."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -145,21 +129,6 @@ class _Sent:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
-            for name, value in render.HEADERS.items():
+            for name, value in SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
         await self._send(message)
-
-
-def _language(request: Request) -> Language:
-    chosen = request.cookies.get(cookies.LANGUAGE, "")
-    if chosen in Language.__members__.values():
-        return Language(chosen)
-    return preferred(request.headers.get("accept-language", ""))
-
-
-def _is_from_here(request: Request) -> bool:
-    """CSRF: browsers send the origin of a form. One of another site is refused."""
-    origin = request.headers.get("origin")
-    if origin is None:
-        return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
-    return origin.partition("://")[2] == request.headers.get("host")

@@ -1,1 +1,1 @@
-"""Who the merchants are, and who may speak for them."""
+"""Merchants, their API keys and their people."""

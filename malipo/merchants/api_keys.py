@@ -1,7 +1,7 @@
-"""API keys: what they look like, what they may do, and when they are good. Pure.
+"""API keys: their format, permissions, expiry and IP allowlist. Pure.
 
 A key is shown once, when it is made. What we keep is its hash: a key is 160 random bits, so a plain SHA-256
-cannot be guessed backwards, and checking it costs nothing.
+cannot be reversed, and checking it is cheap.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ class StoredKey:
 
 
 class KnownKey(msgspec.Struct, frozen=True):
-    """What we remember of a key, and of the merchant it speaks for."""
+    """A stored key, with what authentication needs of its merchant."""
 
     id: str
     merchant_id: str
@@ -96,7 +96,7 @@ class KnownKey(msgspec.Struct, frozen=True):
 
 
 def address_range_of(text: str) -> AddressRange:
-    """An address or a network; ValueError if it is neither. IPv4 has one spelling here, also when dressed as IPv6."""
+    """An address or a network; ValueError if it is neither. IPv4 that is mapped into IPv6 is read as IPv4."""
     network = ipaddress.ip_network(text)
     if isinstance(network, ipaddress.IPv6Network) and network.prefixlen >= 96:
         mapped = network.network_address.ipv4_mapped

@@ -1,8 +1,8 @@
 """Authenticates API calls: is the key valid, is the merchant active, is the address allowed, is the rate limit kept.
 
 The order of these checks is the order of the answers a caller sees. Everything that arrives together is
-decided together, in the order of arrival. Nothing here is worth waiting for a disk: a window that loses its
-last moments in a crash of the database lets a few requests more through, and no money depends on it.
+decided together, in the order of arrival. Nothing here waits for a disk: a window that loses its last moments
+in a crash of the database lets a few more requests through, and no money depends on it.
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +19,7 @@ from malipo.merchants.store import api_keys
 from malipo.rate_limit import store as rate_limits
 from malipo.rate_limit.sliding_window import RateClass, RateLimitStatus, Window
 
-# Whoever loses has met one who won, so a crowd of processes at one key gets through all the same.
+# At each conflict one of the processes has succeeded, so many processes on one key all succeed in the end.
 _MOST_TRIES = 50
 
 
@@ -48,7 +48,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class Authenticate:
-    """Needs no transaction: windows are read, decided on and written, and again where somebody else was quicker."""
+    """Needs no transaction: windows are read, decided on and written, and again where another process wrote first."""
 
     def __init__(self, *, limits: Mapping[RateClass, int], clock: Clock) -> None:
         self._limits = limits
@@ -64,29 +64,29 @@ class Authenticate:
                 return [answers[place] for place in range(len(requests))]
             given = await self._try(connection, [requests[place] for place in waiting])
             answers |= {place: answer for place, answer in zip(waiting, given, strict=True) if answer is not None}
-        raise Contention("others are always quicker")
+        raise Contention("another process always writes first")
 
     async def _try(self, connection: Conn, requests: Sequence[AccessRequest]) -> list[Caller | Refusal | None]:
-        """None for those whose window somebody else has written meanwhile."""
+        """None for those whose window another process has written meanwhile."""
         now = self._clock()
         # A class without a limit has no window that we need.
         wanted = [
             (request.key_hash, request.rate_class if self._limits[request.rate_class] else None) for request in requests
         ]
         found = await api_keys.find_by_hashes(connection, set(wanted))
-        turned_away = [
+        refusals = [
             _reason(found[want].key if want in found else None, request.address, now)
             for want, request in zip(wanted, requests, strict=True)
         ]
-        let_in = [want for want, refusal in zip(wanted, turned_away, strict=True) if refusal is None]
-        stale = sorted({found[want].key.id for want in let_in if found[want].key.has_stale_use(now)})
+        accepted = [want for want, refusal in zip(wanted, refusals, strict=True) if refusal is None]
+        stale = sorted({found[want].key.id for want in accepted if found[want].key.has_stale_use(now)})
         if stale:
             await api_keys.touch(connection, stale, now=now)
-        counted = Counter((hash_, rate_class) for hash_, rate_class in let_in if rate_class is not None)
+        counted = Counter((hash_, rate_class) for hash_, rate_class in accepted if rate_class is not None)
         counts = await self._count(connection, found, counted) if counted else {}
         return [
             refusal if refusal is not None else _answer(found[want].key, counts.get(want))
-            for want, refusal in zip(wanted, turned_away, strict=True)
+            for want, refusal in zip(wanted, refusals, strict=True)
         ]
 
     async def _count(
@@ -109,7 +109,7 @@ class Authenticate:
 
 
 class _Count(msgspec.Struct):
-    """How many may pass, of one key and class, what they are told, and whether somebody else has written its window."""
+    """How many may pass, of one key and class, their status, and whether another process has written the window."""
 
     key_id: str
     passing: int
@@ -118,7 +118,7 @@ class _Count(msgspec.Struct):
 
 
 def _answer(key: KnownKey, count: _Count | None) -> Caller | Refusal | None:
-    """To the next who asks for this."""
+    """For the next request with this key and class."""
     if count is None:
         return Caller(key.id, key.merchant_id, key.permissions, None)
     if count.is_lost:

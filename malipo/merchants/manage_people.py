@@ -7,7 +7,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
-from malipo.merchants.people import Person, Role, email_of
+from malipo.merchants.people import Person, email_of
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 
 

@@ -1,32 +1,12 @@
-"""The people of a merchant: who they are, what their role lets them do, what a password must be. Pure."""
+"""The people of a merchant: their names, emails and roles. What a role may do is in `roles.py`. Pure."""
 
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
+
+from malipo.merchants.roles import RIGHTS, Right, Role
 
 _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
-
-
-class Role(StrEnum):
-    OWNER = "owner"  # everything, keys and people included
-    STAFF = "staff"  # payments and webhooks
-    VIEWER = "viewer"  # looks, and touches nothing
-
-
-class Right(StrEnum):
-    """What a route of the merchant's asks of the person."""
-
-    LOOK = "look"
-    WORK = "work"
-    RULE = "rule"
-
-
-RIGHTS: dict[Role, frozenset[Right]] = {
-    Role.OWNER: frozenset(Right),
-    Role.STAFF: frozenset({Right.LOOK, Right.WORK}),
-    Role.VIEWER: frozenset({Right.LOOK}),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class SessionOver(Unauthorized):
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What a person carries away from a log-in."""
+    """The tokens that a log-in returns."""
 
     token: str
     refresh_token: str
@@ -43,12 +43,12 @@ class Sessions:
                 session_id, is_first_use = found
                 if is_first_use and await sessions.get_live(tx, session_id, now=now):
                     return await self.grant(tx, session_id, now)
-                # Whoever uses a token again is not the one we gave the next one to, or the other one is not.
+                # A token that is used twice was stolen: one of the two users is not the person.
                 await sessions.end(tx, session_id, now=now)
         raise SessionOver
 
     async def session_of(self, token: str, *, now: datetime) -> Session:
-        """The live session that a token names. Asked on every call, so that an ended one ends at once."""
+        """The live session that a token names. Looked up on every call, so that an ended session is refused at once."""
         session_id = self._tokens.session_of(token, now=now)
         session = await self.live_session(session_id, now=now) if session_id is not None else None
         if session is None:

@@ -1,13 +1,11 @@
 """Airtel Money (Airtel Africa Open API): OAuth tokens, collections, disbursements with an encrypted PIN, enquiry.
 
 A collection's reply says "SUCCESS" when the prompt was sent; only `TS` says that money moved. Callbacks can be signed:
-then they end a payment by themselves, else they are hints. What replies say is in `airtel_money_replies.py`,
-what codes mean in `airtel_money_codes.py`.
+then they end a payment by themselves, else they are hints (`airtel_money_callbacks.py`). What replies say is in
+`airtel_money_replies.py`, what codes mean in `airtel_money_codes.py`.
 """
 
 import base64
-import hashlib
-import hmac
 from typing import Any
 
 import msgspec
@@ -17,37 +15,25 @@ from cryptography.hazmat.primitives.ciphers.modes import CBC
 from cryptography.hazmat.primitives.padding import PKCS7
 
 from malipo import randomness
+from malipo.networks import airtel_money_callbacks as callbacks
 from malipo.networks import airtel_money_replies as replies
 from malipo.networks import rsa
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import (
     HttpClient,
     Lost,
     Reply,
     Unsent,
-    json_object,
-    key_of,
     seconds_of,
     text_of,
     token_of,
 )
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
+from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
 from malipo.settings.networks import AirtelMoneySettings
 
 _encode = msgspec.json.Encoder().encode
 _TOKEN_MARGIN_SECONDS = 30
-
-
-class _RawCallback(msgspec.Struct):
-    """The bytes under the signature are the network's own, not ours written again."""
-
-    transaction: msgspec.Raw = msgspec.Raw(b"")
-    payload: "_RawCallback | None" = None
-    hash: str | None = None
-
-
-_decode_raw = msgspec.json.Decoder(_RawCallback).decode
 
 
 class AirtelMoney:
@@ -97,42 +83,10 @@ class AirtelMoney:
         return await self._authorised.probe()
 
     def read(self, callback: Callback) -> News | None:
-        try:
-            outer = _decode_raw(callback.body)
-        except (ValueError, RecursionError):
-            return None
-        raw = bytes(outer.transaction)
-        inner = outer if raw or outer.payload is None else outer.payload
-        raw = bytes(inner.transaction)
-        signature = outer.hash or inner.hash or callback.headers.get("hash")
-        key = self._settings.airtel_money_callback_key
-        if signature is not None and key is not None and not self._is_signed(raw, key, signature):
-            return None
-        said = json_object(raw) or {}
-        our_key = key_of(said.get("id"))
-        if not our_key:
-            return None
-        answer = replies.of_letters(said, "status_code") or Answer(
-            verdict=Verdict.UNKNOWN, code=text_of(said.get("code"))
-        )
-        return News(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
+        return callbacks.read(callback, self._settings)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        if news is None:
-            return Acknowledgement(status=400, body=b'{"status":"rejected"}')
-        return Acknowledgement(status=200, body=b'{"status":"received"}')
-
-    def _is_signed(self, raw: bytes, key: str, signature: str) -> bool:
-        """Nothing public says which bytes are under the hash, so the setting may name them, or allow both."""
-        forms = {"wrapped": b'{"transaction":' + raw + b"}", "object": raw}
-        wanted = self._settings.airtel_money_callback_hash
-        given = signature.strip().encode("utf-8", "replace")
-        is_right = False
-        for form, signed in forms.items():
-            if wanted in ("either", form):
-                made = base64.b64encode(hmac.new(key.encode(), signed, hashlib.sha256).digest())
-                is_right |= hmac.compare_digest(made, given)
-        return is_right
+        return callbacks.acknowledge(news)
 
     def _collection(self, order: Order) -> dict[str, Any]:
         country, currency = self._settings.airtel_money_country, self._settings.airtel_money_currency
@@ -211,14 +165,14 @@ class AirtelMoney:
         )
         if isinstance(reply, Unsent | Lost):
             # Lost or not, this was the request for a token: no payment has been sent.
-            raise NoWayIn(turned_away("token", reply.reason))
+            raise NoToken(nothing_sent("token", reply.reason))
         said = reply.json() or {}
         if token := token_of(said.get("access_token")):
             return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("error")):
             description = text_of(said.get("error_description"))
-            raise NoWayIn(misconfigured(replies.NETWORK, f"HTTP {reply.status}", description))
-        raise NoWayIn(turned_away(f"HTTP {reply.status}"))
+            raise NoToken(misconfigured(replies.NETWORK, f"HTTP {reply.status}", description))
+        raise NoToken(nothing_sent(f"HTTP {reply.status}"))
 
 
 def _base64(value: bytes) -> str:

@@ -12,14 +12,14 @@ from malipo.networks import airtel_money_codes as codes
 from malipo.networks.code_meanings import Table, answer_of
 from malipo.networks.connector import Answer, Order, Type, Verdict
 from malipo.networks.http.client import Reply, receipt_of, text_of
-from malipo.networks.token_auth import turned_away
+from malipo.networks.token_auth import nothing_sent
 
 NETWORK = "Airtel Money"
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
     if reply.status == 429:
-        return turned_away("HTTP 429")  # The same id is never paid twice.
+        return nothing_sent("HTTP 429")  # The same id is never paid twice.
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)

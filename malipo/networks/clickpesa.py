@@ -1,26 +1,24 @@
 """ClickPesa, an aggregator: one contract that reaches every channel, both ways, with a query for both.
 
-Bodies can carry a checksum, and so can its webhook: then it is signed, else it is a hint. There is no event for a
+Its webhook events and the checksum of bodies, theirs and ours, are in `clickpesa_callbacks.py`. There is no event for a
 payout that is done, so payouts are ended by the query. What replies say is in `clickpesa_replies.py`, what their words
 mean in `clickpesa_codes.py`.
 """
 
-import hashlib
-import hmac
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from malipo.networks import clickpesa_callbacks as callbacks
 from malipo.networks import clickpesa_replies as replies
+from malipo.networks.clickpesa_callbacks import checksum_of
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
-from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, misconfigured, turned_away
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
+from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
 _TOKEN_SECONDS = 3600 - 60
-_NOT_SIGNED = ("checksum", "checksumMethod")
 
 
 class Clickpesa:
@@ -49,7 +47,7 @@ class Clickpesa:
             "phoneNumber": order.phone.removeprefix("+"),
         }
         if self._settings.clickpesa_checksum_key is not None:
-            body["checksum"] = self._checksum(body)
+            body["checksum"] = checksum_of(body, self._settings)
         path = (
             "/payments/initiate-ussd-push-request"
             if order.type is Type.COLLECTION
@@ -69,34 +67,10 @@ class Clickpesa:
         return await self._authorised.probe()
 
     def read(self, callback: Callback) -> News | None:
-        said = json_object(callback.body) or {}
-        data = said.get("data")
-        if not isinstance(data, dict):
-            return None
-        key, signature = key_of(data.get("orderReference")), text_of(said.get("checksum"))
-        is_signed = bool(signature) and self._settings.clickpesa_checksum_key is not None
-        if not key or (is_signed and not self._is_right(said, signature)):
-            return None
-        answer = replies.of_event(text_of(said.get("event")).upper(), data)
-        return News(key=key, answer=answer, is_signed=is_signed)
+        return callbacks.read(callback, self._settings)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        if news is None:
-            return Acknowledgement(status=400, body=b'{"received":false}')
-        return Acknowledgement(status=200, body=b'{"received":true}')
-
-    def _is_right(self, said: Mapping[str, Any], signature: str) -> bool:
-        try:
-            made = self._checksum(said)
-        except (RecursionError, ValueError):
-            return False
-        return hmac.compare_digest(made.encode(), signature.lower().encode())
-
-    def _checksum(self, payload: Mapping[str, Any]) -> str:
-        signed = {name: value for name, value in payload.items() if name not in _NOT_SIGNED}
-        text = _canonical(signed) if self._settings.clickpesa_checksum == "canonical" else _joined(signed)
-        key = (self._settings.clickpesa_checksum_key or "").encode()
-        return hmac.new(key, text, hashlib.sha256).hexdigest()
+        return callbacks.acknowledge(news)
 
     async def _call(self, method: str, path: str, body: bytes | None = None) -> Reply | Answer:
         reply = await self._authorised.call(
@@ -124,7 +98,7 @@ class Clickpesa:
             timeout_seconds=self.timeout_seconds,
         )
         if isinstance(reply, Unsent | Lost):
-            raise NoWayIn(turned_away("token", reply.reason))
+            raise NoToken(nothing_sent("token", reply.reason))
         said = reply.json() or {}
         # It begins with "Bearer " already.
         given = said.get("token")
@@ -132,25 +106,5 @@ class Clickpesa:
         if token and reply.status < 300:
             return f"Bearer {token}", _TOKEN_SECONDS
         if reply.status in (400, 401, 403) and text_of(said.get("message")):
-            raise NoWayIn(misconfigured(replies.NETWORK, f"HTTP {reply.status}", text_of(said["message"])))
-        raise NoWayIn(turned_away(f"HTTP {reply.status}"))
-
-
-def _canonical(payload: Mapping[str, Any]) -> bytes:
-    """Compact JSON, the keys of every object sorted."""
-    return msgspec.json.Encoder(order="sorted").encode(payload)
-
-
-def _joined(payload: Mapping[str, Any]) -> bytes:
-    """The older form: the values, in the order of their keys, with nothing between."""
-    return "".join(_flat(payload[name]) for name in sorted(payload)).encode()
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return _joined(value).decode()
-    if isinstance(value, list):
-        return "".join(map(_flat, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else str(value)
+            raise NoToken(misconfigured(replies.NETWORK, f"HTTP {reply.status}", text_of(said["message"])))
+        raise NoToken(nothing_sent(f"HTTP {reply.status}"))

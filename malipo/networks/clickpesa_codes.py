@@ -1,7 +1,7 @@
-"""What ClickPesa's words mean: statuses of replies and queries, events of webhooks, and errors.
+"""What ClickPesa's words mean: statuses of replies and queries, and errors.
 
 Its errors have no codes, only an HTTP status and a message. So the messages whose meaning is known are listed; any
-other is unknown.
+other is unknown. What webhook events mean is in `clickpesa_callbacks.py`.
 """
 
 import re
@@ -22,16 +22,6 @@ STATUSES: Table = {
     "PENDING": waiting("under way", _VENDOR),
     "AUTHORIZED": waiting("under way", _VENDOR),
     "ON-HOLD": waiting("under way", _VENDOR),
-}
-
-# What happened. The status beside it is another matter: the vendor's own sample of PAYOUT INITIATED says SUCCESS.
-EVENTS: Table = {
-    "PAYMENT RECEIVED": confirmed("the money moved, unless the status beside it says otherwise", _VENDOR),
-    "PAYMENT FAILED": refused(FailureCode.REJECTED, "failed, unless the status beside it says otherwise", _VENDOR),
-    "PAYOUT INITIATED": waiting("begun, whatever the status beside it", _VENDOR),
-    "PAYOUT REFUNDED": refused(FailureCode.REJECTED, "the money came back", _VENDOR),
-    "PAYOUT REVERSED": refused(FailureCode.REJECTED, "the money came back", _VENDOR),
-    "DEPOSIT RECEIVED": unknown("not about a payment", _VENDOR),
 }
 
 _COLLECTIONS: Table = {
@@ -66,7 +56,7 @@ _MESSAGES = (
 
 
 def error_of(status: int, message: str) -> str:
-    """The name under which an error stands in the table; HTTP's own, where nobody has listed its message."""
+    """The name under which an error stands in the table; the HTTP status, where its message is not listed."""
     named = (name for name, words in _MESSAGES if name.startswith(f"{status} ") and words.search(message))
     return next(named, str(status))
 
@@ -75,5 +65,4 @@ TABLES: dict[str, Table] = {
     "collection": ERRORS[Type.COLLECTION],
     "payout": ERRORS[Type.DISBURSEMENT],
     "status": STATUSES,
-    "event": EVENTS,
 }

@@ -1,4 +1,4 @@
-"""Parses ClickPesa's replies: to a payment, to a query, in a webhook. Pure."""
+"""Parses ClickPesa's replies: to a payment, to a query. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,16 +10,14 @@ from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, Order, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
 from malipo.networks.text import reason_in
-from malipo.networks.token_auth import turned_away
+from malipo.networks.token_auth import nothing_sent
 
 NETWORK = "ClickPesa"
-# What only the data of the other type has.
-_OF_THE_OTHER = {"PAYMENT": "beneficiary", "PAYOUT": "collectedAmount"}
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
     if reply.status == 429:
-        return turned_away("HTTP 429")  # The same reference is never paid twice.
+        return nothing_sent("HTTP 429")  # The same reference is never paid twice.
     said = reply.json()
     if said is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
@@ -44,21 +42,6 @@ def of_query(reply: Reply, order: Order) -> Answer:
     return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
 
 
-def of_event(event: str, data: Mapping[str, Any]) -> Answer:
-    """By the event, and not by the status beside it; where the two contradict each other, unknown.
-
-    Whether the payment is a collection or a payout only its key tells, which the connector cannot look up. Data of the
-    other type than the event are not believed.
-    """
-    status = data.get("status")
-    answer = answer_of(NETWORK, codes.EVENTS, event, text_of(data.get("message")))
-    type_, _, _ = event.partition(" ")
-    is_contradicted = type_ == "PAYMENT" and status not in (None, "") and _verdict(status) is not answer.verdict
-    if is_contradicted or _OF_THE_OTHER.get(type_) in data:
-        return Answer(verdict=Verdict.UNKNOWN, code=event, detail=f"{text_of(status)} {answer.detail}".strip())
-    return _with_particulars(answer, data)
-
-
 def _about(order: Order, said: Mapping[str, Any]) -> Answer | None:
     """What it says of this order, and of no other."""
     if text_of(said.get("orderReference")) not in ("", order.key):
@@ -66,15 +49,10 @@ def _about(order: Order, said: Mapping[str, Any]) -> Answer | None:
     status = text_of(said.get("status")).upper()
     if status not in codes.STATUSES:
         return None
-    return _with_particulars(answer_of(NETWORK, codes.STATUSES, status, text_of(said.get("message"))), said)
+    return with_particulars(answer_of(NETWORK, codes.STATUSES, status, text_of(said.get("message"))), said)
 
 
-def _verdict(status: object) -> Verdict | None:
-    meaning = codes.STATUSES.get(text_of(status).upper())
-    return meaning.verdict if meaning else None
-
-
-def _with_particulars(answer: Answer, said: Mapping[str, Any]) -> Answer:
+def with_particulars(answer: Answer, said: Mapping[str, Any]) -> Answer:
     if not answer.verdict.is_definite:
         return answer
     is_paid, amount = answer.verdict is Verdict.CONFIRMED, _amount(said)

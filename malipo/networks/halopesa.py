@@ -1,7 +1,7 @@
 """HaloPesa, direct: a SOAP push with a checksum, and its result by callback. Collections only.
 
 No query is published, so a payment ends only by callback. It is unsigned: it counts only from the addresses that the
-operator has listed. What codes mean is in `halopesa_codes.py`.
+operator has listed (`halopesa_callbacks.py`). What codes mean is in `halopesa_codes.py`.
 """
 
 import hashlib
@@ -12,29 +12,28 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from malipo import clock as clocks
+from malipo.networks import halopesa_callbacks as callbacks
 from malipo.networks import halopesa_codes as codes
-from malipo.networks import xml
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,
     Callback,
-    FailureCode,
     News,
     Order,
     Resubmit,
     Type,
     Verdict,
 )
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, amount_of, key_of, receipt_of, text_of
-from malipo.networks.text import reason_in
-from malipo.networks.token_auth import misconfigured, turned_away
+from malipo.networks.halopesa_codes import NETWORK
+from malipo.networks.http import xml
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, receipt_of, text_of
+from malipo.networks.token_auth import misconfigured, nothing_sent
 from malipo.settings.networks import HalopesaSettings
 
 _ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 _NAMESPACE = "http://ws.merchant.vmoney.viettel.com/"
 
-_NETWORK = "HaloPesa"
 # The answer to a probe: a 500 may only mean that it does not understand the probe; these mean that it is down.
 _TROUBLE = (408, 502, 503, 504)
 
@@ -60,7 +59,7 @@ class Halopesa:
 
     async def send(self, order: Order) -> Answer:
         if order.type is not Type.COLLECTION:
-            return misconfigured(_NETWORK, "no payouts", "it pays out through an aggregator")
+            return misconfigured(NETWORK, "no payouts", "it pays out through an aggregator")
         reply = await self._http_client.call(
             "POST",
             self._settings.halopesa_url or "",
@@ -69,7 +68,7 @@ class Halopesa:
             timeout_seconds=self.timeout_seconds,
         )
         if isinstance(reply, Unsent):
-            return turned_away("unsent", reply.reason)
+            return nothing_sent("unsent", reply.reason)
         if isinstance(reply, Lost):
             return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
         return _of_push(reply, order)
@@ -83,38 +82,14 @@ class Halopesa:
             "GET", self._settings.halopesa_url or "", headers={}, timeout_seconds=self.timeout_seconds
         )
         if isinstance(reply, Unsent | Lost):
-            return turned_away("unsent", reply.reason)
+            return nothing_sent("unsent", reply.reason)
         return Answer(verdict=Verdict.WAITING, code=f"HTTP {reply.status}", is_fault=reply.status in _TROUBLE)
 
     def read(self, callback: Callback) -> News | None:
-        said = xml.read(callback.body) or {}
-        key, code = key_of(said.get("referenceid")), text_of(said.get("response_code"))
-        if not key or not code:
-            return None
-        detail = text_of(said.get("message"))
-        answer = answer_of(_NETWORK, self._results, code, detail)
-        if answer.failure_code is FailureCode.REJECTED and not answer.refuses_us:
-            answer = msgspec.structs.replace(answer, failure_code=reason_in(detail))
-        if said.get("response_type", "").upper() != "FIN":
-            # Not final, whatever the code.
-            verdict = Verdict.WAITING if code in self._results else Verdict.UNKNOWN
-            answer = Answer(verdict=verdict, code=code, detail=detail)
-        is_paid = answer.verdict is Verdict.CONFIRMED
-        receipt = receipt_of(said.get("addition_data")) if is_paid else None
-        answer = msgspec.structs.replace(answer, amount=amount_of(said.get("amount")), provider_reference=receipt)
-        return News(key=key, answer=answer, is_signed=False)
+        return callbacks.read(callback, self._results)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        is_read = news is not None
-        fields = {
-            "responseType": "ACK",
-            "response_code": "0" if is_read else "9001",
-            "message": "Received" if is_read else "The result could not be read",
-            "ReferenceID": news.key if news is not None else "",
-            "ResponseTime": self._now(),
-        }
-        body = f'<?xml version="1.0"?><response>{xml.elements(fields)}</response>'.encode()
-        return Acknowledgement(status=200 if is_read else 400, body=body, media_type="text/xml")
+        return callbacks.acknowledge(news, self._now())
 
     def _now(self) -> str:
         return self._clock().astimezone(_ZONE).strftime("%Y%m%d%H%M%S")
@@ -155,6 +130,6 @@ def _of_push(reply: Reply, order: Order) -> Answer:
     if receipt_of(said.get("referenceid")) not in (None, order.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
-    answer = answer_of(_NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
+    answer = answer_of(NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
     # A page without any code is not theirs: a fault.
     return msgspec.structs.replace(answer, is_fault=not code)

@@ -2,19 +2,20 @@
 
 An application of theirs is synchronous (the reply to a payment is its result) or asynchronous (the reply says that it
 was taken in, the result comes by callback and by query). The reply itself tells which: only a result has a receipt.
-Callbacks are unsigned, so they are hints. What replies say is in `mpesa_replies.py`, what codes mean in
-`mpesa_codes.py`.
+Callbacks are unsigned, so they are hints (`mpesa_callbacks.py`). What replies say is in `mpesa_replies.py`, what codes
+mean in `mpesa_codes.py`.
 """
 
 import msgspec
 
 from malipo import randomness
+from malipo.networks import mpesa_callbacks as callbacks
 from malipo.networks import mpesa_replies as replies
 from malipo.networks import rsa
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
-from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, json_object, key_of, text_of, token_of
+from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, failed_query, turned_away
+from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, nothing_sent
 from malipo.settings.networks import MpesaSettings
 
 _encode = msgspec.json.Encoder().encode
@@ -77,20 +78,10 @@ class Mpesa:
         return await self._authorised.probe(code="session")
 
     def read(self, callback: Callback) -> News | None:
-        said = json_object(callback.body) or {}
-        key, answer = key_of(said.get("input_ThirdPartyConversationID")), replies.of_result(said)
-        return News(key=key, answer=answer, is_signed=False) if key and answer else None
+        return callbacks.read(callback)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        said = json_object(callback.body) or {}
-        is_read = news is not None
-        body = {
-            "output_OriginalConversationID": text_of(said.get("input_OriginalConversationID")),
-            "output_ResponseCode": "0" if is_read else "1",
-            "output_ResponseDesc": "Successfully Accepted Result" if is_read else "The result could not be read",
-            "output_ThirdPartyConversationID": text_of(said.get("input_ThirdPartyConversationID")),
-        }
-        return Acknowledgement(status=200 if is_read else 400, body=_encode(body))
+        return callbacks.acknowledge(callback, news)
 
     async def _call(self, method: str, path: str, *, body: bytes | None = None) -> Reply | Answer:
         """A call with the session; once more with a new one, only when told that the session has expired."""
@@ -100,7 +91,7 @@ class Mpesa:
         )
         if isinstance(reply, Reply) and (said := replies.session_trouble(reply)):
             # A session may take half a minute to become valid. The gateway rejected us, so nothing was accepted.
-            return turned_away("session", said)
+            return nothing_sent("session", said)
         return reply
 
     async def _open_session(self) -> tuple[str, float]:
@@ -109,15 +100,15 @@ class Mpesa:
         reply = await self._request("GET", self._settings.mpesa_session_path, bearer, None, self.timeout_seconds)
         if isinstance(reply, Unsent | Lost):
             # Lost or not, this was the request for a session: no payment has been sent.
-            raise NoWayIn(turned_away("session", reply.reason))
+            raise NoToken(nothing_sent("session", reply.reason))
         said = reply.json() or {}
         session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
         if code == "INS-0" and session:
             try:
                 return rsa.encrypted(self._public_key, session), self._settings.mpesa_session_seconds
             except ValueError:
-                raise NoWayIn(turned_away("session", "it is longer than the key")) from None
-        raise NoWayIn(replies.of_no_session(reply))
+                raise NoToken(nothing_sent("session", "it is longer than the key")) from None
+        raise NoToken(replies.of_no_session(reply))
 
     async def _request(
         self, method: str, path: str, bearer: str, body: bytes | None, seconds: float

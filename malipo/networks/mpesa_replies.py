@@ -1,4 +1,4 @@
-"""Parses M-Pesa's replies: to a payment, to a query, in a callback. Pure.
+"""Parses M-Pesa's replies: to a payment, to a query, to the request for a session. Pure.
 
 Verdicts are read from the code, not from the HTTP status: 401 stands for "wrong PIN" here as well as for "no session".
 """
@@ -11,11 +11,11 @@ from malipo.networks import mpesa_codes as codes
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, Order, Verdict
 from malipo.networks.http.client import Reply, is_true, receipt_of, text_of
-from malipo.networks.token_auth import misconfigured, turned_away
+from malipo.networks.token_auth import misconfigured, nothing_sent
 
 NETWORK = "M-Pesa"
 # With these HTTP statuses the gateway rejected us before it accepted anything. 408 and 409 may come after.
-AT_THE_DOOR = {400, 401, 403, 404, 405, 415, 422}
+GATEWAY_REJECTIONS = {400, 401, 403, 404, 405, 415, 422}
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
@@ -24,8 +24,8 @@ def of_payment(reply: Reply, order: Order) -> Answer:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
     code, detail = text_of(said.get("output_ResponseCode")), text_of(said.get("output_ResponseDesc"))
     if not code and reply.status == 429:
-        return turned_away("HTTP 429")  # The same id is never paid twice.
-    if not code and (words := trouble(said)) and reply.status in AT_THE_DOOR:
+        return nothing_sent("HTTP 429")  # The same id is never paid twice.
+    if not code and (words := trouble(said)) and reply.status in GATEWAY_REJECTIONS:
         return misconfigured(NETWORK, f"HTTP {reply.status}", words)
     if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, order.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
@@ -59,25 +59,14 @@ def of_query(reply: Reply) -> Answer:
     return msgspec.structs.replace(answer, provider_reference=receipt)
 
 
-def of_result(said: dict[str, Any]) -> Answer | None:
-    """What a callback says. It carries no amount."""
-    code, detail = text_of(said.get("input_ResultCode")), text_of(said.get("input_ResultDesc"))
-    if not code:
-        return None
-    answer = answer_of(NETWORK, codes.CALLBACKS, code, detail)
-    if answer.verdict is not Verdict.CONFIRMED:
-        return answer
-    return msgspec.structs.replace(answer, provider_reference=receipt_of(said.get("input_TransactionID")))
-
-
 def of_no_session(reply: Reply) -> Answer:
     """Why there is no session. Whatever it is, no payment was sent."""
     said = reply.json() or {}
     code, words = text_of(said.get("output_ResponseCode")), trouble(said)
     detail = text_of(said.get("output_ResponseDesc")) or words
-    if reply.status in AT_THE_DOOR and (code in codes.SESSION or (words and not code)):
+    if reply.status in GATEWAY_REJECTIONS and (code in codes.SESSION or (words and not code)):
         return misconfigured(NETWORK, code or f"HTTP {reply.status}", detail)
-    return turned_away(code or f"HTTP {reply.status}", detail)
+    return nothing_sent(code or f"HTTP {reply.status}", detail)
 
 
 def trouble(said: dict[str, Any]) -> str:

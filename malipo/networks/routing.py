@@ -12,6 +12,7 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.mpesa import Mpesa
 from malipo.networks.tigo_pesa import TigoPesa
 from malipo.settings import BadSettings, Settings, variable
+from malipo.settings.network_requirements import REQUIREMENTS, is_connected, missing_settings
 from malipo.settings.parsers import Network
 
 Route = tuple[Channel, Type]
@@ -19,16 +20,12 @@ Route = tuple[Channel, Type]
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """How one connector is made, what it needs, and what it can carry."""
+    """How one connector is made, and what it can carry. What it needs is in `settings/network_requirements.py`."""
 
     make: Callable[[Settings, HttpClient], Connector]
-    address: str  # the setting that connects it
-    needs: tuple[str, ...]
     encrypted: tuple[tuple[str, str], ...] = ()  # a secret, and the public key that it is encrypted with
     carries: tuple[Route, ...]
     by_default: tuple[Route, ...]  # of what it carries, what is its own unless a setting says otherwise
-    # Settings any of which gives it a query; without one, only listed addresses may send callbacks.
-    query: tuple[str, ...] | None = None
 
 
 def _both(channel: Channel) -> tuple[Route, ...]:
@@ -41,48 +38,28 @@ _HALOPESA_COLLECTIONS = ((Channel.HALOPESA, Type.COLLECTION),)
 _KINDS: dict[str, _Kind] = {
     "mpesa": _Kind(
         make=Mpesa,
-        address="mpesa_base_url",
-        needs=("mpesa_api_key", "mpesa_public_key", "mpesa_service_provider_code"),
         encrypted=(("mpesa_api_key", "mpesa_public_key"),),
         carries=_both(Channel.MPESA),
         by_default=_both(Channel.MPESA),
     ),
     "airtel_money": _Kind(
         make=AirtelMoney,
-        address="airtel_money_base_url",
-        needs=("airtel_money_client_id", "airtel_money_client_secret", "airtel_money_pin", "airtel_money_public_key"),
         encrypted=(("airtel_money_pin", "airtel_money_public_key"),),
         carries=_both(Channel.AIRTEL_MONEY),
         by_default=_both(Channel.AIRTEL_MONEY),
     ),
     "tigo_pesa": _Kind(
         make=TigoPesa,
-        address="tigo_pesa_push_url",
-        needs=(
-            "tigo_pesa_token_url",
-            "tigo_pesa_disbursement_url",
-            "tigo_pesa_username",
-            "tigo_pesa_password",
-            "tigo_pesa_biller_msisdn",
-            "tigo_pesa_account_msisdn",
-            "tigo_pesa_pin",
-        ),
         carries=_both(Channel.TIGO_PESA),
         by_default=_both(Channel.TIGO_PESA),
-        query=("tigo_pesa_query_url",),
     ),
     "halopesa": _Kind(
         make=Halopesa,
-        address="halopesa_url",
-        needs=("halopesa_username", "halopesa_password", "halopesa_secret_key", "halopesa_account"),
         carries=_HALOPESA_COLLECTIONS,
         by_default=_HALOPESA_COLLECTIONS,
-        query=(),
     ),
     "clickpesa": _Kind(
         make=Clickpesa,
-        address="clickpesa_base_url",
-        needs=("clickpesa_client_id", "clickpesa_api_key"),
         carries=tuple(route for channel in Channel for route in _both(channel)),
         by_default=_HALOPESA_PAYOUTS,
     ),
@@ -90,8 +67,8 @@ _KINDS: dict[str, _Kind] = {
 
 
 @dataclass(frozen=True)
-class Gate:
-    """Where a network's callbacks come in: the secret part of the path, and from which addresses."""
+class CallbackAccess:
+    """Who may send a network's callbacks: the secret part of the path, and the allowed addresses."""
 
     token: str
     allowed: tuple[Network, ...]
@@ -101,7 +78,7 @@ class Gate:
 class Networks:
     connectors: Mapping[str, Connector]
     routes: Mapping[Route, str]
-    gates: Mapping[str, Gate]
+    callback_access: Mapping[str, CallbackAccess]
     # What a connector has carried before a setting moved it elsewhere is still its own to end.
     reach: Mapping[str, tuple[Channel, ...]]
 
@@ -111,7 +88,7 @@ class Networks:
 
 def connect(settings: Settings, http_client: HttpClient) -> Networks:
     """Everything that is connected. BadSettings says what is missing, one sentence each."""
-    connected = {name: kind for name, kind in _KINDS.items() if getattr(settings, kind.address)}
+    connected = {name: kind for name, kind in _KINDS.items() if is_connected(settings, name)}
     routes, misrouted = _routes(settings, connected)
     wrong = [sentence for name, kind in connected.items() for sentence in _wrong(settings, name, kind)] + misrouted
     if wrong:
@@ -119,8 +96,8 @@ def connect(settings: Settings, http_client: HttpClient) -> Networks:
     return Networks(
         connectors={name: kind.make(settings, http_client) for name, kind in connected.items()},
         routes=routes,
-        gates={
-            name: Gate(token, getattr(settings, f"{name}_callback_networks"))
+        callback_access={
+            name: CallbackAccess(token, getattr(settings, f"{name}_callback_networks"))
             for name in connected
             if (token := getattr(settings, f"{name}_callback_token"))
         },
@@ -145,25 +122,17 @@ def _routes(settings: Settings, connected: Mapping[str, _Kind]) -> tuple[dict[Ro
 
 
 def _wrong(settings: Settings, name: str, kind: _Kind) -> list[str]:
-    needed = list(kind.needs)
-    if kind.query is not None and not any(getattr(settings, each) for each in kind.query):
-        # Without a query, unsigned callbacks end payments, so their addresses must be listed.
-        needed += [f"{name}_callback_token", f"{name}_callback_networks"]
-    missing = [
-        f"{variable(each)} is needed and not set (see docs/settings.md)."
-        for each in needed
-        if not getattr(settings, each)
-    ]
+    missing = missing_settings(settings, name)
     missing += [sentence for secret, key in kind.encrypted if (sentence := _unencryptable(settings, secret, key))]
-    return missing or _unmakeable(settings, kind)
+    return missing or _unmakeable(settings, name, kind)
 
 
-def _unmakeable(settings: Settings, kind: _Kind) -> list[str]:
-    """What only shows when everything comes together, such as a key that is too short for what is signed with it."""
+def _unmakeable(settings: Settings, name: str, kind: _Kind) -> list[str]:
+    """Errors that only making the connector shows, such as a key that is too short for what it signs."""
     try:
         kind.make(settings, HttpClient())
     except ValueError as error:
-        return [f"{variable(kind.address)} is set, but it cannot be connected: {error}."]
+        return [f"{variable(REQUIREMENTS[name].address)} is set, but it cannot be connected: {error}."]
     return []
 
 

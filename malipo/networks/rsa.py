@@ -27,5 +27,5 @@ def public_key(text: str) -> RSAPublicKey:
 
 
 def encrypted(key: RSAPublicKey, secret: str, *, padding_: str = "pkcs1v15") -> str:
-    """The secret, for nobody but the holder of the private key."""
+    """The secret, encrypted for the holder of the private key."""
     return base64.b64encode(key.encrypt(secret.encode(), _PADDINGS[padding_])).decode()

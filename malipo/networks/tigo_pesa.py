@@ -1,8 +1,8 @@
 """Tigo Pesa, now Mixx by Yas: a push in JSON, its result by callback, a query and payouts in XML.
 
 Every address is a partner's own. The query is optional, and there is none for payouts: if a payout's reply is lost,
-only an operator can find out, and it is never sent again. Callbacks are unsigned. What replies say is in
-`tigo_pesa_replies.py`, what codes mean in `tigo_pesa_codes.py`.
+only an operator can find out, and it is never sent again. Callbacks are unsigned (`tigo_pesa_callbacks.py`). What
+replies say is in `tigo_pesa_replies.py`, what codes mean in `tigo_pesa_codes.py`.
 """
 
 from urllib.parse import urlencode
@@ -10,28 +10,26 @@ from urllib.parse import urlencode
 import msgspec
 
 from malipo import randomness
+from malipo.networks import tigo_pesa_callbacks as callbacks
 from malipo.networks import tigo_pesa_codes as codes
 from malipo.networks import tigo_pesa_replies as replies
-from malipo.networks import xml
 from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type, Verdict
+from malipo.networks.http import xml
 from malipo.networks.http.client import (
     HttpClient,
     Lost,
     Reply,
     Unsent,
-    json_object,
-    key_of,
     seconds_of,
     text_of,
     token_of,
 )
 from malipo.networks.text import cleaned
-from malipo.networks.token_auth import NoWayIn, TokenAuth, misconfigured, turned_away
+from malipo.networks.token_auth import NoToken, TokenAuth, misconfigured, nothing_sent
 from malipo.settings.networks import TigoPesaSettings
 
 _encode = msgspec.json.Encoder().encode
 
-_NOT_ACCEPTED = "BILLER-30-3030-E"
 _TOKEN_MARGIN_SECONDS = 30
 
 
@@ -47,7 +45,7 @@ class TigoPesa:
         self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
-        return Resubmit.UNSAFE  # What a repeated reference is answered with, nobody has published.
+        return Resubmit.UNSAFE  # The answer to a repeated reference is not published.
 
     def may_ask(self, type_: Type) -> bool:
         return type_ is Type.COLLECTION and self._settings.tigo_pesa_query_url is not None
@@ -74,28 +72,13 @@ class TigoPesa:
         return await self._authorised.probe()
 
     def read(self, callback: Callback) -> News | None:
-        said = json_object(callback.body) or {}
-        key = self._key(said.get("ReferenceID"))
-        answer = replies.of_callback(said)
-        return News(key=key, answer=answer, is_signed=False) if key and answer else None
+        return callbacks.read(callback, self._settings)
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
-        said = json_object(callback.body) or {}
-        is_read = news is not None
-        body = {
-            "ResponseCode": self._settings.tigo_pesa_acknowledgement if is_read else _NOT_ACCEPTED,
-            "ResponseStatus": is_read,
-            "ResponseDescription": "Callback successful" if is_read else "Callback not understood",
-            "ReferenceID": text_of(said.get("ReferenceID")),
-        }
-        return Acknowledgement(status=200 if is_read else 400, body=_encode(body))
+        return callbacks.acknowledge(callback, news, self._settings)
 
     def _reference(self, order: Order) -> str:
         return self._settings.tigo_pesa_biller_code + order.key
-
-    def _key(self, reference: object) -> str:
-        text, prefix = key_of(reference), self._settings.tigo_pesa_biller_code
-        return text.removeprefix(prefix) if text.startswith(prefix) else ""
 
     async def _push(self, order: Order) -> Answer:
         body = {
@@ -139,7 +122,7 @@ class TigoPesa:
             fields["BRAND_ID"] = self._settings.tigo_pesa_brand_id
         reply = await self._command(self._settings.tigo_pesa_disbursement_url, fields)
         if isinstance(reply, Unsent):
-            return turned_away("unsent", reply.reason)
+            return nothing_sent("unsent", reply.reason)
         if isinstance(reply, Lost):
             return Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
         return replies.of_payout(reply, self._reference(order))
@@ -167,12 +150,12 @@ class TigoPesa:
             timeout_seconds=self.timeout_seconds,
         )
         if isinstance(reply, Unsent | Lost):
-            raise NoWayIn(turned_away("token", reply.reason))
+            raise NoToken(nothing_sent("token", reply.reason))
         said = reply.json() or {}
         # Some gateways answer an error with 200, so only the token itself counts.
         if token := token_of(said.get("access_token")):
             return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
         if not reply.is_fault and text_of(said.get("error")):
             description = text_of(said.get("error_description"))
-            raise NoWayIn(misconfigured(replies.NETWORK, text_of(said["error"]), description))
-        raise NoWayIn(turned_away(f"HTTP {reply.status}"))
+            raise NoToken(misconfigured(replies.NETWORK, text_of(said["error"]), description))
+        raise NoToken(nothing_sent(f"HTTP {reply.status}"))

@@ -1,18 +1,15 @@
-"""Parses Tigo Pesa's replies: to a push, to a payout, to a query, and in a callback. Pure.
+"""Parses Tigo Pesa's replies: to a push, to a payout, to a query. Pure.
 
 A reference is ours with the biller's code before it: the connector knows it.
 """
 
-from typing import Any
-
 import msgspec
 
 from malipo.networks import tigo_pesa_codes as codes
-from malipo.networks import xml
 from malipo.networks.code_meanings import Table, answer_of
 from malipo.networks.connector import Answer, Verdict
+from malipo.networks.http import xml
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
-from malipo.networks.text import reason_in
 from malipo.networks.token_auth import misconfigured
 
 NETWORK = "Tigo Pesa"
@@ -73,23 +70,6 @@ def of_query(reply: Reply, reference: str, results: Table) -> Answer:
     receipt = receipt_of(said.get("txnid")) if is_paid else None
     lacks = is_paid and amount is None
     return msgspec.structs.replace(answer, amount=amount, lacks_amount=lacks, provider_reference=receipt)
-
-
-def of_callback(said: dict[str, Any]) -> Answer | None:
-    """None if it says neither yes nor no: a boolean, or the word for one."""
-    status = str(said.get("Status")).lower() if isinstance(said.get("Status"), bool | str) else ""
-    if status not in codes.CALLBACKS:
-        return None
-    detail, amount = text_of(said.get("Description")), amount_of(said.get("Amount"))
-    answer = answer_of(NETWORK, codes.CALLBACKS, status, detail)
-    is_paid = answer.verdict is Verdict.CONFIRMED
-    return msgspec.structs.replace(
-        answer,
-        provider_reference=receipt_of(said.get("MFSTransactionID")) if is_paid else None,
-        failure_code=None if is_paid else reason_in(detail),
-        amount=amount,
-        lacks_amount=amount is None,  # It always names the amount. Where it does not, it is not theirs.
-    )
 
 
 def _plain(code: str) -> str:

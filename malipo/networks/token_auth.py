@@ -17,7 +17,7 @@ from malipo.networks.token_cache import TokenCache
 Request = Callable[[str, float], Awaitable[Reply | Unsent | Lost]]
 
 
-class NoWayIn(Exception):  # noqa: N818
+class NoToken(Exception):  # noqa: N818
     """There is no token, so nothing was sent."""
 
     def __init__(self, answer: Answer) -> None:
@@ -25,7 +25,7 @@ class NoWayIn(Exception):  # noqa: N818
         self.answer = answer
 
 
-def turned_away(code: str, detail: str = "") -> Answer:
+def nothing_sent(code: str, detail: str = "") -> Answer:
     """Provably nothing was accepted, and the network or the connection to it has a fault."""
     return Answer(verdict=Verdict.UNSENT, code=code, detail=detail, is_fault=True)
 
@@ -48,7 +48,7 @@ def failed_query(answer: Answer) -> Answer:
 
 
 class TokenAuth:
-    """`fetch` returns a token and for how long it is good, or raises NoWayIn."""
+    """`fetch` returns a token and for how long it is good, or raises NoToken."""
 
     def __init__(self, fetch: Callable[[], Awaitable[tuple[str, float]]], *, timeout_seconds: float) -> None:
         self._fetch = fetch
@@ -59,7 +59,7 @@ class TokenAuth:
         """Fetching a new token is harmless, and shows that the network is up."""
         try:
             await self._fetch()
-        except NoWayIn as error:
+        except NoToken as error:
             return error.answer
         return Answer(verdict=Verdict.WAITING, code=code)
 
@@ -79,13 +79,13 @@ class TokenAuth:
         try:
             async with asyncio.timeout_at(deadline):
                 token = await self._token.get()
-        except NoWayIn as error:
+        except NoToken as error:
             return "", error.answer
         except TimeoutError:
-            return "", turned_away("token", "no token in time")
+            return "", nothing_sent("token", "no token in time")
         reply = await request(token, max(deadline - asyncio.get_running_loop().time(), 0.001))
         if isinstance(reply, Unsent):
-            return token, turned_away("unsent", reply.reason)
+            return token, nothing_sent("unsent", reply.reason)
         if isinstance(reply, Lost):
             return token, Answer(verdict=Verdict.UNKNOWN, code="lost", detail=reply.reason, is_fault=True)
         return token, reply

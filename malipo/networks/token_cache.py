@@ -1,4 +1,4 @@
-"""A token cache: a token or session is fetched once, shared by everybody, and fetched again before it ends."""
+"""A token cache: a token or session is fetched once, shared by all callers, and fetched again before it expires."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,1 +1,1 @@
-"""Those who run the service: who they are, how they log in, and what they book by hand."""
+"""Operators, who run the service: their log-in, and the bookings that they make by hand."""

@@ -20,12 +20,12 @@ from malipo.ledger.store.booking_proposals import Proposal
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    is_new: bool  # else the same paper was booked or proposed before, and nothing has changed
+    is_new: bool  # else the same booking was made or proposed before, and nothing has changed
     proposal: Proposal | None  # while it waits for another operator
 
 
 class NotOpen(Conflict):
-    """Somebody was faster."""
+    """It was decided already."""
 
 
 class NotProposed(Missing):
@@ -49,7 +49,7 @@ async def request(tx: Tx, booking: Booking, *, approval_amount: int, actor: Acto
     is_new = await ledger.book(
         tx, booking.kind, booking.merchant_id, booking.amount, reference=booking.bank_reference, now=now
     )
-    assert is_new, "the paper is locked, and was not booked"
+    assert is_new, "the booking is locked, and was not booked"
     await audit_log.append(
         tx,
         actor,
@@ -75,7 +75,7 @@ async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) 
 
 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> Proposal:
-    """Disagree with a proposal, or take one's own back. The paper can then be proposed again."""
+    """Disagree with a proposal, or take one's own back. The same booking can then be proposed again."""
     proposal = await _open(tx, id_or_reference)
     _require_operator(actor)
     await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
@@ -101,7 +101,7 @@ async def _propose(tx: Tx, booking: Booking, *, actor: Actor, now: datetime) -> 
 
 
 def _require_operator(actor: Actor) -> None:
-    """Two people are only two if each has a name."""
+    """Without names it cannot be told that two operators are two."""
     if not actor.is_operator:
         raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
 

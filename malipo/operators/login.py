@@ -1,4 +1,4 @@
-"""Operators log in, stay in for a working day, and log out. Merchants' people have a log-in of their own."""
+"""Log-in, sessions (of 12 hours) and log-out of operators. Merchants' people have a log-in of their own."""
 
 from datetime import datetime, timedelta
 
@@ -32,7 +32,7 @@ class OperatorLogin:
         self._by_password = PasswordLogin(database, passwords, attempts, sessions.find_operator, wrong=WrongName)
 
     async def begin(self, name: str, password: str, *, address: str, now: datetime) -> str:
-        """A new session for whoever has the right password. Without one, an operator stays at the command line."""
+        """A new session, if the password is right. An operator without a password can use only the command line."""
 
         async def insert_session(tx: Tx, operator: Operator) -> str:
             session_id = ids.mint("ops_", now)
@@ -54,18 +54,18 @@ class OperatorLogin:
 
 
 def name_of(text: str) -> str:
-    """The one spelling of an operator's name; what nobody can be called is nobody's."""
+    """An operator's name as it is stored; empty if it cannot be a name."""
     name = text.strip().lower()
     return name if name.isprintable() and len(name) <= 100 else ""
 
 
 def actor_of(operator: Operator, address: str) -> Actor:
-    """The same name as at the command line: whoever proposes here cannot approve there."""
+    """The same name as at the command line, so that one operator cannot propose here and approve there."""
     return actors.operator_at(operator.name, address)
 
 
 async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, now: datetime) -> None:
-    """A new password; whoever is logged in with the old one is logged out."""
+    """A new password. Sessions that were begun with the old one end."""
     operator = await sessions.find_operator(tx, name_of(name))
     if operator is None:
         raise Missing(f"There is no operator {name!r}. See: malipo operators list")

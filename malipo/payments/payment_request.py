@@ -12,7 +12,8 @@ from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
-from malipo.validation import Fields, MetadataLimits
+from malipo.validation.fields import Fields
+from malipo.validation.metadata import MetadataLimits
 
 # Of keys, of a key's characters, and of a value's.
 METADATA_LIMITS = MetadataLimits(keys=50, key_length=40, value_length=500)

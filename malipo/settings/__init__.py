@@ -1,8 +1,8 @@
 """Everything an operator can set: one frozen object, read once from `MALIPO_…` and handed down.
 
 A name we do not know or a value we cannot read stops the start with a sentence that names it: a typing error in
-a setting must never be a silent default. A secret may also stand in a file: `MALIPO_SECRET_KEY_FILE=/run/secret`
-is read instead of `MALIPO_SECRET_KEY`. `docs/settings.md` is kept in step with this file by a test.
+a setting must never be a silent default. How a secret is read from a file is in `secret_files.py`, and which settings
+a network needs in `network_requirements.py`. `docs/settings.md` is kept in step with this file by a test.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from malipo.settings import parsers as parse
+from malipo.settings import secret_files
 from malipo.settings.networks import (
     AirtelMoneySettings,
     ClickpesaSettings,
@@ -22,7 +23,6 @@ from malipo.settings.networks import (
 from malipo.settings.parsers import Network, setting
 
 PREFIX = "MALIPO_"
-_FILE = "_FILE"
 
 
 class BadSettings(Exception):  # noqa: N818
@@ -37,7 +37,7 @@ class BadSettings(Exception):  # noqa: N818
 class Settings(
     MpesaSettings, AirtelMoneySettings, TigoPesaSettings, HalopesaSettings, ClickpesaSettings, RouteSettings
 ):
-    # Where it listens and where it keeps things.
+    # Where it listens, and where its files are.
     host: str = setting("127.0.0.1", parse.text)
     port: int = setting(8080, parse.PORT)
     data_dir: Path = setting(Path("var"), parse.path)
@@ -45,8 +45,8 @@ class Settings(
     log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))
     trusted_proxies: tuple[Network, ...] = setting((), parse.networks)
 
-    # What tokens are signed with and secrets are encrypted under. The same for every process of a fleet. While it is
-    # being changed, the one before it is still accepted.
+    # What tokens are signed with and secrets are encrypted under: the same for every process. While it is being
+    # changed, the one before it is still accepted.
     secret_key: str | None = setting(
         None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
     )
@@ -82,7 +82,7 @@ class Settings(
     max_amount_halopesa: int = setting(10_000_000, parse.AMOUNT)
     booking_approval_amount: int = setting(1_000_000, parse.whole(0, 10**15))
 
-    # Networks: when they are asked, and how long silence is borne.
+    # Networks: when they are queried, and how long a payment may be without an answer.
     simulator_port: int = setting(8081, parse.PORT)
     poll_seconds: tuple[int, ...] = setting((15, 30, 60, 120, 300, 900, 3600), parse.seconds_list)
     not_found_seconds: int = setting(300, parse.whole(0, 86_400))
@@ -104,7 +104,7 @@ class Settings(
 
 
 def state_folder(settings: Settings) -> Path | None:
-    """Where a worker keeps its mark; none if that is switched off."""
+    """The folder of a worker's high-water mark; None if that is switched off."""
     if settings.state_dir == "none":
         return None
     return Path(settings.state_dir) if settings.state_dir is not None else settings.data_dir / "state"
@@ -133,7 +133,7 @@ def is_secret(each: Field[Any]) -> bool:
 def read(environment: Mapping[str, str]) -> Settings:
     """The settings that an environment asks for; BadSettings names everything wrong with it at once."""
     known = {variable(each.name): each for each in fields(Settings)}
-    files = {name + _FILE for name, each in known.items() if is_secret(each)}
+    files = {name + secret_files.SUFFIX for name, each in known.items() if is_secret(each)}
     values: dict[str, Any] = {}
     wrong = [
         f"{name} is not a setting of malipo (see docs/settings.md)."
@@ -142,7 +142,7 @@ def read(environment: Mapping[str, str]) -> Settings:
     ]
     for name, each in known.items():
         try:
-            given = _given(environment, name, may_be_file=is_secret(each))
+            given = secret_files.value_of(environment, name, is_secret=is_secret(each))
             if given is not None:
                 values[each.name] = each.metadata["parse"](given)
         except ValueError as error:
@@ -151,16 +151,3 @@ def read(environment: Mapping[str, str]) -> Settings:
     if wrong:
         raise BadSettings(wrong)
     return Settings(**values)
-
-
-def _given(environment: Mapping[str, str], name: str, *, may_be_file: bool) -> str | None:
-    path = environment.get(name + _FILE) if may_be_file else None
-    if path is None:
-        return environment.get(name)
-    if name in environment:
-        raise ValueError(f"is set twice: once itself, and once as {name}{_FILE}")
-    try:
-        return Path(path).read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise ValueError(f"cannot be read from the file {path!r}: {reason}") from None

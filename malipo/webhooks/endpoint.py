@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from malipo.encryption import Encryption
 from malipo.outbox.event import Event
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 EVERY = "*"  # every event there is and will be
 MOST_PER_MERCHANT = 20

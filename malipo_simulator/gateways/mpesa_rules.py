@@ -38,7 +38,7 @@ CODES: Mapping[str, tuple[int, str]] = {
 }
 UNLISTED = (400, "Error")
 
-# What the sandbox answers about these numbers at once, with nothing taken. The one that ends in 1 is somebody who pays.
+# What the sandbox answers about these numbers at once, with nothing taken. The one that ends in 1 pays.
 _TRIGGER_CODES = {
     Kind.COLLECTION: ("INS-9", "INS-9", "INS-6", "INS-1", "INS-6", "INS-15", "INS-2006", "INS-16"),
     Kind.DISBURSEMENT: ("INS-1", "INS-6", "INS-9", "INS-15", "INS-2006", "INS-16"),
@@ -134,7 +134,7 @@ def refusal(fields: Mapping[str, object], rules: tuple[Rule, ...], provider_code
 
 
 def amount_of(text: str) -> int | None:
-    """Whole shillings; None for nothing and for cents, which nobody can pay."""
+    """Whole shillings; None for nothing and for cents, which cannot be paid."""
     whole, _, part = text.partition(".")
     if part.strip("0") or len(whole) > 12:
         return None

@@ -13,7 +13,7 @@ _MOST_ELEMENTS = 200
 
 
 class BadXml(Exception):  # noqa: N818
-    """Not XML, or more than anybody needs to say."""
+    """Not XML, or beyond the limits."""
 
 
 class Element:

@@ -18,7 +18,7 @@ from malipo import clock
 from malipo.access.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import manage_people
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status

@@ -17,7 +17,7 @@ from malipo.encryption import Encryption
 from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.login import make_link
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, people
 from malipo.outbox.event import Event
 from malipo.settings import Settings

@@ -10,7 +10,7 @@ import pytest
 
 from malipo.ledger.statement import Kind
 from malipo.merchants.api_keys import Environment, Permission
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments.transaction import FailureCode, Reason, Status, Type

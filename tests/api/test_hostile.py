@@ -17,7 +17,7 @@ from malipo.access.tokens import Tokens
 from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import manage_people
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import sessions
 from malipo.outbox.event import Event
 from malipo.webhooks import manage_endpoints

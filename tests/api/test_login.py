@@ -16,7 +16,7 @@ from malipo.access.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import manage_people, onboard
 from malipo.merchants.login import make_link
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY, Answer, Client, Merchant, Running
 

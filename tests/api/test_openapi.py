@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from malipo.api.routes import ROUTES, AnyRoute, ByKey, ByToken, Open
-from malipo.merchants.people import RIGHTS, Role
+from malipo.merchants.roles import RIGHTS, Role
 from malipo.payments.transaction import Status
 from tests.api.contract_world import CONNECTED, PASSWORD, World
 from tests.api.contract_world import world as world

@@ -14,7 +14,8 @@ from argon2 import PasswordHasher
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants import manage_people
-from malipo.merchants.people import Person, Role
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY
 

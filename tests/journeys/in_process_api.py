@@ -18,7 +18,7 @@ from malipo.access.tokens import Tokens
 from malipo.api.app import App
 from malipo.api.http_protocol import Protocol
 from malipo.merchants import manage_people
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import sessions
 from malipo.outbox.event import Event
 from tests.conftest import NOBODY, Answer, Client, Merchant, free_port

@@ -6,7 +6,14 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import pytest
 
-from malipo.networks import airtel_money_codes, clickpesa_codes, halopesa_codes, mpesa_codes, tigo_pesa_codes
+from malipo.networks import (
+    airtel_money_codes,
+    clickpesa_callbacks,
+    clickpesa_codes,
+    halopesa_codes,
+    mpesa_codes,
+    tigo_pesa_codes,
+)
 from malipo.networks.code_meanings import Table
 from malipo.networks.connector import Answer, Callback, Connector, Order, Type, Verdict
 from malipo.networks.http.client import HttpClient
@@ -111,7 +118,13 @@ NETWORKS = {
     "airtel_money": (sheet.AIRTEL, AIRTEL, airtel_money_codes.TABLES, "DP009{:08}", connect_airtel),
     "tigo_pesa": (sheet.TIGO, TIGO, tigo_pesa_codes.TABLES, "{}", connect_tigo),
     "halopesa": (sheet.HALOPESA, HALOPESA, halopesa_codes.TABLES, "{}", connect_halopesa),
-    "clickpesa": (sheet.CLICKPESA, CLICKPESA, clickpesa_codes.TABLES, "PAYMENT {}", connect_clickpesa),
+    "clickpesa": (
+        sheet.CLICKPESA,
+        CLICKPESA,
+        clickpesa_codes.TABLES | {"event": clickpesa_callbacks.EVENTS},
+        "PAYMENT {}",
+        connect_clickpesa,
+    ),
 }
 EACH = pytest.mark.parametrize("network", NETWORKS)
 # Not what the wire says, but what we call it; each is reached by its message.

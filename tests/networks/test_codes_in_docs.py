@@ -1,21 +1,27 @@
-"""The page of the networks says what each code means, and who said so: as the tables of the connectors have it."""
+"""The page of each network says what each code means, and who said so: as the tables of the connectors have it."""
 
-import re
 from pathlib import Path
 
 import pytest
 
-from malipo.networks import airtel_money_codes, clickpesa_codes, halopesa_codes, mpesa_codes, tigo_pesa_codes
+from malipo.networks import (
+    airtel_money_codes,
+    clickpesa_callbacks,
+    clickpesa_codes,
+    halopesa_codes,
+    mpesa_codes,
+    tigo_pesa_codes,
+)
 from malipo.networks.code_meanings import Meaning, Table
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "networks.md"
+PAGES = Path(__file__).parent.parent.parent / "docs" / "networks"
 
 NETWORKS = {
-    "M-Pesa": mpesa_codes.TABLES,
-    "Airtel Money": airtel_money_codes.TABLES,
-    "Tigo Pesa": tigo_pesa_codes.TABLES,
-    "HaloPesa": halopesa_codes.TABLES,
-    "ClickPesa": clickpesa_codes.TABLES,
+    "mpesa": mpesa_codes.TABLES,
+    "airtel-money": airtel_money_codes.TABLES,
+    "tigo-pesa": tigo_pesa_codes.TABLES,
+    "halopesa": halopesa_codes.TABLES,
+    "clickpesa": clickpesa_codes.TABLES | {"event": clickpesa_callbacks.EVENTS},
 }
 
 
@@ -36,7 +42,10 @@ def rows_of(tables: dict[str, Table]) -> list[str]:
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_the_page_has_every_code_with_its_meaning_and_its_source(network: str) -> None:
-    section = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)
-    [written] = [each for each in section if each.startswith(f"{network}: what each code means\n")]
+    [written] = (PAGES / f"{network}.md").read_text().split("\n## What each code means\n")[1:]
     rows = [line for line in written.split("\n## ")[0].splitlines() if line.startswith("| `")]
     assert rows == rows_of(NETWORKS[network])
+
+
+def test_each_network_has_a_page_and_no_other() -> None:
+    assert {page.stem for page in PAGES.glob("*.md")} == set(NETWORKS)

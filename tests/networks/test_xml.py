@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from malipo.networks import xml
+from malipo.networks.http import xml
 
 # Reading.
 

@@ -14,7 +14,7 @@ import pytest
 from malipo import clock
 from malipo.access.passwords import Passwords
 from malipo.merchants import manage_people
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY, Client, create_database, make_merchant
 from tests.examples.example_receivers import LANGUAGES, Shop

@@ -13,14 +13,14 @@ from jinja2 import Environment, StrictUndefined
 
 from malipo.api.docs import markdown
 from malipo.api.docs.schemas import Field, Schema, Schemas
-from malipo.merchants.people import RIGHTS, Right, Role
+from malipo.merchants.roles import RIGHTS, Right, Role
 from malipo.rate_limit.sliding_window import RateClass
 
 # Stands in the page for where the reader has found us.
 BASE_URL = "https://base-url.invalid"
 
 # The right that the least role has and the roles below it do not.
-RIGHT_OF = {Role.VIEWER: Right.LOOK, Role.STAFF: Right.WORK, Role.OWNER: Right.RULE}
+RIGHT_OF = {Role.VIEWER: Right.READ, Role.STAFF: Right.OPERATE, Role.OWNER: Right.ADMINISTER}
 
 _CREDENTIALS = {"apiKey": "x-api-key: $API_KEY", "bearer": "Authorization: Bearer $TOKEN"}
 # Query parameters that an example shows. All of them at once would find nothing.

@@ -7,7 +7,7 @@ from datetime import date, datetime, time
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.browser_request import Form
+from malipo.dashboard.forms import Form
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import confirm_pages
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -16,7 +16,7 @@ from malipo.merchants import issue_api_keys
 from malipo.merchants.api_keys import MOST_PER_MERCHANT, AddressRange, Environment, Permission, StoredKey
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 PATH = "/dashboard/keys"
 

@@ -3,12 +3,11 @@
 A page is for everybody or for people with a right, as `routes.py` says. That is checked before anything is rendered.
 """
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from malipo.dashboard import cookies, error_pages, render
+from malipo.dashboard import cookies, error_pages, redirects, static_files
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.routes import PAGES, Page
@@ -20,7 +19,7 @@ class Dashboard(Site[Page, MerchantRequest]):
     root = MerchantRequest.root
 
     def __init__(self, service: Service) -> None:
-        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", _static)])
+        super().__init__(service, PAGES, [Route(f"{self.root}/static/{{name}}", static_files.serve)])
 
     def _new_request(self, request: Request, words: Words, address: str) -> MerchantRequest:
         return MerchantRequest(service=self._service, http=request, words=words, address=address)
@@ -34,14 +33,7 @@ class Dashboard(Site[Page, MerchantRequest]):
         if page.right is None:
             return await page.handler(browser_request)
         if browser_request.session is None:
-            return self._to_log_in(browser_request.http)
+            return redirects.to_log_in(self.root, browser_request.http)
         if not browser_request.may(page.right):
             raise error_pages.NotAllowed
         return await page.handler(browser_request)
-
-
-async def _static(request: Request) -> Response:
-    found = render.static(request.path_params["name"])
-    if found is None:
-        raise HTTPException(404)
-    return found

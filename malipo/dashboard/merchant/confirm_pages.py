@@ -1,4 +1,4 @@
-"""What somebody has said yes to on an are-you-sure page."""
+"""Confirmation pages: what a user has confirmed."""
 
 from collections.abc import Awaitable, Callable
 

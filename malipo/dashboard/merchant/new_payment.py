@@ -27,7 +27,7 @@ from malipo.payments.initiate import InsufficientBalance, Order
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 SENTENCES = (
     "With the fee this takes {needed}, and the wallet holds {available}.",
@@ -196,7 +196,7 @@ def _kept(page: Response) -> Response:
 
 
 def _usual_network(draft: Transaction) -> str | None:
-    """The network that first gave out this number, if that is another one: worth a second look, and no mistake."""
+    """The network that first assigned this number, if that is another one: a warning, not an error."""
     for channel, profile in PROFILES.items():
         if draft.phone.startswith(profile.prefixes):
             return None if channel is draft.channel else profile.name

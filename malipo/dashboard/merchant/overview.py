@@ -223,7 +223,7 @@ def _short_day(words: Words, day: date) -> str:
 
 
 def _way_of(transaction: Transaction) -> str | None:
-    """What is on its way in has not come yet; what is on its way out is gone from the wallet."""
+    """Open collections are not in the wallet yet; open payouts have left it already."""
     if transaction.type is Type.DISBURSEMENT:
         return "out"
     return "in" if transaction.status is Status.COMPLETED else None

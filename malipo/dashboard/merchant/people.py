@@ -14,9 +14,10 @@ from malipo.errors import Conflict, Missing
 from malipo.merchants import manage_people
 from malipo.merchants.login import make_link
 from malipo.merchants.manage_people import EmailTaken
-from malipo.merchants.people import Person, Role
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 PATH = "/dashboard/settings/people"
 

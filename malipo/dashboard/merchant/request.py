@@ -5,7 +5,8 @@ from typing import Any, ClassVar, Self
 
 from malipo.audit_log.actor import Actor
 from malipo.dashboard.browser_request import BrowserRequest
-from malipo.merchants.people import Person, Right
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Right
 from malipo.merchants.store.sessions import Session
 
 

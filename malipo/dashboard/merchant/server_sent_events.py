@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 
 from starlette.responses import Response, StreamingResponse
 
-from malipo.dashboard import render
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.payments.listing.transaction_list import find_versions
 
-# A page that is left open asks again; proxies cut longer ones anyway.
+# A page that stays open connects again; proxies cut longer connections anyway.
 _SECONDS = 300.0
 _BEAT_SECONDS = 20.0
 
 
 async def stream(request: MerchantRequest) -> Response:
-    headers = render.HEADERS | {"X-Accel-Buffering": "no"}
+    headers = SECURITY_HEADERS | {"X-Accel-Buffering": "no"}
     return StreamingResponse(_changes(request), media_type="text/event-stream", headers=headers)
 
 

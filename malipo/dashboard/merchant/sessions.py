@@ -13,7 +13,7 @@ from malipo.merchants.store.sessions import LiveSession
 _MOST_SHOWN = 50
 _PATH = "/dashboard/settings#sessions"
 
-# Browsers name each other, so the order counts: what stands first is the narrower.
+# User agents name other browsers too, so the order counts: the more specific comes first.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Sequence
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock
-from malipo.dashboard import render
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import transaction_list
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.payments.listing import keyset
 from malipo.payments.transaction import Transaction
 
@@ -41,7 +41,7 @@ async def send(request: MerchantRequest) -> Response:
     asked = transaction_list.asked_in(request.http.query_params)
     asked.fields.check()
     pieces = keyset.stream(request.service.read, request.merchant_id, asked.wanted)
-    headers = render.HEADERS | {"Content-Disposition": 'attachment; filename="transactions.csv"'}
+    headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="transactions.csv"'}
     return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -16,7 +16,7 @@ from malipo.payments.listing import keyset
 from malipo.payments.listing.filter import Filter, filter_in
 from malipo.payments.listing.keyset import MOST_LOOKED_THROUGH, Page
 from malipo.payments.store import transactions
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 PATH = "/dashboard/transactions"
 FILTERS = ("search", "status", "type", "channel", "from", "to")

@@ -13,12 +13,13 @@ from starlette.responses import Response, StreamingResponse
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.statement_csv import csv_of
 from malipo.ledger.store import statement, wallets
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 PATH = "/dashboard/wallet"
 PER_PAGE = 50
@@ -106,7 +107,7 @@ async def download(request: MerchantRequest) -> Response:
     asked = asked_in(request.http.query_params)
     asked.fields.check()
     pieces = statement.stream(request.service.read, request.merchant_id, asked.wanted)
-    headers = render.HEADERS | {"Content-Disposition": 'attachment; filename="statement.csv"'}
+    headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="statement.csv"'}
     return StreamingResponse(csv_of(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.browser_request import Form
+from malipo.dashboard.forms import Form
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import confirm_pages
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.errors import Conflict
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 from malipo.webhooks import manage_endpoints, rotate_secrets
 from malipo.webhooks.disable_endpoint import GIVEN_UP, GONE
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP, Endpoint, events_in

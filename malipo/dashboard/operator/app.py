@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.dashboard import cookies
+from malipo.dashboard import cookies, redirects
 from malipo.dashboard.language import Words
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, Page
@@ -31,5 +31,5 @@ class OperatorDashboard(Site[Page, OperatorRequest]):
 
     async def _open(self, page: Page, browser_request: OperatorRequest) -> Response:
         if browser_request.session is None and not page.is_for_everybody:
-            return self._to_log_in(browser_request.http)
+            return redirects.to_log_in(self.root, browser_request.http)
         return await page.handler(browser_request)

@@ -30,6 +30,6 @@ def rows_of(networks: Networks, down: Mapping[str, Down]) -> list[Row]:
     """Each channel and type, in the order of the catalogue."""
     carriers = {(channel, type_): networks.routes.get((channel, type_)) for channel in Channel for type_ in Type}
     return [
-        Row(channel, type_, carrier, down.get(carrier) if carrier else None, carrier in networks.gates)
+        Row(channel, type_, carrier, down.get(carrier) if carrier else None, carrier in networks.callback_access)
         for (channel, type_), carrier in carriers.items()
     ]

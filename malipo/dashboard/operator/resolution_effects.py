@@ -44,7 +44,7 @@ class Choice(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """What a choice changes about the wallet and the house's losses, and what stays owed."""
+    """What a choice changes about the wallet and our losses, and what stays owed."""
 
     credited: int
     borne: int

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors
-from malipo.dashboard.browser_request import Form
+from malipo.dashboard.forms import Form
 from malipo.dashboard.operator import cases as pages
 from malipo.dashboard.operator import resolution_effects
 from malipo.dashboard.operator.request import OperatorRequest

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
-from malipo.dashboard.browser_request import Form
+from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Refusal

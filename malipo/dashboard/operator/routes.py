@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from malipo.dashboard.login_pages import choose_language
+from malipo.dashboard.language_choice import choose_language
 from malipo.dashboard.operator import (
     bookings,
     cases,

@@ -89,7 +89,7 @@ async def find_all(connection: Conn, merchant_id: str) -> list[StoredKey]:
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> int:
-    """How many keys the merchant has. Whoever makes another one waits until we commit."""
+    """How many keys the merchant has. Other commits that add a key wait for ours."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR UPDATE", merchant_id)
     count = await tx.fetchval(
         "SELECT count(*) FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL", merchant_id
@@ -125,7 +125,7 @@ def _stored(row: Row) -> StoredKey:
 
 
 async def touch(connection: Conn, key_ids: Sequence[str], *, now: datetime) -> None:
-    """Note that these keys were used. Whoever finds a row taken leaves it: the other notes the same moment.
+    """Note that these keys were used. A row that is locked is skipped: the other commit notes the same moment.
 
     It need not be on disk before anybody is answered.
     """

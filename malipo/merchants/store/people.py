@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from malipo.db import Conn, Row, Tx
-from malipo.merchants.people import Person, Role
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
 
 _COLUMNS = "id, merchant_id, email, name, role, password_hash, created_at"
 

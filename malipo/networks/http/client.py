@@ -101,7 +101,7 @@ def json_object(body: bytes) -> dict[str, Any] | None:
 
 
 def text_of(value: object) -> str:
-    """A field that should be text. Networks send numbers and nothing at all in its place, and what no column holds."""
+    """A field that should be text. Networks also send numbers, nulls and characters that no column can hold."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     text = value if isinstance(value, str) else str(value)
@@ -114,7 +114,7 @@ def is_true(value: object) -> bool:
 
 
 def receipt_of(*values: object) -> str | None:
-    """The first of these that names something: text, and not a way to say that there is none."""
+    """The first of these that is a receipt: text, and not a placeholder for none."""
     for value in values:
         receipt = text_of(value) if isinstance(value, str) else ""
         if receipt and receipt.upper() not in ("N/A", "NULL", "NONE"):

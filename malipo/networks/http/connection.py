@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 
 class Connection(asyncio.Protocol):
-    """The methods whose names begin with `on_` are called by the parser, in the midst of `feed_data`."""
+    """The methods whose names begin with `on_` are called by the parser, during `feed_data`."""
 
     def __init__(self, outcome: "asyncio.Future[Answer | Broken]", among: "set[Connection]") -> None:
         self.outcome = outcome

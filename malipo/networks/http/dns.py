@@ -41,7 +41,7 @@ class DnsCache:
         self._best[host] = address
 
     async def _find(self, host: str) -> tuple[str, float]:
-        """The addresses, parted by blanks."""
+        """The addresses, separated by spaces."""
         found = dict.fromkeys(await self._look_up(host))
         if not found:
             raise OSError("a name without addresses")

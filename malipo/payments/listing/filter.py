@@ -8,7 +8,7 @@ from malipo import clock, ids
 from malipo.db.where_clause import Conditions
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type, folded
-from malipo.validation import Fields
+from malipo.validation.fields import Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

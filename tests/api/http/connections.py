@@ -34,13 +34,13 @@ class Watched(Protocol):
         super().data_received(data)
         self.heard += len(data)
 
-    def _look_whether_idle(self) -> None:
+    def _close_if_idle(self) -> None:
         self.went_off += 1
-        super()._look_whether_idle()
+        super()._close_if_idle()
 
-    def _hang_up(self) -> None:
+    def _close_when_answered(self) -> None:
         self.went_off += 1
-        super()._hang_up()
+        super()._close_when_answered()
 
 
 class _Transport:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from malipo.api import http_protocol
+from malipo.api import request_timeouts
 from tests.api.http.applications import POST, Gated, echo, get, hello
 from tests.api.http.connections import serving, until
 from tests.api.raw_http import request
@@ -82,7 +82,7 @@ async def test_nothing_behind_a_request_that_closes_the_line_is_begun() -> None:
 
 
 async def test_half_a_head_behind_a_request_does_not_cost_it_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "_HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(request_timeouts, "HEAD_SECONDS", 0.1)
     app = Gated()
     async with serving(app) as place:
         line = await place.call()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from malipo.api import http_protocol
+from malipo.api import request_timeouts
 from tests.api.http.applications import POST, Gated, get, hello
 from tests.api.http.connections import LONG, serving
 
@@ -80,7 +80,7 @@ async def test_a_line_in_the_middle_of_a_head_is_not_idle() -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "_HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(request_timeouts, "HEAD_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("impatient")

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from malipo.db import Database
-from malipo.merchants.people import Person, Role
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Surfer, add_person, surfing

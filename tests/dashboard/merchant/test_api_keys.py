@@ -12,7 +12,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants.api_keys import MOST_PER_MERCHANT, Permission, StoredKey
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing

@@ -8,7 +8,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants import onboard
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants
 from tests.conftest import NOBODY, Running, make_merchant
 from tests.dashboard.business import Business, numbers

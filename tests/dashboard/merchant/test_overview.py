@@ -19,7 +19,7 @@ from malipo.dashboard.merchant.statistics import duration, percent, tenths_of
 from malipo.db import Database
 from malipo.ledger.accounts import Wallet
 from malipo.merchants.api_keys import Environment, StoredKey
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store.sessions import Session
 from malipo.networks.circuit_store import Down
 from malipo.networks.connector import Channel

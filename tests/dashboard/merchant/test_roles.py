@@ -16,7 +16,7 @@ import pytest
 from malipo import clock, ids
 from malipo.dashboard.merchant.routes import PAGES
 from malipo.db import Database
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, sessions
 from malipo.payments.transaction import Type
 from malipo.service import Service

@@ -6,7 +6,8 @@ from html import unescape
 import pytest
 
 from malipo.db import Database
-from malipo.merchants.people import Person, Role
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
 from tests.conftest import Merchant, Running
 from tests.dashboard.merchant.settings_owner import NEW, PATH, an_email, everybody
 from tests.dashboard.merchant.settings_owner import owner as owner

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from malipo.db import Database
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from tests.conftest import Running
 from tests.dashboard.merchant.webhook_pages import GOOD, PATH, URL, WebhookPages, numbers, secret_in
 from tests.dashboard.merchant.webhook_pages import desk as desk

@@ -11,7 +11,7 @@ import pytest
 
 from malipo import clock, ids
 from malipo.db import Database
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.service import Service
 from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.endpoint import Endpoint

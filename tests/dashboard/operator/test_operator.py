@@ -197,7 +197,7 @@ async def test_a_network_that_is_down_takes_down_what_it_carries_and_nothing_els
     networks = Networks(
         connectors={},
         routes={(Channel.MPESA, PAYOUT): "mpesa", (Channel.HALOPESA, PAYOUT): "clickpesa"},
-        gates={},
+        callback_access={},
         reach={},
     )
     rows = {(each.channel, each.type): each for each in rows_of(networks, {"clickpesa": down})}

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from malipo.audit_log import store as audit_log
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.payments.transaction import Type
 from tests.conftest import Running
 from tests.dashboard.merchant.new_payment.payment_form import (

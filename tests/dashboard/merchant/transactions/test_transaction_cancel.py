@@ -4,7 +4,7 @@ import pytest
 
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.payments.transaction import Status, Type
 from tests.conftest import Running
 from tests.dashboard.merchant.transactions.transaction_pages import PATH, TransactionPages, logged_in, numbers

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from malipo import clock, ids
 from malipo.db import Database
 from malipo.ledger.store import wallets
-from malipo.merchants.people import Role
+from malipo.merchants.roles import Role
 from malipo.payments.record import Change
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type

@@ -1,39 +1,25 @@
-"""Validation of fields: reads what a caller sent, and remembers everything that is wrong, so that all of it is told
-at once.
-"""
+"""Fields of a request: each is read and checked by its kind, and everything that is wrong is reported at once."""
 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from malipo import phone as phones
 from malipo.errors import Invalid
 from malipo.merchants.api_keys import AddressRange, address_range_of
 from malipo.merchants.people import email_of
+from malipo.validation.dates import moment_of
+from malipo.validation.metadata import MetadataLimits, problems_with_metadata
+from malipo.validation.page_limits import MOST_PAGES, MOST_PER_PAGE, PER_PAGE
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Word = TypeVar("Word", bound=str)
 
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# A plus that was not percent-encoded arrives as a space: what is meant is plain.
-_MOMENT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(Z|[+ -][0-9]{2}:?[0-9]{2})"
-)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-_MOST_PER_PAGE = 100
-_MOST_PAGES = 1_000_000_000
-_QUOTED_LENGTH = 40
-
-
-class MetadataLimits(NamedTuple):
-    keys: int
-    key_length: int
-    value_length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +38,7 @@ class Fields:
         self.mistakes: list[FieldError] = []
 
     def wrong(self, name: str, code: str, message: str, **bounds: int) -> None:
-        """`message` is for developers; who speaks to others makes a sentence of the code and its bounds."""
+        """`message` is for developers; the dashboard makes its own sentence of the code and its bounds."""
         self._problems.setdefault(name, []).append(message)
         self.mistakes.append(FieldError(name, code, bounds))
 
@@ -128,7 +114,7 @@ class Fields:
         return ""
 
     def secret(self, name: str) -> str:
-        """A required text of which nothing is said but that it is missing, such as a password."""
+        """A required text that is never repeated in an error, such as a password."""
         value = self.required(name)
         if value is None:
             return ""
@@ -182,17 +168,8 @@ class Fields:
         if not isinstance(value, dict):
             self.wrong(name, "metadata_invalid", f"{name} must be an object.")
             return {}
-        if len(value) > limits.keys:
-            self.wrong(name, "metadata_invalid", f"{name} must have at most {limits.keys} keys; it has {len(value)}.")
-        for key, each in value.items():
-            if not 1 <= len(key) <= limits.key_length or "\0" in key:
-                self.wrong(
-                    name,
-                    "metadata_invalid",
-                    f"{name} keys must be 1 to {limits.key_length} characters: {_quoted(key)}.",
-                )
-            elif message := _problem_with_metadata(each, limits.value_length):
-                self.wrong(name, "metadata_invalid", f"{name} value of {_quoted(key)} {message}.")
+        for problem in problems_with_metadata(value, limits):
+            self.wrong(name, "metadata_invalid", f"{name} {problem}.")
         return value
 
     def whole(self, name: str, default: int, *, least: int, most: int) -> int:
@@ -213,10 +190,10 @@ class Fields:
         return value
 
     def page(self) -> int:
-        return self.whole("page", 1, least=1, most=_MOST_PAGES)
+        return self.whole("page", 1, least=1, most=MOST_PAGES)
 
     def limit(self) -> int:
-        return self.whole("limit", 20, least=1, most=_MOST_PER_PAGE)
+        return self.whole("limit", PER_PAGE, least=1, most=MOST_PER_PAGE)
 
     def check_range(self, first: datetime | None, last: datetime | None) -> None:
         if first is not None and last is not None and first > last:
@@ -230,7 +207,7 @@ class Fields:
         try:
             if not isinstance(value, str):
                 raise ValueError
-            return _moment(value, is_end=is_end)
+            return moment_of(value, is_end=is_end)
         except (ValueError, OverflowError):
             self.wrong(
                 name,
@@ -238,28 +215,3 @@ class Fields:
                 f"{name} must be a date or a date-time with offset, such as 2026-11-15 or 2026-11-15T08:30:00Z.",
             )
             return None
-
-
-def _moment(text: str, *, is_end: bool) -> datetime:
-    if _DATE.fullmatch(text):
-        return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, UTC)
-    match = _MOMENT.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
-    return datetime.fromisoformat(match[1] + match[2].replace(" ", "+")).astimezone(UTC)
-
-
-def _problem_with_metadata(value: Any, most: int) -> str | None:
-    if isinstance(value, str):
-        if len(value) > most:
-            return f"must be at most {most} characters"
-        return "must not contain NUL" if "\0" in value else None
-    if type(value) is int and not -(2**63) <= value < 2**63:
-        return "must be a number of at most 64 bits"
-    if value is None or isinstance(value, bool | int | float):
-        return None
-    return "must be a string, a number, a boolean or null"
-
-
-def _quoted(key: str) -> str:
-    return repr(key if len(key) <= _QUOTED_LENGTH else key[:_QUOTED_LENGTH] + "…")

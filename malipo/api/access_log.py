@@ -1,0 +1,55 @@
+"""The access log: one line and one count for each request. And the headers of every response, such as X-Request-Id."""
+
+from starlette.types import Message, Receive, Scope, Send
+
+from malipo import clock, log
+from malipo.api.errors import answer_to
+from malipo.api.rate_limit_headers import headers_of
+from malipo.metrics import Metrics
+from malipo.rate_limit.sliding_window import RateLimitStatus
+
+
+class Exchange:
+    """One request and its response: its id, its caller and its status."""
+
+    def __init__(self, scope: Scope, send: Send, id_: str) -> None:
+        self.id = id_
+        self.route: str | None = None
+        self.rate_limit_status: RateLimitStatus | None = None
+        self.caller: dict[str, str] = {}
+        self._scope = scope
+        self._send = send
+        self._status: int | None = None
+        self._began = clock.monotonic()
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            message["headers"].extend(self._headers())
+        await self._send(message)
+
+    def _headers(self) -> list[tuple[bytes, bytes]]:
+        headers = [(b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
+        if self.rate_limit_status is not None:
+            headers += headers_of(self.rate_limit_status)
+        return headers
+
+    async def answer_to(self, error: BaseException, receive: Receive) -> None:
+        answer = answer_to(error)
+        if self._status is None:
+            await answer(self._scope, receive, self.send)
+
+    def log_and_count(self, metrics: Metrics) -> None:
+        """A line in the log, and a count. A path that no route knows is not repeated: it could hold anything."""
+        seconds = clock.monotonic() - self._began
+        # Methods can be made up too.
+        method = self._scope["method"] if self.route else "other"
+        metrics.count_request(method, self.route or "unknown", self._status or 0, seconds)
+        log.info(
+            "request",
+            method=self._scope["method"],
+            route=self.route,
+            status=self._status,
+            ms=round(seconds * 1000, 1),
+            **self.caller,
+        )

@@ -1,0 +1,68 @@
+"""The database of a command: opened, migrated, and changed in one commit in the name of whoever runs the command."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from malipo import clock, log
+from malipo.audit_log.actor import Actor
+from malipo.cli.actor import find_actor
+from malipo.db import Database, Tx
+from malipo.db.embedded import server
+from malipo.db.migrate import migrate
+from malipo.installation.store import installation
+from malipo.settings import Settings
+
+Done = TypeVar("Done")
+
+
+@contextmanager
+def database_url(settings: Settings) -> Iterator[str]:
+    """The operator's PostgreSQL, or the embedded one: the one that runs, or one for as long as the command takes."""
+    if settings.database_url is not None:
+        yield settings.database_url
+    else:
+        with server(settings.data_dir) as url:
+            yield url
+
+
+def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]) -> Done:
+    """Do something with a database that is migrated."""
+    # People read what a command prints; only what is wrong goes to the log.
+    log.configure(level="warning", stream=sys.stderr)
+
+    async def work(url: str) -> Done:
+        async with Database.opened(url, size=4) as database:
+            await migrate(database)
+            await _warn_if_closed(database)
+            return await act(database)
+
+    with database_url(settings) as url:
+        return asyncio.run(work(url))
+
+
+async def _warn_if_closed(database: Database) -> None:
+    """Every command warns while nothing is sent (fence or hold), and says why."""
+    async with database.read() as connection:
+        standing = await installation.get(connection)
+    if standing.is_fenced:
+        print(
+            f"malipo: FENCED, nothing is sent: {standing.fence_reason} API keys that were revoked since the backup are "
+            "back: revoke them again. See: malipo restore status",
+            file=sys.stderr,
+        )
+    elif standing.held_at is not None:
+        print(f"malipo: ON HOLD by {standing.held_by}, nothing is sent: {standing.hold_reason}", file=sys.stderr)
+
+
+def write(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
+    """Change the database in one commit, in the name of the operator who runs the command."""
+
+    async def work(database: Database) -> Done:
+        async with database.begin() as tx:
+            return await act(tx, await find_actor(tx, settings.operator), clock.now())
+
+    return with_database(settings, work)

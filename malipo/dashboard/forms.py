@@ -1,0 +1,44 @@
+"""Forms: the fields that a browser has sent, and how large a form may be."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from malipo.errors import Invalid
+
+_MOST_BYTES = 64 * 1024
+_MOST_FIELDS = 200
+
+
+class Form:
+    """Fields by name; one that was not filled in is empty."""
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self._pairs = pairs
+
+    def text(self, name: str) -> str:
+        return next((value.strip() for key, value in self._pairs if key == name), "")
+
+    def secret(self, name: str) -> str:
+        """Exactly as it was typed."""
+        return next((value for key, value in self._pairs if key == name), "")
+
+    def all(self, name: str) -> list[str]:
+        return [value for key, value in self._pairs if key == name]
+
+    def values(self) -> Mapping[str, Any]:
+        return {key: value.strip() for key, value in self._pairs if value.strip()}
+
+
+async def read_form(request: Request) -> Form:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            raise Invalid("The form is too large.", code="body_too_large")
+    try:
+        return Form(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise Invalid("The form cannot be read.", code="bad_request") from None

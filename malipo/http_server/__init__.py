@@ -1,0 +1,1 @@
+"""The HTTP server: the API and the dashboard on one port."""

@@ -1,0 +1,36 @@
+"""Graceful shutdown: at SIGTERM or SIGINT, long polls are answered at once, and requests under way get time to end."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from malipo import gc_tuning, log
+from malipo.service import Service
+
+STOP_SECONDS = 15
+
+
+class Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, service: Service, on_ready: Callable[[], None], url: str) -> None:
+        super().__init__(config)
+        self._url = url
+        self._service = service
+        self._on_ready = on_ready
+
+    def stop(self) -> None:
+        # Long polls are answered first, or the stop would wait for them.
+        self._service.release_readers()
+        self.should_exit = True
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """We handle the signals: uvicorn would raise them again at the end, and the process would be killed by them."""
+        yield
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        gc_tuning.collect_rarely()
+        log.info("api.started", url=self._url)
+        self._on_ready()

@@ -1,0 +1,27 @@
+"""Roles of a merchant's people, and what each role may do (its rights). Pure.
+
+Operators of the service have no roles: each may do everything, and large or risky decisions take two of them.
+"""
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    OWNER = "owner"  # everything, keys and people included
+    STAFF = "staff"  # payments and webhooks
+    VIEWER = "viewer"  # reads, and changes nothing
+
+
+class Right(StrEnum):
+    """What a route or a page needs. Templates name it by its value."""
+
+    READ = "read"
+    OPERATE = "operate"  # payments and webhooks
+    ADMINISTER = "administer"  # API keys and people
+
+
+RIGHTS: dict[Role, frozenset[Right]] = {
+    Role.OWNER: frozenset(Right),
+    Role.STAFF: frozenset({Right.READ, Right.OPERATE}),
+    Role.VIEWER: frozenset({Right.READ}),
+}

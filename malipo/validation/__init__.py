@@ -1,0 +1,1 @@
+"""Validation of request fields, for the API and the dashboard."""
