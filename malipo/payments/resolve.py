@@ -19,9 +19,9 @@ from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
 from malipo.payments import correction, record
+from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.record import Change, Corrected
-from malipo.payments.settle import reason_of
 from malipo.payments.store import cases, dispatches
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Status, Transaction, Type
@@ -270,7 +270,7 @@ async def _end(
         cause=truth.cause,
         provider_reference=proposal.provider_reference,
         failure_code=failure,
-        failure_reason=None if failure is None else reason_of(failure),
+        failure_reason=None if failure is None else failure_reason_of(failure),
     )
     submitted = Change(
         merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED

@@ -15,10 +15,11 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.networks.connector import Channel, FailureCode, Verdict
+from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction, record
 from malipo.payments.correction import Correction
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
+from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.record import Change, Corrected
 from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
@@ -26,22 +27,6 @@ from malipo.payments.store.dispatches import Subject
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Cause, Status, Transaction
-
-_REASONS = {
-    FailureCode.DECLINED: "The customer declined the payment.",
-    FailureCode.EXPIRED: "The customer did not answer in time.",
-    FailureCode.INSUFFICIENT_FUNDS: "The customer's balance is too low.",
-    FailureCode.INVALID_RECIPIENT: "This number cannot take part in this payment.",
-    FailureCode.LIMIT_EXCEEDED: "The amount is outside of a limit of the network.",
-    FailureCode.NOT_RECEIVED: "The network did not receive the request.",
-    FailureCode.CHANNEL_UNAVAILABLE: "The network could not take it in time. Nothing was charged or paid.",
-    FailureCode.REJECTED: "The network refused the payment.",
-}
-
-
-def reason_of(code: FailureCode) -> str:
-    """Why, in words that are the same for every network."""
-    return _REASONS[code]
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +199,7 @@ class _Batch:
             # What does not end it may not be true, and the merchant would see it.
             provider_reference=None if decision.cause is Cause.SUBMITTED else heard.answer.provider_reference,
             failure_code=failure,
-            failure_reason=None if failure is None else reason_of(failure),
+            failure_reason=None if failure is None else failure_reason_of(failure),
         )
 
     async def write(self, tx: Tx) -> None:

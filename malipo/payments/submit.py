@@ -15,8 +15,8 @@ from malipo.installation import store as installation
 from malipo.installation.store import CountedBatch
 from malipo.networks.connector import Channel, FailureCode, Type
 from malipo.payments import record
+from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.record import Change
-from malipo.payments.settle import reason_of
 from malipo.payments.store import dispatch_claims
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
@@ -151,5 +151,5 @@ def _change(transaction: Transaction, cause: Cause) -> Change:
         transaction_id=transaction.id,
         cause=cause,
         failure_code=failure,
-        failure_reason=None if failure is None else reason_of(failure),
+        failure_reason=None if failure is None else failure_reason_of(failure),
     )

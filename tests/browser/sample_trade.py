@@ -12,9 +12,9 @@ from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.networks.connector import Channel, FailureCode
 from malipo.payments import record
+from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.record import Change
-from malipo.payments.settle import reason_of
 from malipo.payments.transaction import Cause, Type
 from malipo.webhooks.fan_out import fan_out
 from tests.conftest import Merchant
@@ -90,7 +90,11 @@ class Shop:
         learned = (
             {"cause": Cause.CONFIRMED, "provider_reference": f"QK{self._chance.randint(10**7, 10**8)}"}
             if is_paid
-            else {"cause": Cause.REFUSED, "failure_code": "declined", "failure_reason": reason_of(FailureCode.DECLINED)}
+            else {
+                "cause": Cause.REFUSED,
+                "failure_code": "declined",
+                "failure_reason": failure_reason_of(FailureCode.DECLINED),
+            }
         )
         await self._advance(id_, at + timedelta(seconds=1), cause=Cause.SUBMITTED)
         await self._advance(id_, end, **learned)

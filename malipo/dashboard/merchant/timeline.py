@@ -20,7 +20,7 @@ from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Correction
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.settle import reason_of
+from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.timeline import Booked, Told
 from malipo.payments.transaction import Status, Transaction, Type
@@ -190,7 +190,7 @@ def sentences() -> set[str]:
     """Every sentence that an entry may hold, for the test of translations."""
     said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
-    return {words for _, words in said} | others | {reason_of(code) for code in FailureCode}
+    return {words for _, words in said} | others | {failure_reason_of(code) for code in FailureCode}
 
 
 def _rank(entry: Entry, transaction: Transaction) -> int:
