@@ -39,18 +39,19 @@ from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
 from malipo.payments.cancel import Cancel, Cancellation
+from malipo.payments.claim_for_sending import Claim, Claimed, ClaimForSending
 from malipo.payments.counts import counter
 from malipo.payments.derived_network_keys import DerivedKeys
 from malipo.payments.dispatch import Rules
 from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.lapse import lapse
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
-from malipo.payments.record import Outcome
 from malipo.payments.settle import Report, Settle, Settled
 from malipo.payments.status_effects import event_of
+from malipo.payments.status_writer import Outcome
 from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
-from malipo.payments.submit import Claim, Submit, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.restore.fence import fence
@@ -103,7 +104,7 @@ class Service:
     _authenticate: GroupCommit[AccessRequest, Caller | Refusal]
     _initiate: GroupCommit[Order, Initiated | Refusal | Closed]
     _cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
-    _submit: GroupCommit[Claim, Taken]
+    _claim_for_sending: GroupCommit[Claim, Claimed]
     _settle: GroupCommit[Report, Settled | None]
     _record_attempt: GroupCommit[Attempt, Delivery | None]
 
@@ -182,7 +183,7 @@ class Service:
             ),
             _initiate=group("initiate", Initiate(clock=clock)),
             _cancel=group("cancel", Cancel(clock=clock)),
-            _submit=group("submit", Submit(clock=clock)),
+            _claim_for_sending=group("submit", ClaimForSending(clock=clock)),
             _settle=group("settle", Settle(clock=clock, rules=rules, credits_by_itself=settings.credit_by_itself)),
             _record_attempt=group(
                 "record_attempt",
@@ -233,8 +234,8 @@ class Service:
             self._note(outcome.transaction)
         return outcome.transaction
 
-    async def submit(self, claim: Claim) -> Taken:
-        taken = await self._submit(claim)
+    async def claim_for_sending(self, claim: Claim) -> Claimed:
+        taken = await self._claim_for_sending(claim)
         for each in [*taken.to_send, *taken.lapsed]:
             self._note(each)
         return taken
@@ -331,7 +332,14 @@ class Service:
     async def finish(self) -> None:
         """Answer everybody who has asked."""
         self.release_readers()
-        groups = (self._authenticate, self._initiate, self._cancel, self._submit, self._settle, self._record_attempt)
+        groups = (
+            self._authenticate,
+            self._initiate,
+            self._cancel,
+            self._claim_for_sending,
+            self._settle,
+            self._record_attempt,
+        )
         await asyncio.gather(*(each.finish() for each in groups))
         await self.notifier.finish()
         await self._http_client.close()

@@ -10,8 +10,8 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Missing, Refusal
 from malipo.installation import store as installation
 from malipo.installation.state import Closed
-from malipo.payments import record
-from malipo.payments.record import Change, Outcome
+from malipo.payments import status_writer
+from malipo.payments.status_writer import Change, Outcome
 from malipo.payments.store import dispatch_restore, transactions
 from malipo.payments.transaction import Cause, Status
 
@@ -57,7 +57,7 @@ class Cancel:
             if (merchant_id, id_) not in held
         ]
         now = self._clock()
-        moved = iter(await record.advance(tx, changes, now=now))
+        moved = iter(await status_writer.advance(tx, changes, now=now))
         outcomes = [_AskedFirst() if key in held else next(moved) for key in keys]
         for each, outcome in zip(cancellations, outcomes, strict=True):
             if each.actor is not None and isinstance(outcome, Outcome) and outcome.has_moved:

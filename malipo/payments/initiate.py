@@ -19,7 +19,7 @@ from malipo.errors import Invalid, Refusal
 from malipo.installation import store as installation
 from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
-from malipo.payments import record
+from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of
 from malipo.payments.status_effects import posting_of
@@ -88,7 +88,7 @@ class Initiate:
         answers = [decision.on(order) for order in orders]
         await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, decision.claims)
         now = self._clock()
-        await record.open_all(tx, decision.created, needed.wallets, now=now)
+        await status_writer.open_all(tx, decision.created, needed.wallets, now=now)
         await self._note(tx, orders, decision.created, now)
         return answers
 

@@ -18,10 +18,10 @@ from malipo.installation import store as installation
 from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
-from malipo.payments import correction, record
+from malipo.payments import correction, status_writer
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.record import Change, Corrected
+from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import cases, dispatches
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Status, Transaction, Type
@@ -150,7 +150,7 @@ async def cancel(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
             "If the network cannot say, propose what became of it."
         )
     change = Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.WITHDRAWN)
-    [outcome] = await record.advance(tx, [change], now=now)
+    [outcome] = await status_writer.advance(tx, [change], now=now)
     assert outcome is not None
     await audit_log.append(
         tx,
@@ -276,7 +276,7 @@ async def _end(
         merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
     )
     changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
-    outcome = (await record.advance(tx, changes, now=now))[-1]
+    outcome = (await status_writer.advance(tx, changes, now=now))[-1]
     assert outcome is not None
     assert outcome.has_moved
     if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
@@ -307,7 +307,7 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
         raise WalletTooLow(
             f"The wallet holds {held}, so nothing can be taken from it now. Try again when there is more."
         )
-    await record.write(tx, {}, [], corrected, now=now)
+    await status_writer.write(tx, {}, [], corrected, now=now)
     change = corrected[-1].change if corrected else None
     await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
     await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, change=change, now=now)

@@ -16,12 +16,12 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments import correction, record
+from malipo.payments import correction, status_writer
 from malipo.payments.correction import Correction
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.decide import decide
-from malipo.payments.record import Change, Corrected
+from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.store.network_answers import StoredAnswer
@@ -158,7 +158,9 @@ class _Batch:
         decision = decide(transaction, dispatch, _aged(report), self._rules, last=last)
         _log_attention(transaction, dispatch, decision)
         if decision.cause is not None:
-            after = record.after_change(transaction, self._change(transaction, report.heard, decision), self._now)
+            after = status_writer.after_change(
+                transaction, self._change(transaction, report.heard, decision), self._now
+            )
             assert after is not None, "a decision leads somewhere"
             if after.status.is_final:
                 self._kept.discard(key)  # Whoever ends takes the dispatch along.
@@ -203,7 +205,7 @@ class _Batch:
         )
 
     async def write(self, tx: Tx) -> None:
-        await record.write(tx, self._found, self._reached, self._corrected, now=self._now)
+        await status_writer.write(tx, self._found, self._reached, self._corrected, now=self._now)
         await self._write_dispatches(tx)
         for transaction, heard, ordinal in self._contradicted:
             await self._note_contradiction(tx, transaction, heard, ordinal)

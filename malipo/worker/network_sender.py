@@ -13,10 +13,10 @@ from malipo.clock import Clock
 from malipo.errors import Unavailable
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_ask
+from malipo.payments.claim_for_sending import Claim
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.payments.store import dispatch_claims, dispatch_restore
-from malipo.payments.submit import Claim
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.worker.circuit_breaker import CircuitBreaker
@@ -103,7 +103,7 @@ class NetworkSender:
             worker_id=self._detector.worker_id,
         )
         self._mark("claiming")
-        taken = await self._service.submit(claim)
+        taken = await self._service.claim_for_sending(claim)
         if taken.to_send:
             self._mark("claimed")
             if not await self._detector.may_leave(taken.batch, before=before):

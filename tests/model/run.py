@@ -15,8 +15,8 @@ from malipo.payments import correction as corrections
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide as decide_by_rules
-from malipo.payments.record import Change, after_change
 from malipo.payments.status_effects import posting_of
+from malipo.payments.status_writer import Change, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
 from tests.model.corrections import Case

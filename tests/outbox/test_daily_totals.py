@@ -18,9 +18,9 @@ from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
 from malipo.outbox.event import Event
 from malipo.outbox.store import Fact
-from malipo.payments import record
+from malipo.payments import status_writer
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
@@ -59,11 +59,11 @@ async def make(
     draft = replace(asked, id=ids.mint("txn_", created_at), created_at=created_at, fee=fee)
     async with database.begin() as tx:
         held = await wallets.lock(tx, [merchant.id])
-        await record.open_all(tx, [draft], held, now=created_at)
+        await status_writer.open_all(tx, [draft], held, now=created_at)
         for cause in WAYS[status]:
             learned = {"failure_code": "declined"} if cause is Cause.REFUSED else {}
             change = Change(merchant_id=merchant.id, transaction_id=draft.id, cause=cause, **learned)
-            await record.advance(tx, [change], now=ended_at)
+            await status_writer.advance(tx, [change], now=ended_at)
         found = await transactions.get(tx, merchant.id, draft.id)
     assert found is not None
     assert found.status is status

@@ -13,11 +13,11 @@ from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
 from malipo.payments.cancel import Cancellation
+from malipo.payments.claim_for_sending import Claim, Claimed
 from malipo.payments.correction import Correction
 from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
 from malipo.payments.settle import Report, Settled
 from malipo.payments.store import corrections, dispatches
-from malipo.payments.submit import Claim, Taken
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Merchant
@@ -87,8 +87,8 @@ class PaymentSteps:
         """The oldest first."""
         return [await self.open(type_, 1000 + place) for place in range(number)]
 
-    async def claim(self, **changes: Any) -> Taken:
-        return await self.service.submit(a_claim(**changes))
+    async def claim(self, **changes: Any) -> Claimed:
+        return await self.service.claim_for_sending(a_claim(**changes))
 
     async def send(self, type_: Type, amount: int = 1000, *, lease_seconds: float = 60) -> Transaction:
         """A payment that is on its way to the network."""

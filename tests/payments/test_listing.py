@@ -20,7 +20,7 @@ from malipo.payments.counts import counter
 from malipo.payments.listing import by_counts, keyset, transaction_list
 from malipo.payments.listing.filter import Filter
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
 from malipo.service import Service

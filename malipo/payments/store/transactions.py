@@ -1,4 +1,4 @@
-"""Transactions. Only `record.py` may call what writes here."""
+"""Transactions. Only `status_writer.py` may call what writes here."""
 
 from collections.abc import Collection, Sequence
 

@@ -5,7 +5,7 @@ import pytest
 from malipo import clock
 from malipo.networks.connector import Channel, FailureCode, Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.submit import lapse
+from malipo.payments.lapse import lapse
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.payment_steps import ROUTE, PaymentSteps, of

@@ -9,9 +9,9 @@ from malipo import clock
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
+from malipo.payments.claim_for_sending import Claimed
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import dispatch_claims
-from malipo.payments.submit import Taken
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
@@ -60,7 +60,7 @@ async def test_two_workers_claims_at_once_never_share_a_payment(database: Databa
     async def work(worker: Service) -> list[str]:
         mine: list[str] = []
         await start.wait()
-        while taken := (await worker.submit(a_claim(most=7))).to_send:
+        while taken := (await worker.claim_for_sending(a_claim(most=7))).to_send:
             mine += of(taken)
         return mine
 
@@ -240,7 +240,7 @@ async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_
         worker = Service.assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(fault, after=TAKES_UP)
 
-        taken: Taken = await worker.submit(a_claim(most=3))
+        taken: Claimed = await worker.claim_for_sending(a_claim(most=3))
 
         assert trap.sprung.is_set()
         await worker.finish()
@@ -259,7 +259,7 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
     async with proxy_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
         worker = Service.assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(Fault.HANG_AFTER, after=TAKES_UP)
-        claiming = asyncio.create_task(worker.submit(a_claim()))
+        claiming = asyncio.create_task(worker.claim_for_sending(a_claim()))
         await trap.sprung.wait()
         await trap.server_is_done.wait()
         await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
