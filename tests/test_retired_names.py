@@ -97,7 +97,6 @@ CLASSES = {
     "Post": "WebhookClient",
     "Seal": "Encryption",
     "Submit": "ClaimForSending",
-    "Taken": "Claimed",
     "Try": "Attempt",
     "Visit": "MerchantRequest",
     "Where": "Conditions",

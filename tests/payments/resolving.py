@@ -9,9 +9,9 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
-from malipo.payments import resolve
+from malipo.payments import operator_cancel, resolve
 from malipo.payments.dispatch import Attention
-from malipo.payments.resolve import Finding, Resolved, Truth
+from malipo.payments.resolution import Finding, Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
@@ -89,4 +89,4 @@ async def told(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str,
 
 async def cancel(steps: PaymentSteps, payment: str) -> Transaction:
     async with steps.database.begin() as tx:
-        return await resolve.cancel(tx, payment, actor=ASHA, now=clock.now())
+        return await operator_cancel.cancel(tx, payment, actor=ASHA, now=clock.now())

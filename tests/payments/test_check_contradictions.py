@@ -10,7 +10,7 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.payments import resolve
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.contradictions import JUMA, propose, resolve_by_all

@@ -11,7 +11,7 @@ from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
 from malipo.payments.dispatch import AnswerSource, Attention
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type

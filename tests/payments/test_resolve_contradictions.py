@@ -8,7 +8,7 @@ from malipo.ledger.bookings import WalletTooLow
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings

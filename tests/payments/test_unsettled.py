@@ -5,7 +5,7 @@ import pytest
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments.dispatch import AnswerSource, Attention
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings

@@ -1,6 +1,6 @@
 """Effects of a resolution on the wallet, as sentences, shown to the operator before the decision.
 
-The rules are those of `payments/resolve.py`: the wallet follows the network, or the house bears the amount.
+The rules are those of `payments/resolution.py`: the wallet follows the network, or the house bears the amount.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from malipo.dashboard.language import Words
 from malipo.ledger.accounts import Wallet
 from malipo.payments import correction
 from malipo.payments.correction import Correction
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Status, Transaction, Type
 
