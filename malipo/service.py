@@ -184,7 +184,7 @@ class Service:
             _initiate=group("initiate", Initiate(clock=clock)),
             _cancel=group("cancel", Cancel(clock=clock)),
             _claim_for_sending=group("submit", ClaimForSending(clock=clock)),
-            _settle=group("settle", Settle(clock=clock, rules=rules, credits_by_itself=settings.credit_by_itself)),
+            _settle=group("settle", Settle(clock=clock, rules=rules, credits_automatically=settings.credit_by_itself)),
             _record_attempt=group(
                 "record_attempt",
                 Record(clock=clock, retry_seconds=settings.webhook_retry_seconds),
@@ -264,8 +264,8 @@ class Service:
                 "payment.settled",
                 transaction=settled.transaction.id,
                 status=settled.transaction.status,
-                by=report.heard.source,
-                network=report.heard.connector,
+                by=report.received.source,
+                network=report.received.connector,
             )
         return settled
 

@@ -66,9 +66,9 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
     corrected: list[Corrected] = []
     after = before
     if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        heard = correction.tell(correction.hear(transaction, before, is_paid=truth.is_paid, source=None), now)
-        corrected.append(Corrected(transaction, heard, before.owed))
-        after = heard.correction
+        received = correction.tell(correction.hear(transaction, before, is_paid=truth.is_paid, source=None), now)
+        corrected.append(Corrected(transaction, received, before.owed))
+        after = received.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
     decided = correction.decide(
         transaction, after, is_paid=truth.is_paid, available=wallet.available, is_waived=proposal.is_waived

@@ -61,7 +61,7 @@ def is_open(transaction: Transaction, correction: Correction) -> bool:
     return due(transaction, correction) != 0
 
 
-def is_credited_by_itself(transaction: Transaction, correction: Correction) -> bool:
+def is_credited_automatically(transaction: Transaction, correction: Correction) -> bool:
     """A customer has paid, and the merchant was told FAILED: the money is theirs, whoever looks at it."""
     is_paid_after_all = transaction.status is not Status.COMPLETED and correction.is_paid
     return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0

@@ -14,17 +14,17 @@ class AnswerSource(StrEnum):
     """How we come to hear."""
 
     SEND = "send"  # the reply to the request itself
-    ASK = "ask"  # the answer to a question
+    QUERY = "ask"  # the answer to a question
     CALLBACK = "callback"  # the network's own word
 
 
 class NextAction(StrEnum):
     SEND = "send"
     SENDING = "sending"  # a worker is at it; if it dies, the next action is to ask
-    ASK = "ask"
+    QUERY = "ask"
 
 
-class Attention(StrEnum):
+class ReviewReason(StrEnum):
     """Why an operator must look."""
 
     NOT_FOUND = "not_found"  # a payout that the network says it never got, and that must not be sent again
@@ -48,11 +48,11 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     not_indexed_count: int = 0  # in a row
     is_acknowledged: bool = False
     is_hinted: bool = False
-    is_success_heard: bool = False
+    is_success_reported: bool = False
     is_follow_up: bool = False  # the payment has ended, and its network is asked whether it stays so
     is_asked_first: bool = False  # it was not sent, as far as we know; its network is asked before it is
     hinted_failure: FailureCode | None = None
-    attention: Attention | None = None
+    attention: ReviewReason | None = None
     # How long ago it was last sent, put into the queue (of a follow-up: ended), and said to be paid, by the database's
     # clock. Only the last is written: 0 is now.
     sent_seconds: float | None = None
@@ -88,7 +88,7 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     is_trusted: bool = True  # not so for an unsigned callback, which is only a hint
     is_listed: bool = False  # an unsigned callback from an address that the operator has listed
     cannot_ask: frozenset[Type] = frozenset()  # types of payment for which the network has no query
-    may_ask: bool = True  # what that means for the payment in question
+    can_query: bool = True  # what that means for the payment in question
     age_seconds: float = 0  # of an answer: how long ago the question left
     resubmit: Resubmit = Resubmit.UNSAFE
 

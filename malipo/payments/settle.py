@@ -35,7 +35,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     id: str  # minted before the first try, so that it is written down once
     channels: Sequence[Channel]
     key: str
-    heard: ReceivedAnswer
+    received: ReceivedAnswer
     asked_at: float | None = None  # when the question left, by this process's own ticking
 
 
@@ -49,28 +49,28 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Settle:
-    def __init__(self, *, clock: Clock, rules: Rules, credits_by_itself: bool = True) -> None:
+    def __init__(self, *, clock: Clock, rules: Rules, credits_automatically: bool = True) -> None:
         self._clock = clock
         self._rules = rules
-        self._credits_by_itself = credits_by_itself
+        self._credits_automatically = credits_automatically
 
     async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[Settled | None]:
         """What came of each; None for a payment that nobody knows."""
         now = self._clock()
         found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
         subjects = [_subject_of(report, found) for report in reports]
-        heard = [
+        received = [
             _stored_answer_of(report, subject.transaction, now)
             for report, subject in zip(reports, subjects, strict=True)
             if subject is not None
         ]
         # What an earlier try has already acted on, or the same worker before it heard of its commit, counts once.
-        new = await network_answers.insert(tx, heard)
+        new = await network_answers.insert(tx, received)
         unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
         await unknown_callbacks.insert(
-            tx, [_unknown(each, now) for each in unknown if each.heard.source is AnswerSource.CALLBACK]
+            tx, [_unknown(each, now) for each in unknown if each.received.source is AnswerSource.CALLBACK]
         )
-        batch = _Batch(found, self._rules, now, credits_by_itself=self._credits_by_itself)
+        batch = _Batch(found, self._rules, now, credits_automatically=self._credits_automatically)
         answers = [
             batch.hear(report, subject, is_new=report.id in new) if subject is not None else None
             for report, subject in zip(reports, subjects, strict=True)
@@ -86,14 +86,14 @@ def _subject_of(report: Report, found: dict[dispatches.NetworkKey, Subject]) -> 
 
 
 def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -> StoredAnswer:
-    answer = report.heard.answer
+    answer = report.received.answer
     return StoredAnswer(
         id=report.id,
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
         received_at=now,
-        connector=report.heard.connector,
-        source=report.heard.source,
+        connector=report.received.connector,
+        source=report.received.source,
         verdict=answer.verdict,
         code=answer.code,
         detail=answer.detail,
@@ -103,17 +103,17 @@ def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -
 def _aged(report: Report) -> ReceivedAnswer:
     """With how old the question is by now. Whatever was heard since may be the newer word."""
     if report.asked_at is None:
-        return report.heard
+        return report.received
     age_seconds = asyncio.get_running_loop().time() - report.asked_at
-    return msgspec.structs.replace(report.heard, age_seconds=age_seconds)
+    return msgspec.structs.replace(report.received, age_seconds=age_seconds)
 
 
 def _unknown(report: Report, now: datetime) -> UnknownCallback:
-    answer = report.heard.answer
+    answer = report.received.answer
     return UnknownCallback(
         id=report.id,
         received_at=now,
-        connector=report.heard.connector,
+        connector=report.received.connector,
         network_key=report.key,
         amount=answer.amount,
         phone=answer.phone,
@@ -121,7 +121,7 @@ def _unknown(report: Report, now: datetime) -> UnknownCallback:
         verdict=answer.verdict,
         code=answer.code,
         detail=answer.detail,
-        is_signed=report.heard.is_trusted,
+        is_signed=report.received.is_trusted,
     )
 
 
@@ -134,14 +134,14 @@ class _Batch:
         rules: Rules,
         now: datetime,
         *,
-        credits_by_itself: bool,
+        credits_automatically: bool,
     ) -> None:
         self._current = {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
         self._found = {key: each.transaction for key, each in self._current.items()}
         self._kept = {key for key, each in self._current.items() if each.dispatch is not None}
         self._rules = rules
         self._now = now
-        self._credits_by_itself = credits_by_itself
+        self._credits_automatically = credits_automatically
         self._reached: list[Transaction] = []
         self._corrected: list[Corrected] = []
         self._contradicted: list[tuple[Transaction, ReceivedAnswer, int]] = []
@@ -156,10 +156,10 @@ class _Batch:
             return Settled(transaction, before)
         last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
         decision = decide(transaction, dispatch, _aged(report), self._rules, last=last)
-        _log_attention(transaction, dispatch, decision)
+        _log_review_reason(transaction, dispatch, decision)
         if decision.cause is not None:
             after = status_writer.after_change(
-                transaction, self._change(transaction, report.heard, decision), self._now
+                transaction, self._change(transaction, report.received, decision), self._now
             )
             assert after is not None, "a decision leads somewhere"
             if after.status.is_final:
@@ -168,22 +168,24 @@ class _Batch:
             transaction = after
         is_told = False
         if decision.is_contradiction:
-            corrected, is_told = self._correct(transaction, corrected, report.heard)
+            corrected, is_told = self._correct(transaction, corrected, report.received)
         self._decided[key] = (transaction, decision)
         self._current[key] = Subject(transaction, decision.dispatch, corrected)
         return Settled(transaction, before, decision.is_contradiction, is_told)
 
     def _correct(
-        self, transaction: Transaction, corrected: Correction | None, heard: ReceivedAnswer
+        self, transaction: Transaction, corrected: Correction | None, received: ReceivedAnswer
     ) -> tuple[Correction, bool]:
         """The network's float follows its word; a customer who has paid after all is credited by itself."""
         before = corrected or correction.begin(transaction)
-        is_paid = heard.answer.verdict is Verdict.CONFIRMED
-        change = correction.tell(correction.hear(transaction, before, is_paid=is_paid, source=heard.source), self._now)
+        is_paid = received.answer.verdict is Verdict.CONFIRMED
+        change = correction.tell(
+            correction.hear(transaction, before, is_paid=is_paid, source=received.source), self._now
+        )
         self._corrected.append(Corrected(transaction, change, before.owed))
-        self._contradicted.append((transaction, heard, change.correction.ordinal))
+        self._contradicted.append((transaction, received, change.correction.ordinal))
         is_told, after = change.reason is not None, change.correction
-        if self._credits_by_itself and correction.is_credited_by_itself(transaction, after):
+        if self._credits_automatically and correction.is_credited_automatically(transaction, after):
             credit = correction.decide(transaction, after, is_paid=True, available=0)
             credit = correction.tell(credit, self._now)
             self._credited.append(Corrected(transaction, credit, after.owed))
@@ -191,7 +193,7 @@ class _Batch:
             is_told, after = True, credit.correction
         return after, is_told
 
-    def _change(self, transaction: Transaction, heard: ReceivedAnswer, decision: Decision) -> Change:
+    def _change(self, transaction: Transaction, received: ReceivedAnswer, decision: Decision) -> Change:
         assert decision.cause is not None
         failure = decision.failure_code
         return Change(
@@ -199,7 +201,7 @@ class _Batch:
             transaction_id=transaction.id,
             cause=decision.cause,
             # What does not end it may not be true, and the merchant would see it.
-            provider_reference=None if decision.cause is Cause.SUBMITTED else heard.answer.provider_reference,
+            provider_reference=None if decision.cause is Cause.SUBMITTED else received.answer.provider_reference,
             failure_code=failure,
             failure_reason=None if failure is None else failure_reason_of(failure),
         )
@@ -207,8 +209,8 @@ class _Batch:
     async def write(self, tx: Tx) -> None:
         await status_writer.write(tx, self._found, self._reached, self._corrected, now=self._now)
         await self._write_dispatches(tx)
-        for transaction, heard, ordinal in self._contradicted:
-            await self._note_contradiction(tx, transaction, heard, ordinal)
+        for transaction, received, ordinal in self._contradicted:
+            await self._note_contradiction(tx, transaction, received, ordinal)
         for each in self._credited:
             await cases.insert_automatic(tx, each.transaction, each.change, now=self._now)
 
@@ -228,12 +230,14 @@ class _Batch:
         await dispatches.update(tx, changed)
         await dispatches.follow_up(tx, follow_ups)
 
-    async def _note_contradiction(self, tx: Tx, transaction: Transaction, heard: ReceivedAnswer, ordinal: int) -> None:
-        says = heard.answer.verdict
+    async def _note_contradiction(
+        self, tx: Tx, transaction: Transaction, received: ReceivedAnswer, ordinal: int
+    ) -> None:
+        says = received.answer.verdict
         log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
         await audit_log.append(
             tx,
-            Actor(f"network {heard.connector}", heard.source),
+            Actor(f"network {received.connector}", received.source),
             "payment.contradicted",
             now=self._now,
             merchant_id=transaction.merchant_id,
@@ -245,7 +249,7 @@ class _Batch:
         )
 
 
-def _log_attention(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
+def _log_review_reason(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
     attention = decision.dispatch.attention if decision.dispatch is not None else None
     if attention is not None and (dispatch is None or dispatch.attention is not attention):
         log.warning("payment.needs_attention", transaction=transaction.id, why=attention)

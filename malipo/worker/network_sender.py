@@ -160,9 +160,9 @@ class NetworkSender:
     async def _ask(self, transaction: Transaction) -> None:
         asked_at = asyncio.get_running_loop().time()
         self._mark("asking")
-        answer = await self._call(AnswerSource.ASK, self._connector.ask, transaction)
+        answer = await self._call(AnswerSource.QUERY, self._connector.ask, transaction)
         self._mark("told")
-        await self._report(transaction, AnswerSource.ASK, answer, asked_at=asked_at)
+        await self._report(transaction, AnswerSource.QUERY, answer, asked_at=asked_at)
         self._mark("noted")
 
     async def _call(
@@ -193,7 +193,7 @@ class NetworkSender:
             id=ids.mint("hrg_", self._service.clock()),
             channels=[transaction.channel],
             key=transaction.network_key,
-            heard=ReceivedAnswer(
+            received=ReceivedAnswer(
                 connector=self._connector.name,
                 source=act,
                 answer=answer,

@@ -290,7 +290,7 @@ async def test_what_was_fenced_meanwhile_is_not_taken_back_but_asked_about(steps
     await steps.service.take_back(claim)
     dispatch = await steps.dispatch(opened)
     assert dispatch is not None
-    assert (dispatch.next_action, dispatch.send_count) == (NextAction.ASK, 1)
+    assert (dispatch.next_action, dispatch.send_count) == (NextAction.QUERY, 1)
 
 
 async def test_payments_that_wait_for_the_very_first_worker_are_no_restore(steps: PaymentSteps, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Case:
         after = self._apply(
             before, self._correct.hear(transaction, before, is_paid=is_paid, source=act), now, at, by=act
         )
-        if self._correct.is_credited_by_itself(transaction, after):
+        if self._correct.is_credited_automatically(transaction, after):
             credit = self._correct.decide(transaction, after, is_paid=True, available=0)
             self._apply(after, credit, now, at, by="itself")
 

@@ -40,7 +40,7 @@ def a_claim(**changes: Any) -> Claim:
     return Claim(**whole | changes)
 
 
-def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.ASK, **how: Any) -> Report:
+def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any) -> Report:
     is_trusted = how.pop("is_trusted", True)
     resubmit = how.pop("resubmit", Resubmit.DUPLICATES_REFUSED)
     answer = Answer(verdict=verdict, **how)
@@ -48,7 +48,7 @@ def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = Ans
         id=ids.mint("hrg_", clock.now()),
         channels=[transaction.channel],
         key=transaction.network_key,
-        heard=ReceivedAnswer(connector=ROUTE, source=act, answer=answer, is_trusted=is_trusted, resubmit=resubmit),
+        received=ReceivedAnswer(connector=ROUTE, source=act, answer=answer, is_trusted=is_trusted, resubmit=resubmit),
     )
 
 
@@ -98,7 +98,7 @@ class PaymentSteps:
         return sent
 
     async def hear(
-        self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.ASK, **how: Any
+        self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any
     ) -> Settled:
         settled = await self.service.settle(a_report(transaction, verdict, act, **how))
         assert settled is not None

@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments import operator_cancel, resolve
-from malipo.payments.dispatch import Attention
+from malipo.payments.dispatch import ReviewReason
 from malipo.payments.resolution import Finding, Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
@@ -56,7 +56,7 @@ async def reject(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> R
     return await write(steps.database, lambda tx: resolve.reject(tx, payment, actor=actor, now=clock.now()))
 
 
-async def unsettled(steps: PaymentSteps, *, seconds: float = 3600) -> dict[str, Attention | str | None]:
+async def unsettled(steps: PaymentSteps, *, seconds: float = 3600) -> dict[str, ReviewReason | str | None]:
     """Everything that an operator is shown, and why."""
     async with steps.database.snapshot() as connection:
         open_ = await cases.find_unsettled(connection, unsettled_seconds=seconds)

@@ -276,7 +276,7 @@ async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(
 ) -> None:
     """Whoever did not hear of the commit tells it again, with the same id, and perhaps much later."""
     sent = await steps.send(Type.DISBURSEMENT)
-    act = AnswerSource.ASK if verdict is Verdict.MISSING else AnswerSource.SEND
+    act = AnswerSource.QUERY if verdict is Verdict.MISSING else AnswerSource.SEND
     report = a_report(sent, verdict, act)
     await steps.service.settle(report)
     await steps.make_due(sent)

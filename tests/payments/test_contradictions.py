@@ -10,7 +10,7 @@ from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
-from malipo.payments.dispatch import AnswerSource, Attention
+from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.resolution import Truth
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions
@@ -108,7 +108,7 @@ async def test_contradictions_told_in_one_breath_move_money_once(steps: PaymentS
     ended = await steps.ended(Type.COLLECTION, Status.FAILED)
     reports = [a_report(ended, Verdict.CONFIRMED) for _ in range(3)]
     async with steps.database.begin() as tx:
-        await Settle(clock=clock.now, rules=RULES, credits_by_itself=False)(tx, reports, again=False)
+        await Settle(clock=clock.now, rules=RULES, credits_automatically=False)(tx, reports, again=False)
     assert (await steps.balances())["suspense"] == 1000
     assert await _noted(steps) == 1
     await database_facts.assert_clean(steps.database)
@@ -201,7 +201,7 @@ async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by
     if how == "callback":
         dispatch = await steps.dispatch(collection)
         assert dispatch is not None
-        assert dispatch.attention is Attention.DISPUTED
+        assert dispatch.attention is ReviewReason.DISPUTED
     else:
         assert await _owed(steps) == 970
         assert [each["reason"] for each in await _told(steps, collection)] == ["credited", "debt_recorded"]

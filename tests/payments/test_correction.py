@@ -63,7 +63,7 @@ def without_fees(moves: str) -> str:
     )
 
 
-def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.ASK) -> Change:
+def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> Change:
     before = correction.begin(transaction)
     return correction.hear(transaction, before, is_paid=not before.is_paid, source=act)
 
@@ -152,7 +152,7 @@ def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
         transaction = a_transaction(type_, status, 30)
         heard = contradicted(transaction)
         back = correction.hear(
-            transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.ASK
+            transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.QUERY
         )
         assert not correction.is_open(transaction, back.correction)
         assert back.correction.owed == 0
@@ -184,7 +184,7 @@ def test_only_a_collection_that_was_paid_after_all_is_credited_by_itself() -> No
     credited = {
         (type_, status)
         for type_, status in itertools.product(Type, FINAL)
-        if correction.is_credited_by_itself(
+        if correction.is_credited_automatically(
             transaction := a_transaction(type_, status, 30), contradicted(transaction).correction
         )
     }
@@ -203,7 +203,7 @@ def test_whatever_is_heard_and_decided_money_is_conserved_and_nothing_stays_in_s
     changes: list[Change] = []
     for what, available in steps:
         if what == "hear":
-            change = correction.hear(transaction, state, is_paid=not state.is_paid, source=AnswerSource.ASK)
+            change = correction.hear(transaction, state, is_paid=not state.is_paid, source=AnswerSource.QUERY)
         else:
             is_paid = state.is_paid if what != "stay" else not state.is_paid
             change = correction.decide(

@@ -12,7 +12,7 @@ from malipo.installation.state import OnHold, Restored
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.cancel import Cancellation
-from malipo.payments.dispatch import AnswerSource, Attention
+from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.initiate import Initiate
 from malipo.payments.resolution import Finding, Truth
 from malipo.payments.store import dispatch_restore
@@ -101,7 +101,7 @@ async def test_a_payout_waits_for_operators_where_a_network_would_pay_a_key_twic
     assert (await steps.claim()).to_send == []
     dispatch = await steps.dispatch(payout)
     assert dispatch is not None
-    assert dispatch.attention is Attention.RESTORED
+    assert dispatch.attention is ReviewReason.RESTORED
     with pytest.raises(Conflict, match="may have been sent before"):
         await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
 
@@ -228,13 +228,13 @@ async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_the
     assert of((await steps.claim()).to_send) == ([since.id] if goes else [])
     dispatch = await steps.dispatch(before)
     assert dispatch is not None
-    assert dispatch.attention is Attention.RESTORED
+    assert dispatch.attention is ReviewReason.RESTORED
     await database_facts.assert_clean(steps.database)
 
 
 async def _hear_that_nobody_can_be_asked(steps: PaymentSteps, transaction: Transaction) -> None:
     report = a_report(transaction, Verdict.UNKNOWN)
-    await steps.service.settle(replace(report, heard=replace(report.heard, cannot_ask=frozenset(Type))))
+    await steps.service.settle(replace(report, received=replace(report.received, cannot_ask=frozenset(Type))))
 
 
 async def _say_that_it_was_fenced(steps: PaymentSteps, ago: str) -> None:

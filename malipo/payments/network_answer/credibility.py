@@ -14,14 +14,14 @@ _OF_A_PAYOUT = {
 }
 
 
-def is_believed(transaction: Transaction, heard: ReceivedAnswer) -> bool:
+def is_believed(transaction: Transaction, received: ReceivedAnswer) -> bool:
     """Where a network has no query, an unsigned callback from a listed address is all there will ever be.
 
     Even then a failure never ends a payout.
     """
-    is_good_enough = heard.is_listed and not heard.may_ask
-    is_refused_payout = transaction.type is Type.DISBURSEMENT and heard.answer.verdict is Verdict.REFUSED
-    return heard.is_trusted or (is_good_enough and not is_refused_payout)
+    is_good_enough = received.is_listed and not received.can_query
+    is_refused_payout = transaction.type is Type.DISBURSEMENT and received.answer.verdict is Verdict.REFUSED
+    return received.is_trusted or (is_good_enough and not is_refused_payout)
 
 
 def differs(transaction: Transaction, answer: Answer) -> bool:
@@ -32,13 +32,13 @@ def differs(transaction: Transaction, answer: Answer) -> bool:
     )
 
 
-def is_overtaken(dispatch: Dispatch, heard: ReceivedAnswer) -> bool:
+def is_overtaken(dispatch: Dispatch, received: ReceivedAnswer) -> bool:
     """A success was heard after this question had left, so that its answer may be the older word."""
-    return dispatch.success_seconds is not None and heard.age_seconds >= dispatch.success_seconds
+    return dispatch.success_seconds is not None and received.age_seconds >= dispatch.success_seconds
 
 
 def with_success(dispatch: Dispatch) -> Dispatch:
-    return replace(dispatch, is_success_heard=True, success_seconds=0)
+    return replace(dispatch, is_success_reported=True, success_seconds=0)
 
 
 def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:

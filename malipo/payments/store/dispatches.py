@@ -12,7 +12,7 @@ from malipo.db import Conn, Row, Tx
 from malipo.installation import store as installation
 from malipo.networks.connector import Channel, FailureCode
 from malipo.payments.correction import Correction
-from malipo.payments.dispatch import Attention, Dispatch, NextAction
+from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.store import corrections
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
@@ -23,8 +23,8 @@ _encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
     d.connector, d.next_action, d.send_count, d.query_count, d.not_found_count, d.not_indexed_count, d.is_acknowledged,
-    d.is_hinted, d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.is_asked_first, d.hinted_failure,
-    d.attention,
+    d.is_hinted, d.success_heard_at IS NOT NULL AS is_success_reported, d.is_follow_up, d.is_asked_first,
+    d.hinted_failure, d.attention,
     date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
     date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
 """
@@ -56,11 +56,11 @@ def dispatch_of(row: Row) -> Dispatch | None:
         not_indexed_count=row["not_indexed_count"],
         is_acknowledged=row["is_acknowledged"],
         is_hinted=row["is_hinted"],
-        is_success_heard=row["is_success_heard"],
+        is_success_reported=row["is_success_reported"],
         is_follow_up=row["is_follow_up"],
         is_asked_first=row["is_asked_first"],
         hinted_failure=None if row["hinted_failure"] is None else FailureCode(row["hinted_failure"]),
-        attention=None if row["attention"] is None else Attention(row["attention"]),
+        attention=None if row["attention"] is None else ReviewReason(row["attention"]),
         sent_seconds=row["sent_seconds"],
         queued_seconds=row["queued_seconds"],
         success_seconds=row["success_seconds"],
@@ -115,7 +115,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
             query_count = said.query_count, not_found_count = said.not_found_count,
             not_indexed_count = said.not_indexed_count, is_acknowledged = said.is_acknowledged,
             is_hinted = said.is_hinted, hinted_failure = said.hinted_failure, is_asked_first = said.is_asked_first,
-            success_heard_at = CASE WHEN NOT said.is_success_heard THEN NULL
+            success_heard_at = CASE WHEN NOT said.is_success_reported THEN NULL
                                     WHEN said.success_seconds = 0 THEN clock_timestamp()
                                     ELSE d.success_heard_at END,
             attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.send_count > 0 THEN now() END),
@@ -123,7 +123,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
                  connector text, next_action text, send_count smallint, query_count int, not_found_count int,
-                 not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_heard boolean,
+                 not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_reported boolean,
                  is_asked_first boolean, success_seconds float8, hinted_failure text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention, Decision, Dispatch, NextAction, Rules
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReviewReason, Rules
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Type
-from tests.payments.network_answer.answers import heard
+from tests.payments.network_answer.answers import received
 from tests.payments.test_transaction import a_transaction
 
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)
@@ -72,7 +72,7 @@ def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing
     type_: str, taken_in: str, verdict: str, seconds: str, refused: str, unsafe: str, cannot: str
 ) -> None:
     given = asked_first(float(seconds), taken_in=taken_in)
-    news = heard(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else heard(Verdict(verdict))
+    news = received(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else received(Verdict(verdict))
     for expected, told in (
         (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
         (unsafe, replace(news, resubmit=Resubmit.UNSAFE)),
@@ -85,12 +85,12 @@ def _follows(decision: Decision) -> str:
     dispatch = decision.dispatch
     assert dispatch is not None
     if decision.cause is not None:
-        assert (decision.cause, dispatch.next_action, dispatch.send_count) == (Cause.SUBMITTED, NextAction.ASK, 1)
+        assert (decision.cause, dispatch.next_action, dispatch.send_count) == (Cause.SUBMITTED, NextAction.QUERY, 1)
         return "sent"
     if not dispatch.is_asked_first:
         assert (dispatch.next_action, decision.wait_seconds) == (NextAction.SEND, 0)
         return "goes"
-    return "held" if dispatch.attention is Attention.RESTORED else "later"
+    return "held" if dispatch.attention is ReviewReason.RESTORED else "later"
 
 
 # When its network is asked again, by the schedule 10, 60, 300: but "not known" no later than it counts, and a second.
@@ -114,7 +114,7 @@ def _follows(decision: Decision) -> str:
 def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
     type_: Type, verdict: Verdict, seconds: float, query_count: int, wait_seconds: float
 ) -> None:
-    decision = decide(a_transaction(type_), asked_first(seconds, query_count=query_count), heard(verdict), RULES)
+    decision = decide(a_transaction(type_), asked_first(seconds, query_count=query_count), received(verdict), RULES)
     assert decision.wait_seconds == pytest.approx(wait_seconds)
     assert decision.dispatch is not None
     assert decision.dispatch.is_asked_first
@@ -137,15 +137,15 @@ def test_a_network_whose_answers_say_nothing_is_shown_soon(
 ) -> None:
     rules = Rules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
     given = asked_first(100, query_count=query_count)
-    decision = decide(a_transaction(Type.DISBURSEMENT), given, heard(verdict, is_fault=is_fault), rules)
+    decision = decide(a_transaction(Type.DISBURSEMENT), given, received(verdict, is_fault=is_fault), rules)
     assert decision.dispatch is not None
-    assert (decision.dispatch.attention is Attention.RESTORED) is is_shown
+    assert (decision.dispatch.attention is ReviewReason.RESTORED) is is_shown
 
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_asked(verdict: Verdict) -> None:
-    callback = heard(verdict, AnswerSource.CALLBACK, is_trusted=False)
+    callback = received(verdict, AnswerSource.CALLBACK, is_trusted=False)
     decision = decide(a_transaction(Type.DISBURSEMENT), asked_first(9999), callback, RULES)
     assert decision.cause is Cause.SUBMITTED
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.ASK, False)
+    assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.QUERY, False)

@@ -10,8 +10,8 @@ from malipo.payments.transaction import Status, Type
 from tests.payments.network_answer.answers import (
     HEARD,
     RULES,
-    heard,
     in_words,
+    received,
     the_dispatch_of,
 )
 from tests.payments.test_transaction import a_transaction
@@ -78,8 +78,8 @@ GRID = """
 
 HEADER, *ROWS = [line.split() for line in GRID.splitlines() if line.strip()]
 CELLS = [
-    (Type(type_), Status(status), heard, Verdict(verdict), cell)
-    for type_, status, heard, *cells in ROWS
+    (Type(type_), Status(status), received, Verdict(verdict), cell)
+    for type_, status, received, *cells in ROWS
     for verdict, cell in zip(HEADER[3:], cells, strict=True)
 ]
 
@@ -91,12 +91,12 @@ def test_what_is_heard_leads_where_the_grid_says(
     act, is_trusted = HEARD[how]
     given_ = the_dispatch_of(status, act)
 
-    decision = decide(a_transaction(type_, status), given_, heard(verdict, act, is_trusted=is_trusted), RULES)
+    decision = decide(a_transaction(type_, status), given_, received(verdict, act, is_trusted=is_trusted), RULES)
 
     assert in_words(given_, decision) == expected
     assert (decision.failure_code is not None) == expected.startswith("failed")
     if not status.is_final and verdict is Verdict.CONFIRMED and decision.dispatch is not None:
-        assert decision.dispatch.is_success_heard, "a success that was heard is never forgotten"
+        assert decision.dispatch.is_success_reported, "a success that was heard is never forgotten"
 
 
 def test_the_grid_leaves_no_cell_out() -> None:

@@ -6,16 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention, Dispatch, NextAction
+from malipo.payments.dispatch import AnswerSource, Dispatch, NextAction, ReviewReason
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Status, Type
 from tests.payments.network_answer.answers import (
     HEARD,
     RULES,
     Life,
-    heard,
     in_words,
     processing,
+    received,
     sent,
     the_dispatch_of,
     unanswerable,
@@ -86,7 +86,7 @@ def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
         assert (decision.dispatch.attention or "rest") == expected
     elif expected == "said_paid":
         assert decision.dispatch is not None
-        assert (decision.dispatch.attention, decision.wait_seconds) == (Attention.SAID_PAID, None)
+        assert (decision.dispatch.attention, decision.wait_seconds) == (ReviewReason.SAID_PAID, None)
     else:
         assert in_words(given_, decision) == expected
 
@@ -110,13 +110,13 @@ def test_a_list_of_addresses_counts_only_where_nobody_can_be_asked() -> None:
 
 def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_network_does_not_know_it() -> None:
     life = Life(a_transaction(Type.DISBURSEMENT), dispatch=Dispatch())
-    life.hear(heard(Verdict.WAITING, AnswerSource.CALLBACK, is_trusted=False))
+    life.hear(received(Verdict.WAITING, AnswerSource.CALLBACK, is_trusted=False))
     assert life.transaction.status is Status.PROCESSING
     for _ in range(3):
         assert life.dispatch is not None
-        assert life.dispatch.next_action is NextAction.ASK
+        assert life.dispatch.next_action is NextAction.QUERY
         life.now += timedelta(seconds=301)
-        life.hear(heard(Verdict.MISSING, resubmit=Resubmit.DUPLICATES_REFUSED))
+        life.hear(received(Verdict.MISSING, resubmit=Resubmit.DUPLICATES_REFUSED))
     assert life.dispatch is not None
     assert life.dispatch.next_action is NextAction.SEND
 
@@ -126,4 +126,4 @@ def test_nothing_is_sent_that_is_said_to_be_paid_where_nobody_can_be_asked() -> 
     news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
     decision = decide(processing(), given_, news, RULES)
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_action, decision.dispatch.attention) == (NextAction.ASK, Attention.SAID_PAID)
+    assert (decision.dispatch.next_action, decision.dispatch.attention) == (NextAction.QUERY, ReviewReason.SAID_PAID)

@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention, NextAction
+from malipo.payments.dispatch import AnswerSource, NextAction, ReviewReason
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.transaction import Status, Type
-from tests.payments.network_answer.answers import Life, heard, processing
+from tests.payments.network_answer.answers import Life, processing, received
 
 
 # A callback that is not signed says that it was paid. What follows, whatever else is heard, is never FAILED without the
@@ -18,51 +18,51 @@ from tests.payments.network_answer.answers import Life, heard, processing
 @pytest.mark.parametrize("verdict", [Verdict.MISSING, Verdict.NOT_INDEXED, Verdict.UNKNOWN])
 def test_a_success_that_was_heard_is_never_forgotten(type_: Type, verdict: Verdict) -> None:
     life = Life(processing(type_))
-    life.hear(heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
+    life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     for _ in range(50):
         life.now += timedelta(hours=1)
-        life.hear(heard(verdict, resubmit=Resubmit.DUPLICATES_REFUSED))
+        life.hear(received(verdict, resubmit=Resubmit.DUPLICATES_REFUSED))
 
     assert life.transaction.status is Status.PROCESSING
     assert life.sendings == 1
     assert life.dispatch is not None
-    assert life.dispatch.attention is Attention.SAID_PAID, "an operator is shown it when the schedule is at its end"
+    assert life.dispatch.attention is ReviewReason.SAID_PAID, "an operator is shown it when the schedule is at its end"
 
 
 @pytest.mark.parametrize("type_", Type)
 def test_a_success_that_was_heard_does_not_stand_against_the_networks_own_word(type_: Type) -> None:
     life = Life(processing(type_))
-    life.hear(heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
+    life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     for _ in range(2):  # Two questions were under way.
         life.now += timedelta(seconds=5)
-        life.hear(replace(heard(Verdict.REFUSED), age_seconds=20))
+        life.hear(replace(received(Verdict.REFUSED), age_seconds=20))
         assert not life.transaction.status.is_final, "that answer is older than the success"
     life.now += timedelta(seconds=5)
-    decision = life.hear(replace(heard(Verdict.REFUSED), age_seconds=1))
+    decision = life.hear(replace(received(Verdict.REFUSED), age_seconds=1))
     assert life.transaction.status is Status.FAILED
     assert decision.dispatch is not None, "and it is asked about again"
-    assert decision.dispatch.is_success_heard
+    assert decision.dispatch.is_success_reported
 
 
 def test_a_refusal_that_comes_after_a_success_was_heard_is_asked_about() -> None:
     life = Life(processing())
-    life.hear(heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
-    life.hear(heard(Verdict.REFUSED, AnswerSource.SEND))
+    life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
+    life.hear(received(Verdict.REFUSED, AnswerSource.SEND))
     assert life.transaction.status is Status.PROCESSING
 
 
 def test_what_was_heard_of_is_not_sent_again_although_the_connection_was_refused() -> None:
     life = Life(processing())
-    life.hear(heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
-    life.hear(heard(Verdict.UNSENT, AnswerSource.SEND))
+    life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
+    life.hear(received(Verdict.UNSENT, AnswerSource.SEND))
     assert life.dispatch is not None
-    assert life.dispatch.next_action is NextAction.ASK
+    assert life.dispatch.next_action is NextAction.QUERY
 
 
 def test_a_success_that_was_heard_after_the_end_and_is_never_confirmed_is_shown_to_an_operator() -> None:
     life = Life(replace(processing(), status=Status.FAILED), dispatch=follow_up(None, "mpesa"))
-    life.hear(heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
+    life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     for _ in range(10):
-        life.hear(heard(Verdict.UNKNOWN))
+        life.hear(received(Verdict.UNKNOWN))
     assert life.dispatch is not None
-    assert life.dispatch.attention is Attention.SAID_PAID
+    assert life.dispatch.attention is ReviewReason.SAID_PAID
