@@ -256,7 +256,7 @@ class Service:
 
     async def settle(self, report: Report) -> Settled | None:
         settled = await self._settle(report)
-        if settled is not None and settled.is_told:
+        if settled is not None and settled.is_merchant_notified:
             self.notifier.notify(EVENTS_TOPIC)
         if settled is not None and settled.transaction.status is not settled.before:
             self._note(settled.transaction)

@@ -66,7 +66,9 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
     corrected: list[Corrected] = []
     after = before
     if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        received = correction.tell(correction.hear(transaction, before, is_paid=truth.is_paid, source=None), now)
+        received = correction.with_notice(
+            correction.contradict(transaction, before, is_paid=truth.is_paid, source=None), now
+        )
         corrected.append(Corrected(transaction, received, before.owed))
         after = received.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
@@ -74,7 +76,7 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
         transaction, after, is_paid=truth.is_paid, available=wallet.available, is_waived=proposal.is_waived
     )
     if decided.moves:
-        decided = correction.tell(decided, now)
+        decided = correction.with_notice(decided, now)
         corrected.append(Corrected(transaction, decided, after.owed))
     elif not corrected and correction.is_open(transaction, after):
         held = money.display(wallet.available)

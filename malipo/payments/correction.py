@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import Reason, Status, Told, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction, Type
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     owed: int = 0
     ordinal: int = 0
     told: int = 0
-    latest: Told | None = None
+    latest: CorrectionNotice | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,9 @@ def is_contradicted_by_network(transaction: Transaction, correction: Correction)
     return correction.is_paid != (transaction.status is Status.COMPLETED) and correction.source is not None
 
 
-def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, source: AnswerSource | None) -> Change:
+def contradict(
+    transaction: Transaction, correction: Correction, *, is_paid: bool, source: AnswerSource | None
+) -> Change:
     """The network, or operators who have read its statement, say the opposite of what was last said."""
     assert is_paid != correction.is_paid, "only what is new is heard"
     borne = 0
@@ -132,12 +134,12 @@ def decide(
     )
 
 
-def tell(change: Change, now: datetime) -> Change:
+def with_notice(change: Change, now: datetime) -> Change:
     """With what the merchant is told of it."""
     if change.reason is None:
         return change
     outcome = Status.COMPLETED if change.correction.is_paid else Status.FAILED
-    latest = Told(outcome, change.amount, now, change.reason)
+    latest = CorrectionNotice(outcome, change.amount, now, change.reason)
     return replace(change, correction=replace(change.correction, told=change.correction.told + 1, latest=latest))
 
 
@@ -167,9 +169,9 @@ def _close(transaction: Transaction, correction: Correction) -> tuple[Correction
 
 def _target(transaction: Transaction, is_paid: bool) -> int:
     """How much more the wallet would hold, if this had been told at once."""
-    is_told_paid = transaction.status is Status.COMPLETED
+    was_completed = transaction.status is Status.COMPLETED
     change = transaction.net_amount if transaction.type is Type.COLLECTION else -transaction.amount - transaction.fee
-    return change * (is_paid - is_told_paid)
+    return change * (is_paid - was_completed)
 
 
 def _moves(amount: int, account: Account) -> list[Move]:

@@ -45,7 +45,7 @@ class Settled(msgspec.Struct, frozen=True):
     transaction: Transaction
     before: Status
     is_contradiction: bool = False
-    is_told: bool = False  # the merchant is told of a correction
+    is_merchant_notified: bool = False  # the merchant is told of a correction
 
 
 class Settle:
@@ -166,12 +166,12 @@ class _Batch:
                 self._kept.discard(key)  # Whoever ends takes the dispatch along.
             self._reached.append(after)
             transaction = after
-        is_told = False
+        is_merchant_notified = False
         if decision.is_contradiction:
-            corrected, is_told = self._correct(transaction, corrected, report.received)
+            corrected, is_merchant_notified = self._correct(transaction, corrected, report.received)
         self._decided[key] = (transaction, decision)
         self._current[key] = Subject(transaction, decision.dispatch, corrected)
-        return Settled(transaction, before, decision.is_contradiction, is_told)
+        return Settled(transaction, before, decision.is_contradiction, is_merchant_notified)
 
     def _correct(
         self, transaction: Transaction, corrected: Correction | None, received: ReceivedAnswer
@@ -179,19 +179,19 @@ class _Batch:
         """The network's float follows its word; a customer who has paid after all is credited by itself."""
         before = corrected or correction.begin(transaction)
         is_paid = received.answer.verdict is Verdict.CONFIRMED
-        change = correction.tell(
-            correction.hear(transaction, before, is_paid=is_paid, source=received.source), self._now
+        change = correction.with_notice(
+            correction.contradict(transaction, before, is_paid=is_paid, source=received.source), self._now
         )
         self._corrected.append(Corrected(transaction, change, before.owed))
         self._contradicted.append((transaction, received, change.correction.ordinal))
-        is_told, after = change.reason is not None, change.correction
+        is_merchant_notified, after = change.reason is not None, change.correction
         if self._credits_automatically and correction.is_credited_automatically(transaction, after):
             credit = correction.decide(transaction, after, is_paid=True, available=0)
-            credit = correction.tell(credit, self._now)
+            credit = correction.with_notice(credit, self._now)
             self._credited.append(Corrected(transaction, credit, after.owed))
             self._corrected.append(self._credited[-1])
-            is_told, after = True, credit.correction
-        return after, is_told
+            is_merchant_notified, after = True, credit.correction
+        return after, is_merchant_notified
 
     def _change(self, transaction: Transaction, received: ReceivedAnswer, decision: Decision) -> Change:
         assert decision.cause is not None

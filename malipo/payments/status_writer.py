@@ -16,7 +16,7 @@ from malipo.db import Tx
 from malipo.ledger.accounts import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
-from malipo.outbox.store import Fact
+from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
 from malipo.payments.correction import Change as CorrectionChange
 from malipo.payments.status_effects import CORRECTED, event_of, posting_of
@@ -58,14 +58,14 @@ class Corrected:
             owed=after.owed - self.owed_before,
         )
 
-    def fact(self, now: datetime) -> Fact | None:
+    def outbox_event(self, now: datetime) -> OutboxEvent | None:
         if self.change.reason is None:
             return None
         after = self.change.correction
         at = max(now, self.transaction.ended_at or now)
         event = CORRECTED[self.transaction.type]
         transaction = replace(self.transaction, correction=after.latest)
-        return _fact(event, transaction, at, ordinal=after.told)
+        return _outbox_event(event, transaction, at, ordinal=after.told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Outcome:
 async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
     """Write new transactions, none of which is there."""
     if opened:
-        await batch_write.open_all(tx, opened, wallets, _postings(opened), _facts(opened), now=now)
+        await batch_write.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
@@ -118,9 +118,9 @@ async def write(
     if latest:
         await batch_write.advance(tx, [(found[key].status, each) for key, each in latest.items()])
     postings = _postings(reached) + [each.posting for each in corrected]
-    facts = _facts(reached) + [fact for each in corrected if (fact := each.fact(now))]
+    events = _events(reached) + [event for each in corrected if (event := each.outbox_event(now))]
     wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
-    await batch_write.tell_and_move(tx, wallets, postings, facts, now=now)
+    await batch_write.write_moves_and_events(tx, wallets, postings, events, now=now)
     if corrected:
         kept = {each.transaction.id: (each.transaction, each.change.correction) for each in corrected}
         await corrections.write(tx, list(kept.values()), now=now)
@@ -148,11 +148,13 @@ def _postings(reached: Sequence[Transaction]) -> list[Posting]:
     return [posting for each in reached if (posting := posting_of(each))]
 
 
-def _facts(reached: Sequence[Transaction]) -> list[Fact]:
+def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
     # Told at the time of the status it tells of: those never run backwards, so the feed does not either.
-    return [_fact(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))]
+    return [
+        _outbox_event(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))
+    ]
 
 
-def _fact(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> Fact:
+def _outbox_event(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> OutboxEvent:
     body = _encode({"event": event, "transaction": views.in_event(transaction)}).decode()
-    return Fact(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)
+    return OutboxEvent(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)

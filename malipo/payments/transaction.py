@@ -48,7 +48,7 @@ class Reason(StrEnum):
     DEBT_WITHDRAWN = "debt_withdrawn"  # the network took its word back: nothing is owed
 
 
-class Told(msgspec.Struct, frozen=True, rename="camel"):
+class CorrectionNotice(msgspec.Struct, frozen=True, rename="camel"):
     """A correction after the end, as the merchant sees it."""
 
     outcome: Status  # COMPLETED or FAILED: what the network says became of it
@@ -101,7 +101,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     failure_reason: str | None = None
     processing_at: datetime | None = None
     ended_at: datetime | None = None
-    correction: Told | None = None  # the latest, where it is read for the merchant
+    correction: CorrectionNotice | None = None  # the latest, where it is read for the merchant
     is_key_derived: bool = False  # of a draft: its network key is the same whenever it is asked for
 
     @property

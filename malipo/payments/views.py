@@ -3,7 +3,7 @@
 from typing import Any
 
 from malipo import clock
-from malipo.payments.transaction import Status, Told, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, Status, Transaction, Type
 
 View = dict[str, Any]
 
@@ -52,7 +52,7 @@ def in_event(transaction: Transaction) -> View:
     return shown | _times(transaction)
 
 
-def _correction(told: Told) -> View:
+def _correction(told: CorrectionNotice) -> View:
     return {
         "outcome": told.outcome,
         "amount": told.amount,

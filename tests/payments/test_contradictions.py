@@ -185,7 +185,9 @@ async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by
 
     settled = await steps.hear(collection, Verdict.CONFIRMED, AnswerSource(how))
 
-    assert (settled.is_contradiction, settled.is_told) == (True, True), "whatever a query says or fails to say"
+    assert (settled.is_contradiction, settled.is_merchant_notified) == (True, True), (
+        "whatever a query says or fails to say"
+    )
     assert await database_facts.wallet(steps.database, merchant.id) == (1_000_970, 0)
     [told] = await _told(steps, collection)
     assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 970, "credited")

@@ -65,7 +65,7 @@ def without_fees(moves: str) -> str:
 
 def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> Change:
     before = correction.begin(transaction)
-    return correction.hear(transaction, before, is_paid=not before.is_paid, source=act)
+    return correction.contradict(transaction, before, is_paid=not before.is_paid, source=act)
 
 
 @pytest.mark.parametrize(("type_", "status", "_says", "moves", "due"), HEARD_ROWS)
@@ -151,7 +151,7 @@ def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
     for type_, status in itertools.product(Type, FINAL):
         transaction = a_transaction(type_, status, 30)
         heard = contradicted(transaction)
-        back = correction.hear(
+        back = correction.contradict(
             transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.QUERY
         )
         assert not correction.is_open(transaction, back.correction)
@@ -164,7 +164,7 @@ def test_a_network_that_recants_gives_back_to_the_house_what_it_bore() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
     heard = contradicted(payout)
     waived = correction.decide(payout, heard.correction, is_paid=False, available=EMPTY)
-    back = correction.hear(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
+    back = correction.contradict(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
     assert not correction.is_open(payout, back.correction)
     assert _balances(payout, [heard, waived, back]) == _balances(payout, [])
 
@@ -203,7 +203,7 @@ def test_whatever_is_heard_and_decided_money_is_conserved_and_nothing_stays_in_s
     changes: list[Change] = []
     for what, available in steps:
         if what == "hear":
-            change = correction.hear(transaction, state, is_paid=not state.is_paid, source=AnswerSource.QUERY)
+            change = correction.contradict(transaction, state, is_paid=not state.is_paid, source=AnswerSource.QUERY)
         else:
             is_paid = state.is_paid if what != "stay" else not state.is_paid
             change = correction.decide(

@@ -22,7 +22,7 @@ from malipo.payments.correction import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.timeline import Booked, Told
+from malipo.payments.store.timeline import Booked, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
 
 
@@ -171,7 +171,7 @@ _RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
 
 
 def timeline(
-    transaction: Transaction, heard: Sequence[StoredAnswer], booked: Sequence[Booked], told: Sequence[Told]
+    transaction: Transaction, heard: Sequence[StoredAnswer], booked: Sequence[Booked], told: Sequence[DeliveryAttempt]
 ) -> list[Entry]:
     """The oldest first."""
     network = PROFILES[transaction.channel].name
@@ -263,7 +263,7 @@ def _moved(transaction: Transaction, each: Booked, network: str, standing: Corre
     return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.balance_after)})
 
 
-def _tries(told: Sequence[Told]) -> Iterator[Entry]:
+def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[Entry]:
     for each in told:
         if each.attempted_at is None:
             continue
@@ -279,7 +279,7 @@ def _tries(told: Sequence[Told]) -> Iterator[Entry]:
         )
 
 
-def _ends(told: Sequence[Told]) -> Iterator[Entry]:
+def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[Entry]:
     """What is still to come of each delivery, or that nothing is."""
     for each in {(each.endpoint_id, each.event_id): each for each in told}.values():
         if each.state == "PENDING":
@@ -288,7 +288,7 @@ def _ends(told: Sequence[Told]) -> Iterator[Entry]:
             yield Entry(each.attempted_at or each.due_at, Kind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each))
 
 
-def _receiver(told: Told) -> dict[str, str]:
+def _receiver(told: DeliveryAttempt) -> dict[str, str]:
     return {"host": urlsplit(told.url).netloc, "event": told.event}
 
 

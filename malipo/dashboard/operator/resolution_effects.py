@@ -104,7 +104,7 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
     truth, is_waived = finding_of(case, value)
     after = before
     if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        after = correction.hear(transaction, before, is_paid=truth.is_paid, source=None).correction
+        after = correction.contradict(transaction, before, is_paid=truth.is_paid, source=None).correction
     decided = correction.decide(
         transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
     ).correction

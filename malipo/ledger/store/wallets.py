@@ -43,7 +43,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> tuple[str, str]:
-    """These moves, and what they leave in the wallets, as `moving` and `following` take them."""
+    """These moves, and what they leave in the wallets, as `insert_moves_sql` and `update_wallets_sql` take them."""
     touched: dict[str, Wallet] = {}
     rows: list[_Row] = []
     for posting in postings:
@@ -55,7 +55,7 @@ def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> 
     return _encode(rows).decode(), _encode([*touched.values()]).decode()
 
 
-def moving(moves: str, now: str) -> str:
+def insert_moves_sql(moves: str, now: str) -> str:
     """Writes moves, as a part of a statement: its parameters are named by whoever makes the whole."""
     return f"""
         INSERT INTO moves (merchant_id, cause_id, step, ordinal, move_number, source, target, channel, amount,
@@ -66,7 +66,7 @@ def moving(moves: str, now: str) -> str:
     """
 
 
-def following(wallets: str, now: str) -> str:
+def update_wallets_sql(wallets: str, now: str) -> str:
     """Writes what moves leave in wallets, as a part of the statement that writes the moves."""
     return f"""
         UPDATE wallets SET available = new.available, in_flight = new.in_flight,
@@ -78,7 +78,7 @@ def following(wallets: str, now: str) -> str:
     """
 
 
-_POST = f"WITH moved AS ({moving('$1', '$3')}) {following('$2', '$3')}"
+_POST = f"WITH moved AS ({insert_moves_sql('$1', '$3')}) {update_wallets_sql('$2', '$3')}"
 
 
 async def post(tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], *, now: datetime) -> None:

@@ -21,7 +21,7 @@ _decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int, int]]).dec
 
 # Keys come before wallets, as everywhere, and both in their order: no wallet is looked at until all keys are claimed.
 _STATEMENT = f"""
-    WITH claimed AS ({idempotency_keys.claiming("$1")}),
+    WITH claimed AS ({idempotency_keys.claim_keys_sql("$1")}),
          held AS (
              SELECT merchant_id, available, in_flight, statement_lines, owed FROM wallets
              WHERE merchant_id = ANY($3) AND (SELECT count(*) FROM claimed) >= 0

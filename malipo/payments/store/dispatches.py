@@ -175,7 +175,7 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
     )
 
 
-def lining_up(created: str, derived: str) -> str:
+def insert_dispatches_sql(created: str, derived: str) -> str:
     """Puts new payments in line to be sent, as a part of the statement that writes them.
 
     In the week after a restore a payment whose key is derived may be one that was sent before: it is asked about first.
@@ -190,7 +190,7 @@ def lining_up(created: str, derived: str) -> str:
     """
 
 
-def ending(keys: str) -> str:
+def delete_dispatches_sql(keys: str) -> str:
     """Takes payments out of the line, as a part of a statement."""
     return f"""
         DELETE FROM dispatches d USING json_array_elements({keys}) AS done
@@ -200,7 +200,7 @@ def ending(keys: str) -> str:
 
 async def delete(tx: Tx, keys: Collection[Key]) -> None:
     if keys:
-        await tx.execute(ending("$1::json"), _encode([*keys]).decode())
+        await tx.execute(delete_dispatches_sql("$1::json"), _encode([*keys]).decode())
 
 
 async def find_subjects(connection: Conn, query: str, *arguments: object) -> list[Subject]:

@@ -26,7 +26,7 @@ def document_of(claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
     return _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode()
 
 
-def claiming(claims: str) -> str:
+def claim_keys_sql(claims: str) -> str:
     """Takes the idempotency keys that nobody has used, as a part of a statement. Who is using one is waited for."""
     return f"""
         INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)

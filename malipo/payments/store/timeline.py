@@ -18,7 +18,7 @@ class Booked:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DeliveryAttempt:
     """One try to tell an endpoint of a payment; without a time, a delivery that was never tried."""
 
     event: str
@@ -54,7 +54,7 @@ async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -
     ]
 
 
-async def find_told(connection: Conn, merchant_id: str, transaction_id: str) -> list[Told]:
+async def find_delivery_attempts(connection: Conn, merchant_id: str, transaction_id: str) -> list[DeliveryAttempt]:
     """Every try to tell any of the merchant's endpoints, those that are deleted since included."""
     rows = await connection.fetch(
         """
@@ -69,4 +69,4 @@ async def find_told(connection: Conn, merchant_id: str, transaction_id: str) -> 
         merchant_id,
         transaction_id,
     )
-    return [Told(*row.values()) for row in rows]
+    return [DeliveryAttempt(*row.values()) for row in rows]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
-from malipo.payments.transaction import Status, Told, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, Status, Transaction, Type
 
 Key = tuple[str, str]  # a merchant's id and a transaction's
 
@@ -18,7 +18,7 @@ COLUMNS = """
 """
 
 _decode = msgspec.json.Decoder().decode
-_decode_correction = msgspec.json.Decoder(Told).decode
+_decode_notice = msgspec.json.Decoder(CorrectionNotice).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -57,7 +57,7 @@ def document_of(transactions: Sequence[Transaction]) -> str:
     return _encode([msgspec.structs.asdict(each) | {"search_text": each.search_text} for each in transactions]).decode()
 
 
-def creating(transactions: str) -> str:
+def insert_transactions_sql(transactions: str) -> str:
     """Writes new transactions, as a part of a statement, and returns those that were not there before."""
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
@@ -115,7 +115,7 @@ async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Trans
     if row is None:
         return None
     found = transaction_of(row)
-    return found if row["latest"] is None else replace(found, correction=_decode_correction(row["latest"]))
+    return found if row["latest"] is None else replace(found, correction=_decode_notice(row["latest"]))
 
 
 async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, Status]:

@@ -18,7 +18,7 @@ from malipo.payments.correction import Change as CorrectionChange
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.timeline import Booked, Told
+from malipo.payments.store.timeline import Booked, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.dashboard.merchant.timeline_grids import BOOKED_GRID, HEARD_GRID, LATER_GRID, STATUS_GRID
 from tests.payments.test_transaction import a_transaction
@@ -48,7 +48,7 @@ def booked(step: Step, source: Account, target: Account, *, at: datetime = NOW, 
     return Booked(at, step, Move(source, target, 1250, channel), after)
 
 
-TRY = Told(
+TRY = DeliveryAttempt(
     event="payment.completed",
     event_id="evt_1",
     endpoint_id="wh_1",
@@ -112,7 +112,9 @@ class Book:
         self.booked: list[Booked] = []
 
     def hear(self, *, is_paid: bool) -> "Book":
-        return self._book(correction.hear(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.QUERY))
+        return self._book(
+            correction.contradict(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.QUERY)
+        )
 
     def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
         decided = correction.decide(
