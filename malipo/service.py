@@ -38,6 +38,7 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
+from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.claim_for_sending import Claim, Claimed, ClaimForSending
 from malipo.payments.counts import counter
@@ -47,7 +48,7 @@ from malipo.payments.initiate import Initiate, Initiated, Order
 from malipo.payments.lapse import lapse
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
-from malipo.payments.settle import Report, Settle, Settled
+from malipo.payments.settle import Report, Settle
 from malipo.payments.status_effects import event_of
 from malipo.payments.status_writer import Outcome
 from malipo.payments.store import dispatch_claims, transactions
