@@ -24,9 +24,10 @@ FILES = {
     "bell": "db/notify.py",
     "bookmark": "cli/developer/cursor_file.py",
     "browsing": "merchants/store/sessions.py, payments/store/timeline.py",
+    "by_counts": "payments/listing/offset_pagination.py",
     "cells": "payments/counts/categories.py",
     "clock_difference": "db/clock_skew.py",
-    "counted": "payments/listing/by_counts.py",
+    "counted": "payments/listing/offset_pagination.py",
     "courier": "worker/webhook_sender.py",
     "door": "dashboard/site.py",
     "draw": "dashboard/render.py",
@@ -81,6 +82,7 @@ CLASSES = {
     "Courier": "WebhookSender",
     "Deed": "Entry",
     "Exchanges": "Transport",
+    "Fact": "OutboxEvent",
     "Guardian": "Supervisor",
     "Heard": "ReceivedAnswer",
     "Hearing": "StoredAnswer",
@@ -103,17 +105,22 @@ CLASSES = {
     "Wire": "HttpClient",
 }
 FUNCTIONS = {
+    "asked_first": "decide_after_restore",
     "cells_of": "categories_of",
     "claim_asks": "claim_queries",
     "find_deeds": "find_of_merchant",
     "find_mark": "find_position",
+    "find_told": "find_delivery_attempts",
     "fingerprint": "request_hash",
+    "is_credited_by_itself": "is_credited_automatically",
     "keep_house": "prune_hourly",
+    "lining_up": "insert_dispatches_sql",
     "lock_marks": "lock_positions",
     "lock_paper": "lock_booking",
     "reseal": "reencrypt",
     "searchable": "search_text",
     "set_marks": "set_positions",
+    "tell_and_move": "write_moves_and_events",
     "windows_of": "ngrams_of",
 }
 TABLES = {
@@ -185,6 +192,8 @@ COLUMNS_THAT_STAND = {
 }
 # Names of columns that are no ordinary words: no field, argument or variable has them either.
 IDENTIFIERS = {name for name in COLUMNS if "_" in name and name not in ("is_alone", "not_indexed", "proposed_by")} | {
+    "credits_by_itself",
+    "is_success_heard",
     "searchable",
     "upto",
 }

@@ -17,7 +17,7 @@ from malipo.networks.connector import Channel
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
 from malipo.payments.counts import counter
-from malipo.payments.listing import by_counts, keyset, transaction_list
+from malipo.payments.listing import keyset_pagination, offset_pagination, transaction_list
 from malipo.payments.listing.filter import Filter
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.status_writer import Change
@@ -155,7 +155,7 @@ async def test_whatever_is_counted_the_list_says_the_same(
     database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
     """Where the newest rows are many, a page is read from them; where they are few, it is walked to."""
-    monkeypatch.setattr(by_counts, "_NEAR", near)
+    monkeypatch.setattr(offset_pagination, "_NEAR", near)
     for _ in range(6):
         await shop.sell(25)
         await shop.go_on()
@@ -235,7 +235,7 @@ async def test_pages_by_key_say_the_same_there_and_back(
     database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
     """As the dashboard turns them. Where few payments are looked through, a search finds by windows."""
-    monkeypatch.setattr(keyset, "_NEAR", near)
+    monkeypatch.setattr(keyset_pagination, "_NEAR", near)
     await shop.sell(80)
     for _ in range(6):
         await shop.go_on()
@@ -246,7 +246,7 @@ async def test_pages_by_key_say_the_same_there_and_back(
         wanted = Filter(search=search)
         expected = shop.fitting(lambda each: fits(wanted, each))  # noqa: B023
         assert await turned(database, shop, wanted) == expected
-        pieces = keyset.stream(shop.service.read, shop.merchant.id, wanted, size=10)
+        pieces = keyset_pagination.stream(shop.service.read, shop.merchant.id, wanted, size=10)
         assert [each.id async for piece in pieces for each in piece] == expected
 
 
@@ -256,9 +256,9 @@ async def turned(database: Database, shop: Shop, wanted: Filter) -> list[str]:
     before: str | None = None
     while True:
         async with database.snapshot() as connection:
-            page = await keyset.page(connection, shop.merchant.id, wanted, before=before, limit=7)
+            page = await keyset_pagination.page(connection, shop.merchant.id, wanted, before=before, limit=7)
             if seen and page.newer:
-                back = await keyset.page(connection, shop.merchant.id, wanted, after=page.newer, limit=7)
+                back = await keyset_pagination.page(connection, shop.merchant.id, wanted, after=page.newer, limit=7)
                 assert [each.id for each in back.transactions] == seen[-1]
         seen.append([each.id for each in page.transactions])
         if page.older is None:

@@ -7,7 +7,7 @@ far back, or of a filter that fits little, is found by walking down the counts; 
 from collections.abc import Collection
 
 from malipo.db import Conn
-from malipo.payments.listing import by_counts
+from malipo.payments.listing import offset_pagination
 from malipo.payments.listing.filter import Filter
 from malipo.payments.search import query
 from malipo.payments.transaction import Transaction
@@ -19,7 +19,7 @@ async def page(
     """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
     offset = (page - 1) * limit
     if wanted.term is None:
-        return await by_counts.page(connection, merchant_id, wanted, offset=offset, limit=limit)
+        return await offset_pagination.page(connection, merchant_id, wanted, offset=offset, limit=limit)
     return await query.page(connection, merchant_id, wanted, wanted.term, offset=offset, limit=limit)
 
 
