@@ -12,12 +12,12 @@ from malipo.outbox.event import Event
 
 _encode = msgspec.json.Encoder().encode
 
-# The advisory lock of the numbering: any number that nothing else locks by.
+# The advisory lock of the numbering: any number that no other lock uses.
 _NUMBERER = 0x6D616C69
 
 
 class OutboxEvent(msgspec.Struct, frozen=True):
-    """Something that became true of a transaction. The body is what every receiver will get, byte for byte."""
+    """An event of a transaction, as it is stored. Every receiver gets the same bytes of the body."""
 
     id: str
     merchant_id: str
@@ -71,7 +71,7 @@ async def number(tx: Tx, *, most: int) -> list[OutboxEvent]:
 
 
 async def _find_unnumbered(tx: Tx, *, most: int) -> list[OutboxEvent]:
-    """The oldest first. Of those that were told at the same moment of one transaction, its beginning comes first."""
+    """The oldest first. Of the events of one transaction at the same moment, its creation comes first."""
     rows = await tx.fetch(
         """
         SELECT id, merchant_id, transaction_id, event, body, created_at FROM events
@@ -89,7 +89,7 @@ async def _find_unnumbered(tx: Tx, *, most: int) -> list[OutboxEvent]:
 
 
 async def _count(tx: Tx, counts: Mapping[str, int]) -> dict[str, int]:
-    """Let feeds grow by so many; the last number of each."""
+    """Reserve so many numbers in each feed, and return the last number of each."""
     merchant_ids = sorted(counts)
     rows = await tx.fetch(
         """

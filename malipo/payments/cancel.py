@@ -1,4 +1,4 @@
-"""Takes payments back, as long as no network has heard of them."""
+"""Cancels payments that were not sent to a network yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class NoSuchTransaction(Missing):
 class Cancellation:
     merchant_id: str
     id_or_reference: str
-    actor: Actor | None = None  # a person; what programs ask for is not in the audit log
+    actor: Actor | None = None  # a person; what API keys do is not in the audit log
 
 
 class Cancel:
@@ -48,7 +48,7 @@ class Cancel:
             return [closed for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
-        # Locked before it is asked whether they may be taken back: what a lock was waited for may have changed that.
+        # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
         held = await dispatch_restore.find_asked_first(tx, keys)
         changes = [

@@ -1,7 +1,7 @@
-"""The only writer of a status. None can be written without its money and its event: all three are one commit.
+"""The only writer of a status. A status, its moves and its event are always written in one commit.
 
-Whoever calls holds the locks or takes them here, always in this order: idempotency keys, transactions, wallets,
-each sorted by id. So no two commits wait for each other.
+Locks are always taken in this order, here or by the caller: idempotency keys, transactions, wallets, each sorted by
+id. So there are no deadlocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A transaction that has ended, and one step of putting it right, with what it owed before."""
+    """A transaction that has ended, one step of its correction, and what it owed before."""
 
     transaction: Transaction
     change: CorrectionChange
@@ -77,13 +77,13 @@ class Outcome:
 
 
 async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
-    """Write new transactions, none of which is there."""
+    """Write new transactions. None of them exists yet."""
     if opened:
         await batch_write.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
-    """Let changes happen in their order. One that leads nowhere moves nothing; None stands for no such payment."""
+    """Apply changes in their order. One that is not allowed changes nothing; None: there is no such payment."""
     found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
     current = dict(found)
     reached: list[Transaction] = []
@@ -108,7 +108,7 @@ async def write(
     *,
     now: datetime,
 ) -> None:
-    """Write the statuses that were reached, and what was put right after the end, in their order.
+    """Write the statuses that were reached, and the corrections, in their order.
 
     The caller has found and locked these transactions.
     """
@@ -127,11 +127,11 @@ async def write(
 
 
 def after_change(before: Transaction, change: Change, now: datetime) -> Transaction | None:
-    """The transaction after a change; None if the change leads nowhere."""
+    """The transaction after a change; None if the change is not allowed."""
     status = next_status(before.type, before.status, change.cause)
     if status is None:
         return None
-    # Clocks of a fleet differ a little; a status time is never before the one before it.
+    # Clocks of hosts differ a little; the time of a status is never before that of the status before it.
     moment = max(now, before.processing_at or before.created_at)
     return replace(
         before,
@@ -149,7 +149,7 @@ def _postings(reached: Sequence[Transaction]) -> list[Posting]:
 
 
 def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
-    # Told at the time of the status it tells of: those never run backwards, so the feed does not either.
+    # An event has the time of its status. Those never run backwards, so the feed does not either.
     return [
         _outbox_event(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))
     ]

@@ -24,8 +24,8 @@ SAFEGUARDS = (
     Safeguard(
         "a reported success blocks FAILED and sending again on “not found”",
         network_answer,
-        "    if dispatch.is_success_reported:\n        # Somebody said",
-        "    if False:\n        # Somebody said",
+        "    if dispatch.is_success_reported:\n        # It was reported",
+        "    if False:\n        # It was reported",
     ),
     Safeguard(
         "a reported success blocks sending again what did not leave",

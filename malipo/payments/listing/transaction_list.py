@@ -1,7 +1,7 @@
 """The list of transactions: filters, ranges, search, exact totals and pages.
 
-None of it takes longer because there is more history. Totals are sums of counts and of what is not counted yet; a page
-far back, or of a filter that fits little, is found by walking down the counts; a search finds by windows.
+More history makes none of it slower. Totals are sums of the rollups and of the backlog; a page far back, or of a filter
+with few matches, is found by the rollups; a search uses n-grams.
 """
 
 from collections.abc import Collection
@@ -24,7 +24,7 @@ async def page(
 
 
 async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict[str, str]:
-    """A word for each merchant that changes whenever a payment of theirs is made, is taken up, or ends."""
+    """A version for each merchant. It changes whenever a payment of theirs is created, claimed, or ends."""
     rows = await connection.fetch(
         """
         SELECT merchant_id, concat_ws('-', latest.id, f.last_number, open.count, open.taken) AS version

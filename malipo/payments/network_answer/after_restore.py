@@ -10,17 +10,18 @@ from malipo.payments.network_answer.not_found import had_time
 from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS
 from malipo.payments.transaction import Cause, Transaction
 
-# After a restore: how often an answer that says nothing is heard before operators are shown the payment.
+# After how many inconclusive answers operators are shown the payment.
 _VAGUE_ANSWERS = 3
 
 
 def decide_after_restore(
     transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules
 ) -> Decision:
-    """The database was restored: it may have been sent before. What the network has is sent; what it has not, may go.
+    """A payment that the network has counts as sent. One that it does not have may be sent.
 
-    A payout goes only where the network also refuses duplicates, and nothing goes where nobody can be asked. But a
-    collection that was taken in since goes unless the network has it: its customer decides, who is waiting.
+    A payout is sent only if the network also refuses duplicates, and nothing is sent if there is no query. But a
+    collection that was created after the restore is sent unless the network has it: the customer is waiting, and must
+    approve it.
     """
     match received.answer.verdict:
         case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
@@ -48,7 +49,7 @@ def decide_after_restore(
         rules.poll_seconds[min(query_count, len(rules.poll_seconds) - 1)],
         _until_it_counts(dispatch, received.answer.verdict, rules),
     )
-    # Some networks never say for certain that they do not know a payment. Asking goes on, and operators are shown it.
+    # Some networks never report for certain that they do not have a payment. Queries go on, and operators are shown it.
     is_vague = received.answer.verdict is Verdict.UNKNOWN and not received.answer.is_fault
     is_shown = query_count >= (_VAGUE_ANSWERS if is_vague else len(rules.poll_seconds))
     attention = ReviewReason.RESTORED if is_shown else dispatch.attention
@@ -56,14 +57,14 @@ def decide_after_restore(
 
 
 def _is_taken_in_since(dispatch: Dispatch) -> bool:
-    """Whether it was asked for after the restore was noticed, which is what counts as its sending until it is sent."""
-    assert dispatch.sent_seconds is not None, "what is asked about first counts as sent at the restore"
+    """Whether it was created after the restore was detected. Until it is sent, that time counts as its sending."""
+    assert dispatch.sent_seconds is not None, "what is queried first counts as sent at the restore"
     return dispatch.queued_seconds < dispatch.sent_seconds
 
 
 def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> float:
-    """In how many seconds "not known" will be believed, and one more: the query at that time is the last."""
-    assert dispatch.sent_seconds is not None, "what is asked about first counts as sent at the restore"
+    """In how many seconds "not found" will be believed, plus one: the query at that time is the last."""
+    assert dispatch.sent_seconds is not None, "what is queried first counts as sent at the restore"
     match verdict:
         case Verdict.MISSING:
             return rules.not_found_seconds - dispatch.sent_seconds + 1

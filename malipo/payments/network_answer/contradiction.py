@@ -1,4 +1,4 @@
-"""What an answer means when the payment has ended: it agrees, or it contradicts what the merchant was told. Pure."""
+"""What an answer means when the payment has ended: it agrees with the status, or contradicts it. Pure."""
 
 from msgspec.structs import replace
 
@@ -17,14 +17,14 @@ from malipo.payments.network_answer.credibility import differs, is_believed, is_
 from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS, query_after_end, query_now
 from malipo.payments.transaction import Cause, Status, Transaction
 
-# Collections that may yet turn out to be paid after they failed like this.
+# A collection that failed like this may still turn out to be paid.
 _MAY_STILL_BE_PAID = (FailureCode.NOT_RECEIVED, FailureCode.EXPIRED)
 
 
 def end_as_failed(
     transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules, failure: FailureCode
 ) -> Decision:
-    """It ends as FAILED. Where it may yet turn out to be paid, its network is asked again for days."""
+    """End it as FAILED. If it may still turn out to be paid, its network is queried for days."""
     may_be_paid = transaction.type is Type.DISBURSEMENT or failure in _MAY_STILL_BE_PAID or dispatch.is_success_reported
     after = follow_up(dispatch, received.connector)
     if may_be_paid and received.can_query:
@@ -37,7 +37,7 @@ def end_as_failed(
 
 
 def follow_up(dispatch: Dispatch | None, connector: str) -> Dispatch:
-    """The questions after the end begin anew. What was heard before stays heard, and what was shown stays shown."""
+    """The queries after the end begin anew. A reported success is kept, with its reason for review."""
     after = Dispatch(connector=connector, next_action=NextAction.QUERY, is_follow_up=True)
     if dispatch is None or not dispatch.is_success_reported:
         return after
@@ -48,7 +48,7 @@ def follow_up(dispatch: Dispatch | None, connector: str) -> Dispatch:
 def decide_after_end(
     transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, rules: Rules, last: LatestAnswer
 ) -> Decision:
-    """What the merchant saw stays. What is said now may contradict it."""
+    """The status stays. The answer may contradict it."""
     verdict = received.answer.verdict
     asked = dispatch or follow_up(None, received.connector)
     if verdict is Verdict.CONFIRMED and not last.is_paid:
@@ -60,7 +60,7 @@ def decide_after_end(
     if (verdict is Verdict.CONFIRMED) == last.is_paid:
         return _agrees(transaction, dispatch, received, rules, last)
     if last.is_paid and last.source is AnswerSource.CALLBACK:
-        # A success that was signed stands, whatever the query says, and whatever failure is told once more.
+        # A signed success stands, whatever a query or another callback reports.
         return query_after_end(replace(asked, attention=ReviewReason.DISPUTED), received, rules)
     if is_believed(transaction, received) and not _needs_query_first(received):
         contradicted = replace(asked, is_success_reported=False, success_seconds=None, attention=None)
@@ -89,7 +89,7 @@ def _unclear_after_the_end(
 ) -> Decision:
     may_have_it = received.source is AnswerSource.SEND and received.answer.verdict in (Verdict.WAITING, Verdict.UNKNOWN)
     if may_have_it and received.can_query and transaction.status is not Status.COMPLETED:
-        # A worker that slept has sent it after all, when others had given it up.
+        # A worker that was paused has sent it after all, when others had ended it.
         return query_now(asked)
     if received.source is not AnswerSource.QUERY or dispatch is None:
         return Decision(dispatch=dispatch)
@@ -105,6 +105,6 @@ def _agrees(
         return query_after_end(dispatch, received, rules)
     if last.is_paid and transaction.status is Status.COMPLETED:
         return Decision()
-    # Whoever said otherwise was wrong, as the network has it now.
+    # The network confirms the status, so the other report was wrong.
     agreed = replace(dispatch, is_success_reported=False, success_seconds=None, attention=None)
     return query_after_end(agreed, received, rules)

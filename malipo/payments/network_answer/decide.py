@@ -1,8 +1,8 @@
 """What a network's answer means for a payment, and what to do next. Pure.
 
-The rules above all: a payment ends when its network says so, and never because of silence; and a success that was
-heard is never forgotten. `decide` is the only place that turns a network's answer into a change of status, into
-another question, or into a case for an operator.
+The main rules: a payment ends only when its network reports an outcome, never because of silence; and a reported
+success is never forgotten. `decide` is the only place that turns a network's answer into a change of status, into
+another query, or into a case for operators.
 """
 
 from msgspec.structs import replace
@@ -66,7 +66,7 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, received: Received
                 query_later(dispatch, received, rules) if received.source is AnswerSource.SEND else query_now(dispatch)
             )
         case Verdict.REFUSED if received.source is AnswerSource.SEND and dispatch.is_success_reported:
-            # The reply and a callback contradict each other, so the network is asked.
+            # The reply and a callback contradict each other, so the network is queried.
             return query_later(dispatch, received, rules)
         case Verdict.REFUSED if received.source is AnswerSource.QUERY and is_overtaken(dispatch, received):
             return query_later(dispatch, received, rules)
@@ -91,17 +91,17 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, received: Received
 
 
 def _needs_review(transaction: Transaction, received: ReceivedAnswer) -> bool:
-    """Whether an operator is shown at once that nobody can be asked.
+    """Whether a payment without a query needs an operator's review at once.
 
-    A collection whose answer was only lost is left to its callback; one that its network answered with something that
-    is neither yes nor no ("duplicate", say) may never get one.
+    A collection whose reply was lost waits for its callback. One that its network answered with neither yes nor no
+    ("duplicate", for example) may never get a callback.
     """
     is_odd_answer = received.source is AnswerSource.SEND and not received.answer.is_fault
     return transaction.type is Type.DISBURSEMENT or received.source is AnswerSource.QUERY or is_odd_answer
 
 
 def _count_in_a_row(dispatch: Dispatch, verdict: Verdict) -> Dispatch:
-    """Answers of one kind count in a row: any other begins it anew."""
+    """Counts "not found" and "not indexed" answers in a row: any other answer resets the count."""
     return replace(
         dispatch,
         not_found_count=dispatch.not_found_count + 1 if verdict is Verdict.MISSING else 0,
@@ -110,19 +110,19 @@ def _count_in_a_row(dispatch: Dispatch, verdict: Verdict) -> Dispatch:
 
 
 def _hint(dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
-    """What is not believed has the network asked, or an operator, if nobody else can say."""
+    """An answer that is not believed makes a query due; if there is no query, the payment is a case for operators."""
     hinted = replace(dispatch, hinted_failure=received.answer.failure_code or dispatch.hinted_failure)
     if received.can_query:
         return query_now(hinted)
     if hinted.is_success_reported and hinted.next_action is NextAction.SEND:
-        hinted = replace(hinted, next_action=NextAction.QUERY)  # Nothing is sent that is said to be paid.
+        hinted = replace(hinted, next_action=NextAction.QUERY)  # A payment that was reported as paid is not sent.
     return Decision(dispatch=replace(hinted, attention=review_reason_of(hinted, is_exhausted=True)))
 
 
 def _answer_before_sending(dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
-    """We have not sent it, and yet somebody speaks of it: a lie, or our database was restored from yesterday.
+    """An answer about a payment that we have not sent: it is forged, or the database was restored from a backup.
 
-    It counts as sent, so the network is asked before anything is.
+    The payment counts as sent, so the network is queried before anything is sent.
     """
     sent = replace(
         dispatch,

@@ -8,16 +8,16 @@ from malipo.payments.network_answer.contradiction import end_as_failed
 from malipo.payments.network_answer.query_schedule import query_later
 from malipo.payments.transaction import Transaction
 
-# How often "there is no such payment" must be heard before it counts, and how often a payout is sent in all.
+# How many "not found" answers are needed before they count.
 _NOT_FOUNDS = 3
-
+# How often a payout is sent at most.
 _SENDS = 3
 
 
 def decide_not_indexed(
     transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules
 ) -> Decision:
-    """ "Unknown" may mean that it is not found yet. It counts only when it was said long enough and often enough."""
+    """ "Unknown" may mean "not found yet". It counts only after enough time and enough answers."""
     is_enough = dispatch.not_indexed_count >= rules.not_indexed_answers
     if not is_enough or not had_time(dispatch, rules.not_indexed_seconds):
         return query_later(dispatch, received, rules)
@@ -33,7 +33,7 @@ def decide_missing(transaction: Transaction, dispatch: Dispatch, received: Recei
 def decide_not_found(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
     """The network has no such payment, and had time to find it."""
     if dispatch.is_success_reported:
-        # Somebody said that it was paid: it neither fails nor is sent again.
+        # It was reported as paid: it neither fails nor is sent again.
         return query_later(dispatch, received, rules)
     if dispatch.is_acknowledged:
         return query_later(replace(dispatch, attention=ReviewReason.FORGOTTEN), received, rules)
@@ -46,5 +46,5 @@ def decide_not_found(transaction: Transaction, dispatch: Dispatch, received: Rec
 
 
 def had_time(dispatch: Dispatch, seconds: float) -> bool:
-    assert dispatch.sent_seconds is not None, "what is asked about was sent"
+    assert dispatch.sent_seconds is not None, "what is queried was sent"
     return dispatch.sent_seconds >= seconds

@@ -1,10 +1,10 @@
-"""When a network is asked next about a payment. Pure."""
+"""When a network is queried next about a payment. Pure."""
 
 from msgspec.structs import replace
 
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
 
-# How long a payment rests whose network cannot be asked. Only a callback or an operator ends it.
+# When a payment without a query is due again. Only a callback or an operator ends it.
 NO_QUERY_SECONDS = 86_400
 
 
@@ -16,9 +16,9 @@ def query_later(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> D
     is_exhausted = not received.can_query or query_count >= len(rules.poll_seconds)
     dispatch = replace(dispatch, attention=review_reason_of(dispatch, is_exhausted=is_exhausted))
     if received.source is AnswerSource.CALLBACK and dispatch.next_action is NextAction.SENDING:
-        # The worker that is at it will say more.
+        # The worker that is sending it will report the reply.
         return Decision(dispatch=dispatch)
-    # The answer may be older than the hint that overtook it.
+    # A hint came after the query was sent, so the answer may be older than the hint.
     wait_seconds = 0 if dispatch.is_hinted else seconds
     return Decision(
         dispatch=replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False),
@@ -27,14 +27,14 @@ def query_later(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> D
 
 
 def query_now(dispatch: Dispatch) -> Decision:
-    """Also what was about to be sent: somebody has heard of it, so nothing is sent before the network was asked."""
+    """Also a payment that was about to be sent: the network may know it, so it is queried before it is sent."""
     next_action = NextAction.QUERY if dispatch.next_action is NextAction.SEND else dispatch.next_action
     return Decision(dispatch=replace(dispatch, next_action=next_action, is_hinted=True), wait_seconds=0)
 
 
 def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
-    """After the end: at the times of the long schedule, which count from the end; and at those of the short one too, as
-    long as somebody says that it was paid."""
+    """After the end the times of `follow_up_seconds` count from the end. While a success was reported and is not
+    confirmed, those of `poll_seconds` apply too."""
     query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)
     is_exhausted = query_count >= len(rules.poll_seconds) or not received.can_query
     asked = replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False)
@@ -46,13 +46,13 @@ def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) 
         waits.append(rules.poll_seconds[query_count])
     if waits and received.can_query:
         return Decision(dispatch=asked, wait_seconds=min(waits))
-    # Only an operator can say more. Without anything for one to look at, nothing is left to do.
+    # Only an operator can go on. Without a reason for review, nothing is left to do.
     keeps = asked.attention is not None
     return Decision(dispatch=asked, wait_seconds=NO_QUERY_SECONDS) if keeps else Decision()
 
 
 def review_reason_of(dispatch: Dispatch, *, is_exhausted: bool) -> ReviewReason | None:
-    """A success that was heard, and that nobody has confirmed when the schedule ends, is for an operator."""
+    """A reported success that no query has confirmed by the end of the schedule is for operators to review."""
     if dispatch.attention is None and dispatch.is_success_reported and is_exhausted:
         return ReviewReason.SAID_PAID
     return dispatch.attention

@@ -1,7 +1,7 @@
 """Writes a batch: statuses with their money and events, in one statement each.
 
-A round trip to the database costs more than most of what is asked in it (decision 21), and nothing here depends on the
-answer to anything else here.
+A round trip to the database costs more than most statements (decision 21), and these do not depend on each other's
+results.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _if_new(document: str) -> str:
-    """Nothing, unless every transaction is new."""
+    """An empty document, unless every transaction is new."""
     return f"CASE WHEN (SELECT are_new FROM looked) THEN {document}::json ELSE '[]' END"
 
 
@@ -54,7 +54,7 @@ _ADVANCE = f"""
 
 
 class _Reached(msgspec.Struct, frozen=True):
-    """A transaction as it is written when it has moved on."""
+    """A transaction as it is written when it has reached a status."""
 
     merchant_id: str
     id: str
@@ -76,7 +76,7 @@ async def open_all(
     *,
     now: datetime,
 ) -> None:
-    """Write payments that begin, put them in line to be sent to their networks, move their money and tell of them."""
+    """Write new payments, their dispatches, their moves and their events."""
     are_new = await tx.fetchval(
         _OPEN,
         transactions.document_of(opened),
@@ -86,21 +86,21 @@ async def open_all(
         _encode([each.id for each in opened if each.is_key_derived]).decode(),
     )
     if not are_new:
-        # An earlier try, whose answer was lost, was still being committed when we looked for what it wrote.
+        # An earlier try, whose commit was not confirmed to us, was still committing when we looked for what it wrote.
         raise Contention("an earlier try has written some of these payments", in_doubt=True)
 
 
 async def write_moves_and_events(
     tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], events: Sequence[OutboxEvent], *, now: datetime
 ) -> None:
-    """Move the money of payments that have gone on, and tell of them."""
+    """Write the moves and events of payments that have reached a status or were corrected."""
     if postings or events:
         documents = ledger.documents_of(wallets, postings)
         await tx.execute(_MOVES_AND_EVENTS, *documents, outbox.document_of(events), now)
 
 
 async def advance(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> None:
-    """Write the status of transactions that the caller has locked at the one before. What ends leaves the line."""
+    """Write the next status of transactions that the caller has locked, and delete the dispatches of those that end."""
     reached = [
         _Reached(
             each.merchant_id,

@@ -1,4 +1,4 @@
-"""Corrections: how far payments were put right after their end. Only `status_writer.py` may call what writes here."""
+"""Corrections of payments that have ended. Only `status_writer.py` may call what writes here."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime

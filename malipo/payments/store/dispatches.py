@@ -1,7 +1,4 @@
-"""Dispatches: what workers must do about open payments. Due times are by the database's clock.
-
-A claim takes its rows without ever waiting for a lock: what somebody else holds is left to them.
-"""
+"""Dispatches: the work queue of open payments. Due times are by the database's clock."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -37,7 +34,7 @@ SUBJECTS = f"""
 
 
 class Subject(NamedTuple):
-    """A transaction, what is to be done about it, if anything, and how far it was put right after its end."""
+    """A transaction with its dispatch and its correction, if it has them."""
 
     transaction: Transaction
     dispatch: Dispatch | None
@@ -79,7 +76,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
         [key for _, key in keys],
     )
     found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
-    # In a statement of its own: joined to the first, it would be as it was before the lock was waited for.
+    # In a statement of its own: joined to the first, it would be as it was before the lock was granted.
     rows = await tx.fetch(
         f"""
         SELECT d.merchant_id, d.transaction_id, {DISPATCH} FROM dispatches d
@@ -105,7 +102,7 @@ class _Decided(msgspec.Struct, frozen=True):
 
 
 async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) -> None:
-    """Write where we stand, and in how many seconds it is next due (None: as it was)."""
+    """Write dispatches, and in how many seconds each is next due (None: unchanged)."""
     if not decided:
         return
     await tx.execute(
@@ -132,7 +129,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
 
 
 async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]) -> None:
-    """Have networks asked about payments that have ended, in so many seconds."""
+    """Have networks queried about payments that have ended, each in so many seconds."""
     if not ended:
         return
     await tx.execute(
@@ -165,7 +162,7 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
 
 
 async def clear_doubt(tx: Tx, key: Key) -> None:
-    """Operators have decided what was in doubt about a payment that has ended."""
+    """Operators have resolved a payment that has ended: nothing is left to review."""
     await tx.execute(
         """
         UPDATE dispatches SET attention = NULL, success_heard_at = NULL
@@ -176,9 +173,9 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
 
 
 def insert_dispatches_sql(created: str, derived: str) -> str:
-    """Puts new payments in line to be sent, as a part of the statement that writes them.
+    """Queues new payments for sending, as a part of the statement that inserts them.
 
-    In the week after a restore a payment whose key is derived may be one that was sent before: it is asked about first.
+    In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
     `derived` is a document of the ids of those.
     """
     return f"""
@@ -191,7 +188,7 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
 
 
 def delete_dispatches_sql(keys: str) -> str:
-    """Takes payments out of the line, as a part of a statement."""
+    """Takes payments out of the queue, as a part of a statement."""
     return f"""
         DELETE FROM dispatches d USING json_array_elements({keys}) AS done
         WHERE d.merchant_id = done ->> 0 AND d.transaction_id = done ->> 1

@@ -22,7 +22,7 @@ _decode_notice = msgspec.json.Decoder(CorrectionNotice).decode
 _encode = msgspec.json.Encoder().encode
 
 
-# Found by name, which is quicker than to ask the enumeration.
+# Looked up in a dict, which is faster than calling the enumeration.
 _TYPES = {each.value: each for each in Type}
 _CHANNELS = {each.value: each for each in Channel}
 _STATUSES = {each.value: each for each in Status}
@@ -53,12 +53,12 @@ def transaction_of(row: Row) -> Transaction:
 
 
 def document_of(transactions: Sequence[Transaction]) -> str:
-    # One document and not an array a column: the driver looks at every element of an array twice.
+    # One document instead of an array for each column: the driver reads every element of an array twice.
     return _encode([msgspec.structs.asdict(each) | {"search_text": each.search_text} for each in transactions]).decode()
 
 
 def insert_transactions_sql(transactions: str) -> str:
-    """Writes new transactions, as a part of a statement, and returns those that were not there before."""
+    """Inserts transactions, as a part of a statement, and returns those that are new."""
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
                                   phone, name, description, metadata, search_text, created_at)
@@ -131,7 +131,7 @@ async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, St
 
 
 async def find_ids(tx: Tx, wanted: Sequence[Key]) -> list[str | None]:
-    """The id of each transaction that is meant by its id or its reference."""
+    """The id of each transaction, which is given by its id or its reference."""
     rows = await tx.fetch(
         """
         SELECT t.merchant_id, t.reference, t.id FROM transactions t
