@@ -35,8 +35,10 @@ def split_lapsed(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[lis
     for transaction, dispatch, _ in subjects:
         assert dispatch is not None, "what is claimed is in the queue"
         is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
-        is_unheard = dispatch.send_count == 0 and not dispatch.is_success_reported and not dispatch.is_asked_first
-        (late if is_late and is_unheard else in_time).append(transaction)
+        is_unknown_to_network = (
+            dispatch.send_count == 0 and not dispatch.is_success_reported and not dispatch.is_asked_first
+        )
+        (late if is_late and is_unknown_to_network else in_time).append(transaction)
     return late, in_time
 
 

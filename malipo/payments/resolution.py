@@ -104,9 +104,9 @@ def require_debt(case: Case, finding: Finding) -> None:
 
 
 def takes_two_operators(case: Case, truth: Truth) -> bool:
-    is_said_paid = case.dispatch is not None and case.dispatch.is_success_reported and truth is Truth.FAILED
+    is_reported_paid = case.dispatch is not None and case.dispatch.is_success_reported and truth is Truth.FAILED
     is_payout_or_ended = case.transaction.type is Type.DISBURSEMENT or case.transaction.status.is_final
-    return is_payout_or_ended or is_said_paid or may_have_been_sent(case)
+    return is_payout_or_ended or is_reported_paid or may_have_been_sent(case)
 
 
 def is_stale(proposal: Proposal, transaction: Transaction) -> bool:

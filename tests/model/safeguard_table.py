@@ -235,20 +235,20 @@ SAFEGUARDS = (
     Safeguard(
         "what is not believed after the end is asked about",
         network_answer,
-        "return query_now(replace(asked, attention=ReviewReason.DISPUTED) if is_dispute else asked)",
+        "return query_now(replace(current, attention=ReviewReason.DISPUTED) if is_dispute else current)",
         "return Decision(dispatch=dispatch)",
     ),
     Safeguard(
         "a query that denies what was signed is shown",
         network_answer,
-        "return query_after_end(replace(asked, attention=ReviewReason.DISPUTED), received, rules)",
-        "return query_after_end(asked, received, rules)",
+        "return query_after_end(replace(current, attention=ReviewReason.DISPUTED), received, rules)",
+        "return query_after_end(current, received, rules)",
     ),
     Safeguard(
         "a signed refusal after the end is shown until it is answered",
         network_answer,
-        "return query_now(replace(asked, attention=ReviewReason.DISPUTED) if is_dispute else asked)",
-        "return query_now(asked)",
+        "return query_now(replace(current, attention=ReviewReason.DISPUTED) if is_dispute else current)",
+        "return query_now(current)",
     ),
     Safeguard(
         "said to be paid, and not confirmed, is shown",
@@ -259,7 +259,7 @@ SAFEGUARDS = (
     Safeguard(
         "said to be paid after the end, where nobody can be asked, is shown",
         network_answer,
-        "return query_after_end(replace(asked, attention=ReviewReason.SAID_PAID), received, rules)",
+        "return query_after_end(replace(current, attention=ReviewReason.SAID_PAID), received, rules)",
         "return Decision(dispatch=dispatch)",
     ),
     Safeguard(

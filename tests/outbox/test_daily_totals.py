@@ -71,7 +71,7 @@ async def make(
 
 
 async def number(tx: Tx, *, most: int = 1000) -> int:
-    """What a worker does to give events their places; how many."""
+    """Number events in the feed, as a worker does; how many."""
     done = await fan_out(
         tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=MIDNIGHT + timedelta(days=1)
     )
@@ -189,7 +189,7 @@ async def test_totals_are_the_sum_of_the_payments_however_they_are_cut_into_batc
     for most in (1, 7, 3, 20):
         async with database.begin() as tx:
             await number(tx, most=most)
-        assert await findings(database) == []  # What has no place yet is not missed.
+        assert await findings(database) == []  # An event without a feed number yet is not reported as missing.
     await number_all(database, most=9)
     assert_same(await found(database, mine), added_up(ended))
     assert_same(await found(database, theirs), added_up(others))

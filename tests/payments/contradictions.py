@@ -1,4 +1,4 @@
-"""Payments whose networks take back their word, and operators who decide what is true."""
+"""Payments whose networks contradict themselves, and operators who resolve them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Payments and what is heard of them, told step by step: malipo's own acts on a real database, and no network."""
+"""Payments and answers about them, step by step: malipo's use cases on a real database, without a network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -120,7 +120,7 @@ class PaymentSteps:
         return (await self.hear(sent, verdict, AnswerSource.SEND)).transaction
 
     async def contradicted(self, type_: Type, status: Status, amount: int = 1000) -> Transaction:
-        """A payment whose network takes back its word: first by the way, then asked."""
+        """A payment whose network contradicts itself: first by a reply or callback, then by a query."""
         ended = await self.ended(type_, status, amount)
         says = Verdict.REFUSED if status is Status.COMPLETED else Verdict.CONFIRMED
         await self.hear(ended, says, AnswerSource.CALLBACK, is_trusted=False)

@@ -1,4 +1,4 @@
-"""Payments are taken up to be sent: each by one worker, the oldest first, and PROCESSING before anything leaves."""
+"""Payments are claimed for sending: each by one worker, the oldest first, and PROCESSING before anything is sent."""
 
 import asyncio
 from collections import Counter
@@ -26,7 +26,7 @@ TAKES_UP = "SET connector = $3, claim_id = $4"
 
 
 async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 100) -> list[str]:
-    """What is due to be asked about."""
+    """The payments whose query is due."""
     async with database.begin() as tx:
         due = await dispatch_claims.claim_queries(tx, ROUTE, lease_seconds=lease_seconds, most=most)
     return of([each.transaction for each in due])
@@ -65,7 +65,7 @@ async def test_two_workers_claims_at_once_never_share_a_payment(database: Databa
         return mine
 
     taken = await asyncio.gather(*map(work, workers))
-    # Whoever found only locked rows has gone home; what is left is taken by the next who looks.
+    # A worker that found only locked rows has stopped; the rest is claimed by the next one.
     rest = of((await steps.claim(most=100)).to_send)
 
     counted = Counter(id_ for each in [*taken, rest] for id_ in each)
@@ -274,13 +274,13 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
 async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(
     steps: PaymentSteps, verdict: Verdict
 ) -> None:
-    """Whoever did not hear of the commit tells it again, with the same id, and perhaps much later."""
+    """A worker whose commit was not confirmed reports it again, with the same id, and perhaps much later."""
     sent = await steps.send(Type.DISBURSEMENT)
     act = AnswerSource.QUERY if verdict is Verdict.MISSING else AnswerSource.SEND
     report = a_report(sent, verdict, act)
     await steps.service.settle(report)
     await steps.make_due(sent)
-    await steps.claim()  # Meanwhile it was taken up again, if it was to be sent.
+    await steps.claim()  # Meanwhile it was claimed again, if it was to be sent.
     before = await steps.dispatch(sent)
 
     await steps.service.settle(report)

@@ -1,4 +1,4 @@
-"""A network takes back its word: what the merchant saw stays, its float follows, debts are held, and the merchant is told."""
+"""A network contradicts itself: the status stays, its float follows, debts are held, and the merchant is notified."""
 
 import json
 from typing import Any
@@ -46,9 +46,8 @@ STATEMENTS = """
     DISBURSEMENT  COMPLETED  not-paid  PAYOUT -1030, CORRECTION_CREDIT +1030
 """
 STATEMENT_ROWS = [[*line.split(maxsplit=3), ""][:4] for line in STATEMENTS.strip().splitlines()]
-# What each account holds in the end, beside the top-up, by what the network says now and what the operators decide: the
-# wallet follows its network, or stays as the merchant was told and the house bears the difference. The float is always as
-# the network says.
+# What each account holds in the end, beside the top-up, by what the network reports now and what the operators decide: the
+# wallet follows the network, or stays, and the difference is booked to losses. The float always follows the network.
 BALANCES = {
     ("COLLECTION", "FAILED", "paid"): {"wallet": 970, "fees": 30, "float MPESA": -1000},
     ("COLLECTION", "FAILED", "not-paid"): {"losses": 970, "fees": 30, "float MPESA": -1000},

@@ -1,4 +1,4 @@
-"""What is put right after the end, in shillings: held against a grid written by hand, and against conservation of money."""
+"""Corrections after the end: compared with a grid written by hand, and checked for conservation of money."""
 
 import itertools
 
@@ -38,7 +38,7 @@ HEARD = """
 HEARD_ROWS = [
     [*line.split(maxsplit=3)[:3], *line.split(maxsplit=3)[3].rsplit(maxsplit=1)] for line in HEARD.strip().splitlines()
 ]
-# And when it is decided: the wallet follows the network, or it stays as the merchant was told and the house bears it.
+# And when it is decided: the wallet follows the network, or it stays, and the difference is booked to losses.
 DECIDED = """
     COLLECTION    FAILED     follows  suspense > wallet 970, suspense > fees 30
     COLLECTION    FAILED     stays    suspense > losses 970, suspense > fees 30

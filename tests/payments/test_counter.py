@@ -1,4 +1,4 @@
-"""Who counts."""
+"""The worker counts payments and statement lines as soon as there are enough."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The list, held against a list in memory: whatever is counted, half counted or not counted, it says the same.
+"""The list, compared with a list in memory: counted, partly counted or uncounted, it is the same.
 
 Payments of a year, of every sort; their ends are numbered and counted at random moments in between.
 """
@@ -234,7 +234,7 @@ async def test_a_few_are_left_until_there_are_more(database: Database, shop: Sho
 async def test_pages_by_key_say_the_same_there_and_back(
     database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
-    """As the dashboard turns them. Where few payments are looked through, a search finds by windows."""
+    """As the dashboard turns them. Where few payments are read, a search uses n-grams."""
     monkeypatch.setattr(keyset_pagination, "_NEAR", near)
     await shop.sell(80)
     for _ in range(6):

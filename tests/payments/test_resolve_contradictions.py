@@ -1,4 +1,4 @@
-"""Operators and networks that say the opposite: debts, losses, and words that are taken back."""
+"""Operators and networks that contradict each other: debts, losses, and reports that are reversed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The tables of moves and events, held against a grid written by hand from the specification."""
+"""The tables of moves and events, compared with a grid written by hand from the specification."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from malipo.payments.status_effects import EVENTS, event_of, posting_of
 from malipo.payments.transaction import Status, Type
 from tests.payments.test_transaction import a_transaction
 
-# A payment of 1000 with a fee of 30, and what reaching each status moves and tells.
+# A payment of 1000 with a fee of 30, and the moves and the event of each status.
 GRID = """
     COLLECTION    PENDING     tells payment.pending    moves nothing
     COLLECTION    PROCESSING  tells nothing            moves nothing

@@ -50,28 +50,28 @@ def decide_after_end(
 ) -> Decision:
     """The status stays. The answer may contradict it."""
     verdict = received.answer.verdict
-    asked = dispatch or follow_up(None, received.connector)
+    current = dispatch or follow_up(None, received.connector)
     if verdict is Verdict.CONFIRMED and not last.is_paid:
-        asked = with_success(asked if asked.is_success_reported else replace(asked, query_count=0))
+        current = with_success(current if current.is_success_reported else replace(current, query_count=0))
     if verdict.is_definite and differs(transaction, received.answer):
-        return query_after_end(replace(asked, attention=ReviewReason.DIFFERS), received, rules)
+        return query_after_end(replace(current, attention=ReviewReason.DIFFERS), received, rules)
     if not verdict.is_definite:
-        return _unclear_after_the_end(transaction, dispatch, asked, received, rules)
+        return _unclear_after_the_end(transaction, dispatch, current, received, rules)
     if (verdict is Verdict.CONFIRMED) == last.is_paid:
         return _agrees(transaction, dispatch, received, rules, last)
     if last.is_paid and last.source is AnswerSource.CALLBACK:
         # A signed success stands, whatever a query or another callback reports.
-        return query_after_end(replace(asked, attention=ReviewReason.DISPUTED), received, rules)
+        return query_after_end(replace(current, attention=ReviewReason.DISPUTED), received, rules)
     if is_believed(transaction, received) and not _needs_query_first(received):
-        contradicted = replace(asked, is_success_reported=False, success_seconds=None, attention=None)
+        contradicted = replace(current, is_success_reported=False, success_seconds=None, attention=None)
         again = query_after_end(contradicted, received, rules) if received.can_query else Decision()
         return replace(again, is_contradiction=True)
     if received.can_query:
         is_dispute = received.is_trusted and received.source is AnswerSource.CALLBACK
-        return query_now(replace(asked, attention=ReviewReason.DISPUTED) if is_dispute else asked)
+        return query_now(replace(current, attention=ReviewReason.DISPUTED) if is_dispute else current)
     if verdict is Verdict.REFUSED:
         return Decision(dispatch=dispatch)
-    return query_after_end(replace(asked, attention=ReviewReason.SAID_PAID), received, rules)
+    return query_after_end(replace(current, attention=ReviewReason.SAID_PAID), received, rules)
 
 
 def _needs_query_first(received: ReceivedAnswer) -> bool:
@@ -85,12 +85,12 @@ def _needs_query_first(received: ReceivedAnswer) -> bool:
 
 
 def _unclear_after_the_end(
-    transaction: Transaction, dispatch: Dispatch | None, asked: Dispatch, received: ReceivedAnswer, rules: Rules
+    transaction: Transaction, dispatch: Dispatch | None, current: Dispatch, received: ReceivedAnswer, rules: Rules
 ) -> Decision:
     may_have_it = received.source is AnswerSource.SEND and received.answer.verdict in (Verdict.WAITING, Verdict.UNKNOWN)
     if may_have_it and received.can_query and transaction.status is not Status.COMPLETED:
         # A worker that was paused has sent it after all, when others had ended it.
-        return query_now(asked)
+        return query_now(current)
     if received.source is not AnswerSource.QUERY or dispatch is None:
         return Decision(dispatch=dispatch)
     return query_after_end(dispatch, received, rules)

@@ -37,18 +37,18 @@ def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) 
     confirmed, those of `poll_seconds` apply too."""
     query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)
     is_exhausted = query_count >= len(rules.poll_seconds) or not received.can_query
-    asked = replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False)
-    asked = replace(asked, attention=review_reason_of(asked, is_exhausted=is_exhausted))
+    queried = replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False)
+    queried = replace(queried, attention=review_reason_of(queried, is_exhausted=is_exhausted))
     if dispatch.is_hinted and received.source is AnswerSource.QUERY:
-        return Decision(dispatch=asked, wait_seconds=0)
+        return Decision(dispatch=queried, wait_seconds=0)
     waits = [moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]
     if dispatch.is_success_reported and not is_exhausted:
         waits.append(rules.poll_seconds[query_count])
     if waits and received.can_query:
-        return Decision(dispatch=asked, wait_seconds=min(waits))
+        return Decision(dispatch=queried, wait_seconds=min(waits))
     # Only an operator can go on. Without a reason for review, nothing is left to do.
-    keeps = asked.attention is not None
-    return Decision(dispatch=asked, wait_seconds=NO_QUERY_SECONDS) if keeps else Decision()
+    keeps = queried.attention is not None
+    return Decision(dispatch=queried, wait_seconds=NO_QUERY_SECONDS) if keeps else Decision()
 
 
 def review_reason_of(dispatch: Dispatch, *, is_exhausted: bool) -> ReviewReason | None:

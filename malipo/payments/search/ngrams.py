@@ -3,8 +3,8 @@
 A text that contains a term contains each of the term's n-grams. So the index finds candidates, and each candidate is
 then compared with the term. The index intersects the lists of payments of several n-grams, so these lists should be
 short. A phone's n-grams are five digits long, since three digits in a row are in one of a hundred phones. A reference
-is searched by its end, where its characters are random. And a merchant shares lists with only one in 64 others, so that a
-name which is common elsewhere does not slow down a search in few payments.
+is searched by its end, where its characters are random. And a merchant shares lists with only one in 64 others, so that
+a name which is common elsewhere does not slow down a search in few payments.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Answers of a network, payments they are about, and what follows, in a word."""
+"""Answers of a network, payments, and each decision as one word."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -64,7 +64,7 @@ SUSPECT = Dispatch(connector="mpesa", next_action=NextAction.QUERY, send_count=1
 
 
 def in_words(given: Dispatch | None, decision: Decision) -> str:
-    """What a decision comes to, in the words of the grid."""
+    """A decision as one word of the grid."""
     if decision.cause is Cause.SUBMITTED:
         assert decision.dispatch is not None
         unheard = replace(decision.dispatch, is_success_reported=False, success_seconds=None)
@@ -105,7 +105,7 @@ def the_dispatch_of(status: Status, act: AnswerSource) -> Dispatch | None:
 
 
 def unanswerable(verdict: Verdict, how: str, **answer: Any) -> ReceivedAnswer:
-    """Heard of a network that cannot be asked."""
+    """An answer of a network without a query."""
     act, is_trusted = HEARD[how.replace("listed", "unsigned")]
     news = received(verdict, act, is_trusted=is_trusted, **answer)
     return replace(news, is_listed=how == "callback-listed", cannot_ask=frozenset(Type))
@@ -113,7 +113,7 @@ def unanswerable(verdict: Verdict, how: str, **answer: Any) -> ReceivedAnswer:
 
 @dataclass
 class Life:
-    """A payment's whole way, with a worker who does at once whatever is due."""
+    """A payment from its creation to its end, with a worker that does at once whatever is due."""
 
     transaction: Transaction
     dispatch: Dispatch | None = None

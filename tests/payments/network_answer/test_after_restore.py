@@ -1,4 +1,4 @@
-"""After a restore: what is done about a payment that may have been sent before, held against a grid written by hand."""
+"""After a restore: what is done about a payment that may have been sent before, compared with a grid written by hand."""
 
 import pytest
 from msgspec.structs import replace
@@ -13,15 +13,15 @@ from tests.payments.test_transaction import a_transaction
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)
 
 # A payment that was not sent, as far as we know. What each answer of its network means, where the network refuses
-# duplicates, where it does not, and where it cannot be asked; young and old as it is since the restore. Open at the
+# duplicates, where it does not, and where it has no query; young and old as it is since the restore. Open at the
 # restore, or taken in since, when a merchant repeats what may have been sent before.
 #
-# A fault is an answer that was not heard.
+# A fault is an answer that was not received.
 #
-#   sent     the network has it: it counts as sent, and is asked about
-#   goes     the network has nothing of it: it may be sent
-#   held     only an operator can let it go
-#   later    its network is asked again
+#   sent     the network has it: it counts as sent, and is queried
+#   goes     the network does not have it: it may be sent
+#   held     only an operator can release it
+#   later    its network is queried again
 GRID = """
     type          taken_in  verdict      seconds  duplicates_refused  unsafe  cannot_ask
     COLLECTION    before    confirmed    0        sent                sent    sent
@@ -62,7 +62,7 @@ _, *ROWS = [line.split() for line in GRID.strip().splitlines()]
 
 
 def asked_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
-    """So many seconds after the restore was noticed."""
+    """So many seconds after the restore was detected."""
     queued = seconds + 60 if taken_in == "before" else seconds / 2
     return Dispatch(is_asked_first=True, sent_seconds=seconds, queued_seconds=queued, query_count=query_count)
 
@@ -120,7 +120,7 @@ def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
     assert decision.dispatch.is_asked_first
 
 
-# After how many answers an operator is shown a payment that is asked about first.
+# After how many answers an operator is shown a payment that is queried first.
 @pytest.mark.parametrize(
     ("verdict", "is_fault", "query_count", "is_shown"),
     [

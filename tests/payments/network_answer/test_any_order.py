@@ -1,4 +1,4 @@
-"""Whatever is heard, in whatever order."""
+"""Any answers, received in any order."""
 
 from datetime import timedelta
 

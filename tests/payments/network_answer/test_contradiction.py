@@ -1,4 +1,4 @@
-"""What is heard after the end: contradictions, disputes, and questions that go on."""
+"""Answers after the end: contradictions, disputes, and follow-up queries."""
 
 from datetime import timedelta
 
@@ -26,7 +26,7 @@ def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_
     assert not life.dispatch.is_success_reported
 
 
-# After the end: which failures are asked about again, at which times, and what ends that.
+# After the end: which failures are queried again, at which times, and what ends that.
 @pytest.mark.parametrize(
     ("type_", "failure", "is_asked"),
     [(Type.DISBURSEMENT, failure, True) for failure in FailureCode]

@@ -1,4 +1,4 @@
-"""What is done about a payment when something is heard of it, held against a grid written by hand from the specification."""
+"""What is decided when an answer is received, compared with a grid written by hand from the specification."""
 
 import itertools
 
@@ -16,18 +16,18 @@ from tests.payments.network_answer.answers import (
 )
 from tests.payments.test_transaction import a_transaction
 
-# What follows from each verdict, by what the payment is, where it stands and how we heard. A payment that was sent once, a
-# moment ago. After the end, what comes by itself finds nothing to be done; an answer, the question that was asked. A reply
-# after a failure, which does not say that nothing was taken in, is a worker's who slept and has sent it after all.
+# What follows from each verdict, by the type and status of the payment and the source of the answer. The payment was sent
+# once, a moment ago. After the end there is no dispatch for a callback or a reply; for an answer to a query there is one. A
+# reply after a failure that may mean that the network has it comes from a worker that was paused and has sent it after all.
 #
 #   completed, failed   the payment ends
-#   failed+             and its network is asked again in ten minutes, in case it was paid after all
-#   later, now          its network is asked, on the schedule or at once
+#   failed+             and its network is queried again in ten minutes, in case it was paid after all
+#   later, now          its network is queried, on the schedule or at once
 #   again               it is sent again: provably nothing was
-#   suspect             we have not sent it, and yet somebody speaks of it: it counts as sent, its network is asked before
-#                       anything is, and an operator is told
-#   contradiction       what the merchant saw stays; the network's float follows its word, and it is asked again
-#   done                it was asked, and there is no more to ask
+#   suspect             an answer about a payment that we have not sent: it counts as sent, its network is queried first,
+#                       and it is shown to operators
+#   contradiction       the status stays; the network's float follows its report, and it is queried again
+#   done                it was queried, and no more queries are needed
 #   -                   nothing
 GRID = """
     type          status      heard              confirmed      refused        waiting    unknown    missing    not_indexed  unsent

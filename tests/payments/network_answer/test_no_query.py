@@ -1,4 +1,4 @@
-"""The same at a network that cannot be asked."""
+"""What is decided at a network without a query."""
 
 from datetime import timedelta
 
@@ -22,12 +22,12 @@ from tests.payments.network_answer.answers import (
 )
 from tests.payments.test_transaction import a_transaction
 
-# The same at a network that cannot be asked. A callback that is not signed counts if it comes from a listed address and
+# The same at a network without a query. A callback that is not signed counts if it comes from a listed address and
 # repeats the amount; even then a failure never ends a payout. A success that does not count is shown to an operator.
 #
-#   rest                nobody can be asked: it waits for a callback
-#   unheard             and an operator is told, because it may have been paid
-#   said_paid           somebody says that it was paid, and an operator is shown that
+#   rest                it waits for a callback
+#   unheard             and it is shown to operators, because it may have been paid
+#   said_paid           it was reported as paid, and is shown to operators
 NO_QUERY = """
     type          status      heard              confirmed      refused        waiting  unknown  missing  not_indexed  unsent
 

@@ -10,7 +10,7 @@ from malipo.payments.transaction import Cause, Status, Type
 from tests.payments.network_answer.answers import RULES, Life, in_words, processing, received, sent
 
 
-# "Unknown, or not indexed yet": how often in a row it was said before, how long after the last sending.
+# "Unknown, or not indexed yet": how many such answers in a row before, how long after the last sending.
 @pytest.mark.parametrize(
     ("before", "seconds", "is_failed"), [(5, 1800, True), (4, 1800, False), (5, 1799, False), (99, 1799, False)]
 )
@@ -33,7 +33,7 @@ def test_any_other_answer_begins_the_row_of_six_anew(verdict: Verdict) -> None:
     assert decision.dispatch.not_indexed_count == 0
 
 
-# "I do not know it": how often it was said before, how long after the last sending, and what follows.
+# "Not found": how many such answers before, how long after the last sending, and what follows.
 NOT_FOUND = """
     type          resubmit             sends  acknowledged  before  seconds  follows
     COLLECTION    unsafe               1      no            0       9999     later

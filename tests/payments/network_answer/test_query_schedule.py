@@ -1,4 +1,4 @@
-"""When a network is asked again."""
+"""When a network is queried again."""
 
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource, Rules

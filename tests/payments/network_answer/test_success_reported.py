@@ -1,4 +1,4 @@
-"""A success that was heard is never forgotten."""
+"""A reported success is never forgotten."""
 
 from datetime import timedelta
 
@@ -12,8 +12,8 @@ from malipo.payments.transaction import Status, Type
 from tests.payments.network_answer.answers import Life, processing, received
 
 
-# A callback that is not signed says that it was paid. What follows, whatever else is heard, is never FAILED without the
-# network's own word, and never a second sending.
+# An unsigned callback reports that it was paid. Whatever else is received, it is never FAILED without the network's own
+# report, and never sent a second time.
 @pytest.mark.parametrize("type_", Type)
 @pytest.mark.parametrize("verdict", [Verdict.MISSING, Verdict.NOT_INDEXED, Verdict.UNKNOWN])
 def test_a_success_that_was_heard_is_never_forgotten(type_: Type, verdict: Verdict) -> None:
@@ -33,7 +33,7 @@ def test_a_success_that_was_heard_is_never_forgotten(type_: Type, verdict: Verdi
 def test_a_success_that_was_heard_does_not_stand_against_the_networks_own_word(type_: Type) -> None:
     life = Life(processing(type_))
     life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
-    for _ in range(2):  # Two questions were under way.
+    for _ in range(2):  # Two queries were under way.
         life.now += timedelta(seconds=5)
         life.hear(replace(received(Verdict.REFUSED), age_seconds=20))
         assert not life.transaction.status.is_final, "that answer is older than the success"
