@@ -190,7 +190,7 @@ async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_
     assert (dispatch.send_count, dispatch.next_action) == (1, NextAction.SENDING)
 
 
-async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_asked_about_and_not_sent(
+async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_queried_and_not_sent(
     steps: PaymentSteps,
 ) -> None:
     slow = await steps.send(Type.DISBURSEMENT, lease_seconds=60)
@@ -219,7 +219,7 @@ async def test_workers_who_ask_at_once_never_ask_about_the_same_payment(steps: P
     assert Counter(id_ for each in asked for id_ in each) == Counter(of(sent))
 
 
-async def test_questions_go_out_in_the_order_they_are_due_and_no_more_than_there_are_places_for(
+async def test_queries_go_out_in_the_order_they_are_due_and_no_more_than_there_are_places_for(
     steps: PaymentSteps,
 ) -> None:
     sent = [await steps.send(Type.COLLECTION) for _ in range(3)]
@@ -232,7 +232,7 @@ async def test_questions_go_out_in_the_order_they_are_due_and_no_more_than_there
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_BEFORE, Fault.CUT_DURING])
-async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_others(
+async def test_a_claim_whose_commit_was_not_confirmed_finds_its_own_and_takes_no_others(
     steps: PaymentSteps, database_url: str, fault: Fault
 ) -> None:
     opened = await steps.open_many(Type.DISBURSEMENT, 6)
@@ -271,9 +271,7 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNSENT, Verdict.MISSING, Verdict.WAITING])
-async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(
-    steps: PaymentSteps, verdict: Verdict
-) -> None:
+async def test_an_answer_that_is_stored_a_second_time_changes_nothing(steps: PaymentSteps, verdict: Verdict) -> None:
     """A worker whose commit was not confirmed reports it again, with the same id, and perhaps much later."""
     sent = await steps.send(Type.DISBURSEMENT)
     act = AnswerSource.QUERY if verdict is Verdict.MISSING else AnswerSource.SEND

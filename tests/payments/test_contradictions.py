@@ -84,7 +84,7 @@ async def test_the_money_waits_in_suspense_until_it_is_decided_where_it_belongs(
     await database_facts.assert_clean(steps.database)
 
 
-async def test_a_contradiction_told_twice_moves_money_once(steps: PaymentSteps) -> None:
+async def test_a_contradiction_reported_twice_moves_money_once(steps: PaymentSteps) -> None:
     contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
     before = await steps.balances()
 
@@ -103,7 +103,7 @@ async def _noted(steps: PaymentSteps) -> int:
         return int(await connection.fetchval("SELECT count(*) FROM audit_log WHERE action = 'payment.contradicted'"))
 
 
-async def test_contradictions_told_in_one_breath_move_money_once(steps: PaymentSteps) -> None:
+async def test_contradictions_of_one_batch_move_money_once(steps: PaymentSteps) -> None:
     ended = await steps.ended(Type.COLLECTION, Status.FAILED)
     reports = [a_report(ended, Verdict.CONFIRMED) for _ in range(3)]
     async with steps.database.begin() as tx:
@@ -175,7 +175,7 @@ async def _told(steps: PaymentSteps, transaction: Transaction) -> list[dict[str,
 
 
 @pytest.mark.parametrize("how", ["callback", "ask", "send"])
-async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by_itself_and_told(
+async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automatically_with_an_event(
     service: Service, merchant: Merchant, how: str
 ) -> None:
     steps = PaymentSteps(service, merchant.id)

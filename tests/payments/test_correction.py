@@ -69,7 +69,7 @@ def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSour
 
 
 @pytest.mark.parametrize(("type_", "status", "_says", "moves", "due"), HEARD_ROWS)
-def test_the_float_follows_the_networks_word_and_what_the_wallet_must_give_is_owed(
+def test_the_float_follows_the_networks_report_and_what_the_wallet_must_give_is_owed(
     type_: str, status: str, _says: str, moves: str, due: str
 ) -> None:
     for fee, expected in ((30, moves), (0, without_fees(moves))):
@@ -113,7 +113,7 @@ def _balances(transaction: Transaction, changes: list[Change]) -> dict[Account, 
 
 @pytest.mark.parametrize("fee", [0, 30])
 @pytest.mark.parametrize(("type_", "status"), list(itertools.product(Type, FINAL)))
-def test_when_the_wallet_follows_every_account_is_as_if_the_truth_had_been_told_at_once(
+def test_when_the_wallet_follows_every_account_is_as_if_that_had_been_the_outcome_from_the_first(
     type_: Type, status: Status, fee: int
 ) -> None:
     transaction = a_transaction(type_, status, fee)
@@ -180,7 +180,7 @@ def test_a_resolution_can_be_followed_by_another() -> None:
     assert [each.correction.ordinal for each in (heard, waived, taken, again)] == [1, 2, 3, 4]
 
 
-def test_only_a_collection_that_was_paid_after_all_is_credited_by_itself() -> None:
+def test_only_a_collection_that_was_paid_after_all_is_credited_automatically() -> None:
     credited = {
         (type_, status)
         for type_, status in itertools.product(Type, FINAL)
@@ -195,7 +195,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["hear", "follow", "stay", "waive"]),
 
 
 @given(st.sampled_from(Type), st.sampled_from(FINAL), st.sampled_from([0, 30]), STEPS)
-def test_whatever_is_heard_and_decided_money_is_conserved_and_nothing_stays_in_suspense_when_nothing_is_due(
+def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_in_suspense_when_nothing_is_due(
     type_: Type, status: Status, fee: int, steps: list[tuple[str, int]]
 ) -> None:
     transaction = a_transaction(type_, status, fee)

@@ -198,7 +198,7 @@ async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) 
         )
 
 
-async def test_a_payment_that_is_asked_about_again_is_counted_once(database: Database, shop: Shop) -> None:
+async def test_a_payment_that_is_queried_again_is_counted_once(database: Database, shop: Shop) -> None:
     """Its row is back in the queue although it has ended and is counted."""
     await shop.sell(3)
     for _ in range(8):

@@ -110,7 +110,7 @@ async def test_a_proposal_that_its_network_has_overtaken_can_still_be_taken_back
     assert await steps.status(payout) is Status.COMPLETED
 
 
-async def test_a_network_that_takes_back_its_word_while_two_operators_say_the_same_moves_money_once(
+async def test_a_network_that_reverses_its_report_while_two_operators_say_the_same_moves_money_once(
     steps: PaymentSteps,
 ) -> None:
     ended = await steps.ended(PAYOUT, Status.COMPLETED)

@@ -111,7 +111,7 @@ def _follows(decision: Decision) -> str:
     ],
 )
 @pytest.mark.parametrize("type_", Type)
-def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
+def test_a_network_that_does_not_know_it_is_queried_again_as_soon_as_that_counts(
     type_: Type, verdict: Verdict, seconds: float, query_count: int, wait_seconds: float
 ) -> None:
     decision = decide(a_transaction(type_), asked_first(seconds, query_count=query_count), received(verdict), RULES)
@@ -143,7 +143,7 @@ def test_a_network_whose_answers_say_nothing_is_shown_soon(
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_asked(verdict: Verdict) -> None:
+def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_queried(verdict: Verdict) -> None:
     callback = received(verdict, AnswerSource.CALLBACK, is_trusted=False)
     decision = decide(a_transaction(Type.DISBURSEMENT), asked_first(9999), callback, RULES)
     assert decision.cause is Cause.SUBMITTED

@@ -30,7 +30,7 @@ STEPS = st.lists(
 
 
 @given(st.sampled_from(Type), st.booleans(), STEPS)
-def test_whatever_is_heard_in_whatever_order_a_payment_ends_only_as_its_network_certainly_said(
+def test_whatever_is_received_in_whatever_order_a_payment_ends_only_as_its_network_certainly_said(
     type_: Type, is_sent: bool, steps: list[tuple[ReceivedAnswer, int]]
 ) -> None:
     life = Life(processing(type_)) if is_sent else Life(a_transaction(type_), dispatch=Dispatch())
@@ -75,7 +75,7 @@ def _assert_certain(type_: Type, dispatch: Dispatch, news: ReceivedAnswer, decis
 
 
 @given(st.sampled_from(Type), st.sampled_from([status for status in Status if status.is_final]), STEPS)
-def test_nothing_that_is_heard_after_the_end_ever_changes_the_status(
+def test_nothing_that_is_received_after_the_end_ever_changes_the_status(
     type_: Type, status: Status, steps: list[tuple[ReceivedAnswer, int]]
 ) -> None:
     dispatch: Dispatch | None = None

@@ -35,9 +35,7 @@ def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_
         for failure in FailureCode
     ],
 )
-def test_what_may_yet_turn_out_to_be_paid_is_asked_about_again(
-    type_: Type, failure: FailureCode, is_asked: bool
-) -> None:
+def test_what_may_yet_turn_out_to_be_paid_is_queried_again(type_: Type, failure: FailureCode, is_asked: bool) -> None:
     decision = decide(processing(type_), sent(), received(Verdict.REFUSED, failure_code=failure), RULES)
     assert in_words(sent(), decision) == ("failed+" if is_asked else "failed")
     cannot = replace(received(Verdict.REFUSED, failure_code=failure), cannot_ask=frozenset(Type))
@@ -45,7 +43,7 @@ def test_what_may_yet_turn_out_to_be_paid_is_asked_about_again(
 
 
 @pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.UNKNOWN, Verdict.WAITING, Verdict.MISSING])
-def test_questions_after_the_end_follow_their_own_schedule_and_stop(verdict: Verdict) -> None:
+def test_queries_after_the_end_follow_their_own_schedule_and_stop(verdict: Verdict) -> None:
     life = Life(processing())
     waits = [life.hear(received(Verdict.REFUSED)).wait_seconds]
     while life.dispatch is not None:
@@ -54,7 +52,7 @@ def test_questions_after_the_end_follow_their_own_schedule_and_stop(verdict: Ver
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.CONFIRMED])
-def test_a_question_that_is_asked_besides_uses_up_none_of_the_schedule(verdict: Verdict) -> None:
+def test_an_additional_query_uses_up_none_of_the_schedule(verdict: Verdict) -> None:
     life = Life(processing())
     life.hear(received(Verdict.REFUSED))
     life.now = life.ended_at + timedelta(seconds=100)
@@ -77,7 +75,7 @@ def test_another_amount_that_was_shown_stays_shown_after_a_failure() -> None:
 
 
 @pytest.mark.parametrize("type_", Type)
-def test_a_signed_failure_after_success_is_asked_about_and_shown_until_the_network_says_which(type_: Type) -> None:
+def test_a_signed_failure_after_success_is_queried_and_shown_until_the_network_reports_which(type_: Type) -> None:
     completed = replace(processing(type_), status=Status.COMPLETED)
     doubted = decide(completed, None, received(Verdict.REFUSED, AnswerSource.CALLBACK), RULES).dispatch
     assert doubted is not None

@@ -69,7 +69,7 @@ def test_a_hint_that_overtakes_the_reply_is_not_forgotten_when_the_reply_comes()
     assert life.hear(received(Verdict.WAITING)).wait_seconds == 60, "once was enough"
 
 
-def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_asked_about() -> None:
+def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_queried() -> None:
     decision = decide(
         processing(), sent(NextAction.SEND), received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False), RULES
     )

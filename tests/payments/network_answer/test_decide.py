@@ -85,7 +85,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("type_", "status", "how", "verdict", "expected"), CELLS)
-def test_what_is_heard_leads_where_the_grid_says(
+def test_an_answer_leads_where_the_grid_says(
     type_: Type, status: Status, how: str, verdict: Verdict, expected: str
 ) -> None:
     act, is_trusted = HEARD[how]

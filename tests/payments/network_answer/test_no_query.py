@@ -74,7 +74,7 @@ HEADER, *NO_QUERY_ROWS = [line.split() for line in NO_QUERY.splitlines() if line
         for verdict, cell in zip(HEADER[3:], cells, strict=True)
     ],
 )
-def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
+def test_without_a_query_an_answer_leads_where_the_grid_says(
     type_: Type, status: Status, how: str, verdict: Verdict, expected: str
 ) -> None:
     given_ = the_dispatch_of(status, HEARD[how.replace("listed", "unsigned")][0])
@@ -92,7 +92,7 @@ def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
 
 
 @pytest.mark.parametrize("type_", Type)
-def test_where_nobody_can_be_asked_a_success_of_another_amount_is_not_believed(type_: Type) -> None:
+def test_where_there_is_no_query_a_success_of_another_amount_is_not_believed(type_: Type) -> None:
     """A connector whose network always names the amount says so of a callback without one: it is of no payment."""
     for wrong in ({"amount": 999}, {"amount": 1001}, {"lacks_amount": True}):
         news = unanswerable(Verdict.CONFIRMED, "callback-listed", **wrong)
@@ -101,7 +101,7 @@ def test_where_nobody_can_be_asked_a_success_of_another_amount_is_not_believed(t
         assert decision.dispatch is not None
 
 
-def test_a_list_of_addresses_counts_only_where_nobody_can_be_asked() -> None:
+def test_a_list_of_addresses_counts_only_where_there_is_no_query() -> None:
     news = replace(unanswerable(Verdict.CONFIRMED, "callback-listed", amount=1000), cannot_ask=frozenset())
     assert in_words(sent(), decide(processing(), sent(), news, RULES)) == "now"
     other = replace(news, cannot_ask=frozenset({Type.COLLECTION}))
@@ -121,7 +121,7 @@ def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_netwo
     assert life.dispatch.next_action is NextAction.SEND
 
 
-def test_nothing_is_sent_that_is_said_to_be_paid_where_nobody_can_be_asked() -> None:
+def test_nothing_is_sent_that_is_said_to_be_paid_where_there_is_no_query() -> None:
     given_ = sent(NextAction.SEND, send_count=0)
     news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
     decision = decide(processing(), given_, news, RULES)

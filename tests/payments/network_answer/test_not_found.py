@@ -94,7 +94,7 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
 @pytest.mark.parametrize(
     ("act", "is_trusted"), [(AnswerSource.SEND, True), (AnswerSource.CALLBACK, True), (AnswerSource.CALLBACK, False)]
 )
-def test_not_found_counts_only_as_the_answer_to_a_question(act: AnswerSource, is_trusted: bool) -> None:
+def test_not_found_counts_only_as_the_answer_to_a_query(act: AnswerSource, is_trusted: bool) -> None:
     given_ = sent(not_found_count=9, sent_seconds=3600)
     answer = received(Verdict.MISSING, act, is_trusted=is_trusted, resubmit=Resubmit.DUPLICATES_REFUSED)
 
@@ -150,7 +150,7 @@ def test_a_refusal_of_a_second_sending_is_not_believed(type_: Type) -> None:
     assert asked.cause is Cause.REFUSED, "of a question it is"
 
 
-def test_a_signed_refusal_after_a_second_sending_may_be_of_the_second_and_is_asked_about() -> None:
+def test_a_signed_refusal_after_a_second_sending_may_be_of_the_second_and_is_queried() -> None:
     refused = decide(processing(), sent(send_count=2), received(Verdict.REFUSED, AnswerSource.CALLBACK), RULES)
     assert refused.cause is None
     assert refused.dispatch is not None

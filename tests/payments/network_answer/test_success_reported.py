@@ -16,7 +16,7 @@ from tests.payments.network_answer.answers import Life, processing, received
 # report, and never sent a second time.
 @pytest.mark.parametrize("type_", Type)
 @pytest.mark.parametrize("verdict", [Verdict.MISSING, Verdict.NOT_INDEXED, Verdict.UNKNOWN])
-def test_a_success_that_was_heard_is_never_forgotten(type_: Type, verdict: Verdict) -> None:
+def test_a_reported_success_is_never_forgotten(type_: Type, verdict: Verdict) -> None:
     life = Life(processing(type_))
     life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     for _ in range(50):
@@ -30,7 +30,7 @@ def test_a_success_that_was_heard_is_never_forgotten(type_: Type, verdict: Verdi
 
 
 @pytest.mark.parametrize("type_", Type)
-def test_a_success_that_was_heard_does_not_stand_against_the_networks_own_word(type_: Type) -> None:
+def test_a_reported_success_does_not_stand_against_the_networks_own_report(type_: Type) -> None:
     life = Life(processing(type_))
     life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     for _ in range(2):  # Two queries were under way.
@@ -44,14 +44,14 @@ def test_a_success_that_was_heard_does_not_stand_against_the_networks_own_word(t
     assert decision.dispatch.is_success_reported
 
 
-def test_a_refusal_that_comes_after_a_success_was_heard_is_asked_about() -> None:
+def test_a_refusal_that_comes_after_a_success_was_reported_is_queried() -> None:
     life = Life(processing())
     life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     life.hear(received(Verdict.REFUSED, AnswerSource.SEND))
     assert life.transaction.status is Status.PROCESSING
 
 
-def test_what_was_heard_of_is_not_sent_again_although_the_connection_was_refused() -> None:
+def test_what_was_reported_is_not_sent_again_although_the_connection_was_refused() -> None:
     life = Life(processing())
     life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     life.hear(received(Verdict.UNSENT, AnswerSource.SEND))
@@ -59,7 +59,7 @@ def test_what_was_heard_of_is_not_sent_again_although_the_connection_was_refused
     assert life.dispatch.next_action is NextAction.QUERY
 
 
-def test_a_success_that_was_heard_after_the_end_and_is_never_confirmed_is_shown_to_an_operator() -> None:
+def test_a_success_that_was_reported_after_the_end_and_is_never_confirmed_is_shown_to_an_operator() -> None:
     life = Life(replace(processing(), status=Status.FAILED), dispatch=follow_up(None, "mpesa"))
     life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     for _ in range(10):
