@@ -105,7 +105,7 @@ class Service:
     _authenticate: GroupCommit[AccessRequest, Caller | Refusal]
     _initiate: GroupCommit[Order, Initiated | Refusal | Closed]
     _cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
-    _claim_for_sending: GroupCommit[Claim, Claimed]
+    _claim: GroupCommit[Claim, Claimed]
     _settle: GroupCommit[Report, Settled | None]
     _record_attempt: GroupCommit[Attempt, Delivery | None]
 
@@ -184,7 +184,7 @@ class Service:
             ),
             _initiate=group("initiate", Initiate(clock=clock)),
             _cancel=group("cancel", Cancel(clock=clock)),
-            _claim_for_sending=group("submit", ClaimForSending(clock=clock)),
+            _claim=group("submit", ClaimForSending(clock=clock)),
             _settle=group("settle", Settle(clock=clock, rules=rules, credits_automatically=settings.credit_by_itself)),
             _record_attempt=group(
                 "record_attempt",
@@ -236,7 +236,7 @@ class Service:
         return outcome.transaction
 
     async def claim_for_sending(self, claim: Claim) -> Claimed:
-        taken = await self._claim_for_sending(claim)
+        taken = await self._claim(claim)
         for each in [*taken.to_send, *taken.lapsed]:
             self._note(each)
         return taken
@@ -333,14 +333,7 @@ class Service:
     async def finish(self) -> None:
         """Answer everybody who has asked."""
         self.release_readers()
-        groups = (
-            self._authenticate,
-            self._initiate,
-            self._cancel,
-            self._claim_for_sending,
-            self._settle,
-            self._record_attempt,
-        )
+        groups = (self._authenticate, self._initiate, self._cancel, self._claim, self._settle, self._record_attempt)
         await asyncio.gather(*(each.finish() for each in groups))
         await self.notifier.finish()
         await self._http_client.close()

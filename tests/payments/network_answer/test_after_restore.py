@@ -61,7 +61,7 @@ GRID = """
 _, *ROWS = [line.split() for line in GRID.strip().splitlines()]
 
 
-def asked_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
+def queried_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
     """So many seconds after the restore was detected."""
     queued = seconds + 60 if taken_in == "before" else seconds / 2
     return Dispatch(is_asked_first=True, sent_seconds=seconds, queued_seconds=queued, query_count=query_count)
@@ -71,7 +71,7 @@ def asked_first(seconds: float, *, taken_in: str = "before", query_count: int = 
 def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing_of_it(
     type_: str, taken_in: str, verdict: str, seconds: str, refused: str, unsafe: str, cannot: str
 ) -> None:
-    given = asked_first(float(seconds), taken_in=taken_in)
+    given = queried_first(float(seconds), taken_in=taken_in)
     news = received(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else received(Verdict(verdict))
     for expected, told in (
         (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
@@ -114,7 +114,7 @@ def _follows(decision: Decision) -> str:
 def test_a_network_that_does_not_know_it_is_queried_again_as_soon_as_that_counts(
     type_: Type, verdict: Verdict, seconds: float, query_count: int, wait_seconds: float
 ) -> None:
-    decision = decide(a_transaction(type_), asked_first(seconds, query_count=query_count), received(verdict), RULES)
+    decision = decide(a_transaction(type_), queried_first(seconds, query_count=query_count), received(verdict), RULES)
     assert decision.wait_seconds == pytest.approx(wait_seconds)
     assert decision.dispatch is not None
     assert decision.dispatch.is_asked_first
@@ -136,7 +136,7 @@ def test_a_network_whose_answers_say_nothing_is_shown_soon(
     verdict: Verdict, is_fault: bool, query_count: int, is_shown: bool
 ) -> None:
     rules = Rules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
-    given = asked_first(100, query_count=query_count)
+    given = queried_first(100, query_count=query_count)
     decision = decide(a_transaction(Type.DISBURSEMENT), given, received(verdict, is_fault=is_fault), rules)
     assert decision.dispatch is not None
     assert (decision.dispatch.attention is ReviewReason.RESTORED) is is_shown
@@ -145,7 +145,7 @@ def test_a_network_whose_answers_say_nothing_is_shown_soon(
 @pytest.mark.parametrize("verdict", Verdict)
 def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_queried(verdict: Verdict) -> None:
     callback = received(verdict, AnswerSource.CALLBACK, is_trusted=False)
-    decision = decide(a_transaction(Type.DISBURSEMENT), asked_first(9999), callback, RULES)
+    decision = decide(a_transaction(Type.DISBURSEMENT), queried_first(9999), callback, RULES)
     assert decision.cause is Cause.SUBMITTED
     assert decision.dispatch is not None
     assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.QUERY, False)
