@@ -13,12 +13,13 @@ from malipo.errors import Refusal
 from malipo.installation.state import Closed
 from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
 from malipo.metrics import Metrics
+from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancel, Cancellation
+from malipo.payments.claim_for_sending import Claim, Claimed, ClaimForSending
 from malipo.payments.dispatch import Rules
 from malipo.payments.initiate import Initiate, Initiated, Order
-from malipo.payments.record import Outcome
-from malipo.payments.settle import Report, Settle, Settled
-from malipo.payments.submit import Claim, Submit, Taken
+from malipo.payments.settle import Report, Settle
+from malipo.payments.status_writer import Outcome
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery
@@ -35,7 +36,7 @@ class CommitGroups:
     authenticate: GroupCommit[AccessRequest, Caller | Refusal]
     initiate: GroupCommit[Order, Initiated | Refusal | Closed]
     cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
-    submit: GroupCommit[Claim, Taken]
+    claim: GroupCommit[Claim, Claimed]
     settle: GroupCommit[Report, Settled | None]
     record_attempt: GroupCommit[Attempt, Delivery | None]
 
@@ -66,10 +67,10 @@ class CommitGroups:
             ),
             initiate=group("initiate", Initiate(clock=clock)),
             cancel=group("cancel", Cancel(clock=clock)),
-            submit=group("submit", Submit(clock=clock)),
+            claim=group("submit", ClaimForSending(clock=clock)),
             settle=group(
                 "settle",
-                Settle(clock=clock, rules=Rules.of(settings), credits_by_itself=settings.credit_by_itself),
+                Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
             ),
             record_attempt=group(
                 "record_attempt",

@@ -37,18 +37,20 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.operators.login import OperatorLogin
 from malipo.outbox import feed
+from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancellation
+from malipo.payments.claim_for_sending import Claim, Claimed
 from malipo.payments.counts import counter
 from malipo.payments.derived_network_keys import DerivedKeys
 from malipo.payments.initiate import Initiated, Order
+from malipo.payments.lapse import lapse
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
-from malipo.payments.record import Outcome
-from malipo.payments.settle import Report, Settled
+from malipo.payments.settle import Report
 from malipo.payments.status_effects import event_of
+from malipo.payments.status_writer import Outcome
 from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
-from malipo.payments.submit import Claim, Taken, lapse
 from malipo.payments.transaction import Status, Transaction
 from malipo.restore.fence import fence
 from malipo.settings import Settings
@@ -197,8 +199,8 @@ class Service:
             self._note(outcome.transaction)
         return outcome.transaction
 
-    async def submit(self, claim: Claim) -> Taken:
-        taken = await self.groups.submit(claim)
+    async def claim_for_sending(self, claim: Claim) -> Claimed:
+        taken = await self.groups.claim(claim)
         for each in [*taken.to_send, *taken.lapsed]:
             self._note(each)
         return taken
@@ -219,7 +221,7 @@ class Service:
 
     async def settle(self, report: Report) -> Settled | None:
         settled = await self.groups.settle(report)
-        if settled is not None and settled.is_told:
+        if settled is not None and settled.is_merchant_notified:
             self.notifier.notify(EVENTS_TOPIC)
         if settled is not None and settled.transaction.status is not settled.before:
             self._note(settled.transaction)
@@ -227,8 +229,8 @@ class Service:
                 "payment.settled",
                 transaction=settled.transaction.id,
                 status=settled.transaction.status,
-                by=report.heard.source,
-                network=report.heard.connector,
+                by=report.received.source,
+                network=report.received.connector,
             )
         return settled
 

@@ -1,1 +1,1 @@
-"""The whole service under a seed: API processes, workers and networks in one process, in virtual time, on PostgreSQL."""
+"""The whole service under a seed: processes and networks in one loop, in virtual time, on PostgreSQL."""

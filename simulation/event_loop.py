@@ -71,21 +71,23 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         return self._seconds
 
-    def call_soon(self, callback: Any, *arguments: Any, context: contextvars.Context | None = None) -> asyncio.Handle:
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *arguments: Any, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
         if context is None:
             context = contextvars.copy_context()
         handle = asyncio.Handle(callback, arguments, self, context)
         self._queue(handle, context)
         return handle
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self, delay: float, callback: Any, *arguments: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         return self.call_at(self._seconds + max(delay, 0.0), callback, *arguments, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Any, *arguments: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         handle = asyncio.TimerHandle(when, callback, arguments, self, context or contextvars.copy_context())
@@ -95,7 +97,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def create_future(self) -> Any:
         return SimulatedFuture(loop=self)
 
-    def run_in_executor(self, executor: object, function: Any, *arguments: Any) -> Any:
+    def run_in_executor(self, executor: object, function: Any, *arguments: Any) -> Any:  # type: ignore[override]
         """There are no threads: it is done at once."""
         future = self.create_future()
         try:

@@ -6,6 +6,7 @@ They know the networks' book, as operators who download statements do. Now and t
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from malipo.audit_log.actor import Actor
@@ -16,7 +17,7 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
 from malipo.payments import resolve
 from malipo.payments.fees import Band
-from malipo.payments.resolve import Finding, Truth
+from malipo.payments.resolution import Finding, Truth
 from malipo.payments.store import cases, dispatch_restore, tariffs
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Type as PaymentType
@@ -30,6 +31,7 @@ PROCESS = "operators"
 EVIDENCE = "The statement of the network for this day"
 _ASHA, _JUMA = (Actor(f"operator {name}", "simulation") for name in ("asha", "juma"))
 _LOOK_SECONDS = 4.0
+_FOLLOW_UP_SECONDS = 10.0
 _FIRST_LOOK_SECONDS = 8.0
 _RELEASE_SECONDS = 4.0  # after the fence
 
@@ -95,7 +97,9 @@ class Operators:
             )
 
         async def approve(tx: Tx) -> object:
-            return await resolve.approve(tx, transaction.id, actor=_JUMA, now=self._now(), follow_up_seconds=10)
+            return await resolve.approve(
+                tx, transaction.id, actor=_JUMA, now=self._now(), follow_up_seconds=_FOLLOW_UP_SECONDS
+            )
 
         resolved: Any = await self._try(propose)
         if resolved is not None and not resolved.is_done:
@@ -104,7 +108,7 @@ class Operators:
 
     async def _release(self, scope: tuple[str, str] | None) -> None:
         for actor in (_ASHA, _JUMA):
-            await self._try(lambda tx, actor=actor: release.release(tx, EVIDENCE, scope, actor=actor, now=self._now()))
+            await self._try(partial(release.release, evidence=EVIDENCE, scope=scope, actor=actor, now=self._now()))
         self._note(f"released {scope or 'the installation'}")
 
     async def _try(self, act: Callable[[Tx], Awaitable[object]]) -> object:

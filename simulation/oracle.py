@@ -121,8 +121,18 @@ class Oracle:
             """
         )
         return [
-            _Row(*(str(value) for value in row[:5]), int(row[5] or 0), str(row[6]), str(row[7]), int(row[8] or 0))
-            for row in found
+            _Row(
+                id=str(id_),
+                merchant_id=str(merchant_id),
+                type=str(type_),
+                channel=str(channel),
+                status=str(status),
+                amount=int(amount or 0),
+                phone=str(phone),
+                key=str(key),
+                floated=int(floated or 0),
+            )
+            for id_, merchant_id, type_, channel, status, amount, phone, key, floated in found
         ]
 
     def _check_payments(self, rows: list[_Row]) -> None:

@@ -189,9 +189,8 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> P
     wanted = tuple(_payment(chance, number, channels) for number in range(payments))
     names = list(KINDS)
     weights = [KINDS[name][0] for name in names]
-    faults = []
-    for name in chance.choices(names, weights, k=chance.choice((0, 2, 5, 9, 14))):
-        faults.append(KINDS[name][1](chance, name))
+    drawn = chance.choices(names, weights, k=chance.choice((0, 2, 5, 9, 14)))
+    faults = [KINDS[name][1](chance, name) for name in drawn]
     if sum(each.kind == "restore" for each in faults) > 1:  # One backup a run.
         first = next(each for each in faults if each.kind == "restore")
         faults = [each for each in faults if each.kind != "restore" or each is first]

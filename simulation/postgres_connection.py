@@ -91,7 +91,7 @@ class PostgresConnection(asyncio.Transport):
         elif kind == b"X":
             self.lose(None)
 
-    def _ask(self, sql: str, **how: bool) -> None:
+    def _ask(self, sql: str, **how: Any) -> None:
         request, self._unsent = bytes(self._unsent), bytearray()
         self._gate.ask(Exchange(self, request, sql, **how))
 

@@ -75,13 +75,16 @@ class PostgresGate:
             self._send(self._asked.pop(at))
             return
         exchange = self._released.pop(at - len(self._asked))
-        self.loop.history.note(self.loop.time(), "resume", exchange.connection.number)
+        self._note("resume", exchange.connection.number)
         if exchange.is_stopped:
             self._signal(exchange, signal.SIGCONT)
         self._read(exchange)
 
     def describe(self) -> str:
         return f"{len(self._asked)} exchanges wait, {len(self._blocked)} are blocked"
+
+    def _note(self, *words: object) -> None:
+        self.loop.history.note(self.loop.time(), *words)
 
     # An exchange.
 
@@ -169,9 +172,7 @@ class PostgresGate:
         if exchange.is_startup:
             connection.pid = protocol.backend_pid(answer)
         else:
-            self.loop.history.note(
-                self.loop.time(), "got", connection.number, _digest(protocol.without_numbers(answer))
-            )
+            self._note("got", connection.number, _digest(protocol.without_numbers(answer)))
         if answer[-6:-5] == protocol.READY:
             connection.is_in_transaction = answer[-1:] != b"I"
         if exchange.is_answer_lost:
@@ -190,7 +191,7 @@ class PostgresGate:
     def _server_closed(self, exchange: Exchange) -> None:
         connection = exchange.connection
         connection.under_way = None
-        self.loop.history.note(self.loop.time(), "closed by the server", connection.number)
+        self._note("closed by the server", connection.number)
         connection.lose(ConnectionResetError("closed by the server"))
 
     def _pass_on_notifications(self, sent: int) -> None:
@@ -203,14 +204,14 @@ class PostgresGate:
                 if not select.select([connection.socket], [], [], 2)[0]:
                     raise GateStuck("a notification that was sent did not arrive")
                 data += connection.socket.recv(1 << 16)
-            self.loop.history.note(self.loop.time(), "notified", connection.number, sent)
+            self._note("notified", connection.number, sent)
             connection.deliver(_without_pids(data))
 
     # Locks.
 
     def _set_aside(self, exchange: Exchange) -> None:
         self.blocks += 1
-        self.loop.history.note(self.loop.time(), "blocked", exchange.connection.number)
+        self._note("blocked", exchange.connection.number)
         for _ in range(20):
             self._signal(exchange, signal.SIGSTOP)
             try:
@@ -229,7 +230,7 @@ class PostgresGate:
         blocked = self._monitor.blocked()
         for exchange in [each for each in self._blocked if each.connection.pid not in blocked]:
             self._blocked.remove(exchange)
-            self.loop.history.note(self.loop.time(), "free", exchange.connection.number)
+            self._note("free", exchange.connection.number)
             self._released.append(exchange)
 
     def _signal(self, exchange: Exchange, which: signal.Signals) -> None:
@@ -303,7 +304,7 @@ class PostgresGate:
                     return
             if time.monotonic() > ends_at:
                 raise GateStuck("a backend without a client does not end")
-        self.loop.history.note(self.loop.time(), "ended", exchange.connection.number)
+        self._note("ended", exchange.connection.number)
         self._look_who_is_free()
 
     def close(self) -> None:

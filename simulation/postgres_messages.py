@@ -1,4 +1,4 @@
-"""PostgreSQL's protocol, as far as the simulation must read it: where a request ends, and where its answer does. Pure."""
+"""PostgreSQL's protocol, as far as the simulation reads it: where a request and its answer end. Pure."""
 
 import re
 import struct

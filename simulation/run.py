@@ -142,7 +142,7 @@ class _Run:
         if self._database.brought_back_at is not None:
             await loop.start(MERCHANTS, self.merchants.repeat_all())
         await paying
-        while not self._is_quiet() and loop.time() < _MOST_SECONDS:
+        while not self._is_quiet() and loop.time() < _MOST_SECONDS:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
         await asyncio.sleep(3 * _LOOK_SECONDS)  # The readers of the feed come round.
         self.findings = await self._oracle.ask()
@@ -154,8 +154,10 @@ class _Run:
         now = (EPOCH + timedelta(seconds=self._loop.time())).isoformat()
         [[count]] = self._database.look().ask(
             f"""
-            SELECT (SELECT count(*) FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
-                    WHERE d.attention IS NULL AND NOT (t.ended_at IS NULL AND t.processing_at < timestamptz '{now}' - interval '{_LISTED_SECONDS} seconds'))
+            SELECT (SELECT count(*) FROM dispatches d
+                    JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+                    WHERE d.attention IS NULL AND (t.ended_at IS NOT NULL OR t.processing_at IS NULL
+                        OR t.processing_at > timestamptz '{now}' - interval '{_LISTED_SECONDS} seconds'))
                  + (SELECT count(*) FROM events WHERE feed_number IS NULL)
                  + (SELECT count(*) FROM webhook_deliveries WHERE state = 'PENDING')
                  + (SELECT count(*) FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)

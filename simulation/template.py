@@ -1,7 +1,7 @@
 """The database that every run begins with: migrated, with two merchants, and with a clock that the simulation sets.
 
-`now()` and its like are shadowed by functions of the schema `sim`, which stands first in the search path. So no statement
-of malipo has to know of the simulation.
+`now()` and its like are shadowed by functions of the schema `sim`, which is first in the search path. So no
+statement of malipo has to know of the simulation.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The simulated world of one run: the networks, API processes, workers with hosts of their own, merchants, receivers."""
+"""The simulated world of one run: the networks, API processes, and workers with hosts of their own."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from aiohttp.abc import AbstractResolver
 from uvicorn.server import ServerState
 
 from malipo import clock, log, randomness
@@ -94,7 +95,8 @@ class World:
             state=None, speed=1.0, now=lambda: EPOCH.timestamp() + loop.time(), keys=keys
         )
         self.settings = self._connect_networks()
-        log.configure(level="warning", stream=_LogLines(self))
+        stream: Any = _LogLines(self)
+        log.configure(level="warning", stream=stream)
 
     def _seed_sources(self, seed: int) -> None:
         loop = self.loop
@@ -107,7 +109,9 @@ class World:
         simulator = self.simulator
         app = SimulatorApp(simulator.network, simulator.gateways, simulator.seen, _nobody)
         self.loop.network.listen(HOST, NETWORK_PORT, NETWORKS, self._server(SimulatorProtocol, app))
-        portal = {name: gateway.credentials() for name, gateway in simulator.gateways.items()}
+        portal: dict[str, dict[str, str]] = {
+            name: gateway.credentials() for name, gateway in simulator.gateways.items()
+        }
         variables = simulator_setup.environment(f"http://{HOST}:{NETWORK_PORT}", portal)
         connected = tuple(f"MALIPO_{gateway}_" for gateway in self._plan.gateways)
         settings = read({name: value for name, value in variables.items() if name.startswith(connected)} | HURRY)
@@ -211,10 +215,10 @@ async def _nobody(scope: Any, receive: Any, send: Any) -> None:
     raise NotImplementedError("the simulator's pages are not part of the simulation")
 
 
-class _NoNames:
+class _NoNames(AbstractResolver):
     """Every address in the simulation is a number."""
 
-    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[Any]:
+    async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[Any]:
         raise OSError("no name resolves here")
 
     async def close(self) -> None: ...

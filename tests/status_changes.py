@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from malipo.db import Tx
 from malipo.db.group_commit import GroupCommit
-from malipo.payments import record
-from malipo.payments.record import Change, Outcome
+from malipo.payments import status_writer
+from malipo.payments.status_writer import Change, Outcome
 from malipo.service import Service
 
 _groups: dict[int, tuple[Service, GroupCommit[Change, Outcome | None]]] = {}
@@ -16,7 +16,7 @@ async def change_status(service: Service, change: Change) -> Outcome | None:
     if id(service) not in _groups:
 
         async def act(tx: Tx, changes: Sequence[Change], /, *, again: bool) -> list[Outcome | None]:
-            return await record.advance(tx, changes, now=service.clock())
+            return await status_writer.advance(tx, changes, now=service.clock())
 
         _groups[id(service)] = (service, GroupCommit(service.database, act, patience_seconds=10))
     return await _groups[id(service)][1](change)

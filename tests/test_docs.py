@@ -23,7 +23,7 @@ from malipo.networks.connector import Channel, FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
 from malipo.payments import correction
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import Reason, Status, Told, Type
+from malipo.payments.transaction import CorrectionNotice, Reason, Status, Type
 from malipo.payments.views import in_event
 from malipo.settings import Settings, read, variable
 from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
@@ -93,7 +93,7 @@ def test_every_kind_of_statement_line_is_documented_and_no_other() -> None:
 
 
 def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> None:
-    told = Told(Status.COMPLETED, 51_000, clock.now(), Reason.DEBT_RECORDED)
+    told = CorrectionNotice(Status.COMPLETED, 51_000, clock.now(), Reason.DEBT_RECORDED)
     shown = in_event(replace(a_transaction(Type.DISBURSEMENT, Status.FAILED), correction=told))["correction"]
     fields_, *_ = (DOCS / "corrections.md").read_text().split("| reason |")
     assert re.findall(r"^\| `(\w+)` \| (?!\+|−)", fields_.split("## The object")[1], re.MULTILINE) == list(shown)
@@ -105,7 +105,7 @@ def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> 
 def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
     """What each step leaves in the accounts, as the code books it, from the first row of the example on."""
     payout = replace(a_transaction(Type.DISBURSEMENT, Status.FAILED, fee=1000), amount=50_000)
-    heard = correction.hear(payout, correction.begin(payout), is_paid=True, source=AnswerSource.ASK)
+    heard = correction.contradict(payout, correction.begin(payout), is_paid=True, source=AnswerSource.QUERY)
     taken = correction.decide(payout, heard.correction, is_paid=True, available=20_000)
     waived = correction.decide(payout, taken.correction, is_paid=True, available=0, is_waived=True)
     names = ("wallet", "float", "suspense", "fees", "losses", "bank")
@@ -120,7 +120,7 @@ def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
 
 def test_the_worked_example_of_a_collection_that_was_paid_after_all_is_what_is_booked() -> None:
     collection = replace(a_transaction(Type.COLLECTION, Status.FAILED, fee=100), amount=10_000)
-    heard = correction.hear(collection, correction.begin(collection), is_paid=True, source=AnswerSource.ASK)
+    heard = correction.contradict(collection, correction.begin(collection), is_paid=True, source=AnswerSource.QUERY)
     credited = correction.decide(collection, heard.correction, is_paid=True, available=0)
     balances = dict.fromkeys(("wallet", "float", "suspense", "fees"), 0)
     rows = [row for row in table("ledger.md", 6) if re.match("(contradiction|resolution) [0-9]", row[0])]

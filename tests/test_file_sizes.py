@@ -25,7 +25,7 @@ def test_no_file_is_longer_than_can_be_read_at_once(files: list[PurePath]) -> No
     read = [each for each in files if each.suffix not in DATA and PurePath("docs/decisions") not in each.parents]
     long = {str(each): lines for each in read if (lines := _lines(each)) > MOST_LINES}
     assert long == {}, f"more than {MOST_LINES} lines: part it by subject"
-    assert "malipo/payments/record.py" in map(str, read), "the files were found"
+    assert "malipo/payments/status_writer.py" in map(str, read), "the files were found"
 
 
 def test_no_folder_has_more_files_than_one_looks_through(files: list[PurePath]) -> None:

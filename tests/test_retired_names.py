@@ -24,10 +24,11 @@ FILES = {
     "bell": "db/notify.py",
     "bookmark": "cli/developer/cursor_file.py",
     "browsing": "merchants/store/sessions.py, payments/store/timeline.py",
+    "by_counts": "payments/listing/offset_pagination.py",
     "cells": "payments/counts/categories.py",
     "clock_difference": "db/clock_skew.py",
     "command": "cli/actor.py, cli/database.py, cli/output.py",
-    "counted": "payments/listing/by_counts.py",
+    "counted": "payments/listing/offset_pagination.py",
     "courier": "worker/webhook_sender.py",
     "door": "dashboard/site.py",
     "draw": "dashboard/render.py",
@@ -49,6 +50,7 @@ FILES = {
     "pace": "worker/webhook_concurrency.py",
     "post": "webhooks/http_client.py",
     "pursuit": "payments/network_answer/",
+    "record": "payments/status_writer.py",
     "seal": "encryption.py",
     "send_delivery": "webhooks/send_attempt.py, webhooks/record_attempts.py",
     "searches": "payments/search/",
@@ -56,6 +58,7 @@ FILES = {
     "serving": "cli/serve.py",
     "shapes": "api/request_body.py",
     "shown": "payments/views.py",
+    "submit": "payments/claim_for_sending.py, payments/lapse.py",
     "tallies": "counts/",
     "tally": "counts/",
     "tallying": "ledger/statement_counts.py",
@@ -83,6 +86,7 @@ CLASSES = {
     "Deed": "Entry",
     "Exchanges": "Transport",
     "Gate": "CallbackAccess",
+    "Fact": "OutboxEvent",
     "Guardian": "Supervisor",
     "Heard": "ReceivedAnswer",
     "Hearing": "StoredAnswer",
@@ -101,6 +105,7 @@ CLASSES = {
     "Seal": "Encryption",
     "Stand": "RegisteredEndpoint",
     "TooSlow": "BodyTooSlow",
+    "Submit": "ClaimForSending",
     "Try": "Attempt",
     "Use": "PooledConnection",
     "Visit": "MerchantRequest",
@@ -108,18 +113,23 @@ CLASSES = {
     "Wire": "HttpClient",
 }
 FUNCTIONS = {
+    "asked_first": "decide_after_restore",
     "cells_of": "categories_of",
     "claim_asks": "claim_queries",
     "find_deeds": "find_of_merchant",
     "find_mark": "find_position",
+    "find_told": "find_delivery_attempts",
     "fingerprint": "request_hash",
+    "is_credited_by_itself": "is_credited_automatically",
     "keep_house": "prune_hourly",
+    "lining_up": "insert_dispatches_sql",
     "lock_marks": "lock_positions",
     "lock_paper": "lock_booking",
     "reseal": "reencrypt",
     "searchable": "search_text",
     "set_marks": "set_positions",
     "turned_away": "nothing_sent",
+    "tell_and_move": "write_moves_and_events",
     "windows_of": "ngrams_of",
 }
 TABLES = {
@@ -191,6 +201,8 @@ COLUMNS_THAT_STAND = {
 }
 # Names of columns that are no ordinary words: no field, argument or variable has them either.
 IDENTIFIERS = {name for name in COLUMNS if "_" in name and name not in ("is_alone", "not_indexed", "proposed_by")} | {
+    "credits_by_itself",
+    "is_success_heard",
     "searchable",
     "upto",
 }

@@ -51,7 +51,7 @@ async def _take_in(service: Service, route: str, news: News) -> None:
         id=ids.mint("hrg_", service.clock()),
         channels=service.networks.reach[route],
         key=news.key,
-        heard=ReceivedAnswer(
+        received=ReceivedAnswer(
             connector=route,
             source=AnswerSource.CALLBACK,
             answer=news.answer,

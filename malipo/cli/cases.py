@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.payments import case_reason
-from malipo.payments.resolve import Resolved
+from malipo.payments.resolution import Resolved
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback

@@ -12,8 +12,8 @@ from malipo.cli.database import Done, with_database, write
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
-from malipo.payments import resolve
-from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
+from malipo.payments import operator_cancel, resolve
+from malipo.payments.resolution import Finding, NoSuchCase, Resolved, Truth
 from malipo.payments.store import cases, network_answers, unknown_callbacks
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.network_answers import StoredAnswer
@@ -134,7 +134,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Transaction:
-        return await resolve.cancel(tx, arguments.payment, actor=actor, now=now)
+        return await operator_cancel.cancel(tx, arguments.payment, actor=actor, now=now)
 
     cancelled = _by_operator(settings, act)
     shown = {"payment": cancelled.id, "reference": cancelled.reference, "status": cancelled.status}

@@ -1,1 +1,1 @@
-"""Rollup counts of what is in a long row of things, so that nobody has to count them again."""
+"""Rollups: counts of numbered things in buckets, so that totals and deep pages need not read the things themselves."""

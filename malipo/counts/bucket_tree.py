@@ -1,9 +1,8 @@
 """A tree of buckets with counts, thirty-two of them in each bucket of the level above. Pure.
 
-A thing is counted under its number: a payment under the millisecond it was made in, a statement's line under its own.
-To count a range, take the largest whole buckets that fit into it; what sticks out at either end is looked at itself. To
-find the thing at some place from the end, walk down: pass over buckets until the place is inside one, and look into
-that one only.
+A thing is counted under its number: a payment under the millisecond of its creation, a statement line under its line
+number. To count a range, take the largest whole buckets that fit into it, and read the things themselves at either end.
+To find the thing at an offset, walk down: skip buckets until the offset is inside one, and continue in that one only.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 
 _FAN_BITS = 5
 TOP = 3  # the highest level; the lowest, 0, holds the leaves
-_FAR = 2**50  # beyond every number, and where every bucket ends that holds the end
+_FAR = 2**50  # larger than every number: the end of a range that is open
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,7 +24,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From one number to another, both of them inside."""
+    """From one number to another, both included."""
 
     first: int
     last: int
@@ -47,7 +46,7 @@ class Tree:
         return self.leaf_bits + _FAN_BITS * level
 
     def buckets_of(self, number: int) -> Iterator[Bucket]:
-        """Those that a thing is counted in: one of each level."""
+        """The buckets that a thing is counted in: one of each level."""
         return (Bucket(level, number >> self.bits(level)) for level in range(TOP + 1))
 
     def range_of(self, bucket: Bucket) -> Range:
@@ -60,7 +59,7 @@ class Tree:
         return bucket.level - 1, first, first + (1 << _FAN_BITS) - 1
 
     def cover(self, first: int | None, last: int | None) -> Cover:
-        """Of the numbers between these two, both inside; None is as far as there is anything."""
+        """The numbers between these two, both included; None: without limit."""
         begin, end = max(first or 0, 0), _FAR if last is None else min(last + 1, _FAR)
         if begin >= end:
             return Cover((), ())
@@ -87,7 +86,7 @@ def _rows(low: int, high: int) -> Iterator[tuple[int, int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some numbers, and how many things are among them. Without a bucket it is looked at itself."""
+    """A range, and how many things are in it. Without a bucket the things themselves are read."""
 
     range: Range
     count: int
@@ -95,7 +94,7 @@ class Piece:
 
 
 def pick(pieces: Sequence[Piece], *, skip: int, take: int) -> tuple[list[Piece], int]:
-    """Of pieces in order, those where the things are that come after so many; and how many to skip inside them."""
+    """The pieces that contain the things after the first `skip`; and how many to skip inside those pieces."""
     picked: list[Piece] = []
     passed = 0
     rest = skip
@@ -111,7 +110,7 @@ def pick(pieces: Sequence[Piece], *, skip: int, take: int) -> tuple[list[Piece],
 
 
 def cut(pieces: list[Piece], *, skip: int, take: int) -> tuple[list[Piece], int]:
-    """The same without what is skipped or not taken, if the first piece is full, so that each number is a thing."""
+    """The same pieces, narrowed to what is taken, if each number of the first piece is a thing."""
     if not pieces or pieces[0].count != pieces[0].range.last - pieces[0].range.first + 1:
         return pieces, skip
     last = pieces[0].range.last - skip
@@ -139,7 +138,7 @@ def pieces_of(tree: Tree, row: tuple[int, int, int], counts: Mapping[Bucket, int
 
 
 def add_up(tree: Tree, categories: int, things: Iterable[tuple[str, int, int]]) -> dict[tuple[str, Bucket], list[int]]:
-    """Things as (whose, number, cell from 1 on), counted in every bucket they are in."""
+    """Things as (merchant, number, category from 1 on), counted in every bucket they are in."""
     counted: dict[tuple[str, Bucket], list[int]] = {}
     for whose, number, category in things:
         for bucket in tree.buckets_of(number):

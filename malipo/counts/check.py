@@ -1,4 +1,4 @@
-"""Holds counts against the things they count. It reads, and never mends."""
+"""Compares rollups with the things they count. It only reads, and repairs nothing."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ class Wrong:
 
 
 async def check(connection: Conn, rollup: Rollup, things: str | None) -> list[Wrong]:
-    """`things` selects merchant_id, bucket (of the leaves), cell and count of what must be counted, in any order.
+    """`things` is SQL that selects merchant_id, bucket (of the leaves), cell (the category) and count, in any order.
 
     None, if the leaves are known to be right.
     """
     wrong = await _differences(connection, 0, things, _stored(rollup, 0)) if things else []
     for level in range(1, TOP + 1):
-        # What stands above the leaves is the sum of what stands below it.
+        # A bucket above the leaves is the sum of its children.
         below = f"SELECT merchant_id, bucket >> 5 AS bucket, cell, count FROM ({_stored(rollup, level - 1)}) AS below"
         wrong += await _differences(connection, level, below, _stored(rollup, level))
     return wrong
@@ -36,14 +36,14 @@ def _stored(rollup: Rollup, level: int) -> str:
 
 
 async def stored_leaves(connection: Conn, rollup: Rollup) -> int:
-    """The sum of the fingerprints (merchant, leaf, cell) of all that is counted."""
+    """The sum of the fingerprints (merchant, leaf, category) of all that is counted."""
     return await _sum(connection, _stored(rollup, 0))
 
 
 async def _sum(connection: Conn, counted: str) -> int:
     """A count of n things is n times the fingerprint of its place. (Whole numbers are quicker than decimals.)"""
     one = "hash_record_extended(ROW(merchant_id, bucket, cell), 0)"
-    # `fetch`, though it is one row: whoever asks for one row only gets no help from PostgreSQL's other processes.
+    # `fetch`, though it is one row: for `fetchrow` PostgreSQL uses no parallel workers.
     ((sum_,),) = await connection.fetch(
         f"""
         SELECT coalesce(sum({one}) FILTER (WHERE count = 1), 0)
@@ -55,7 +55,7 @@ async def _sum(connection: Conn, counted: str) -> int:
 
 
 async def _differences(connection: Conn, level: int, expected: str, stored: str) -> list[Wrong]:
-    """By the sums of fingerprints first; only if those differ, somebody has to say where."""
+    """Compares the sums of fingerprints first; only if those differ, a join finds where."""
     if await _sum(connection, expected) == await _sum(connection, stored):
         return []
     rows = await connection.fetch(

@@ -1,4 +1,4 @@
-"""The SQL of the counts. Whoever adds to them locks the position that says up to where they go."""
+"""The SQL of the rollups. Adding to a rollup locks its position: up to which number everything is counted."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
@@ -17,13 +17,13 @@ class Rollup(StrEnum):
 
 
 Row = tuple[int, int, int]  # level, first bucket, last bucket
-BucketCounts = Mapping[tuple[str, Bucket], Sequence[int]]  # of a merchant's bucket: how many in each cell
+BucketCounts = Mapping[tuple[str, Bucket], Sequence[int]]  # of a merchant's bucket: how many in each category
 
 
 async def find(
     connection: Conn, merchant_id: str, rollup: Rollup, rows: Sequence[Row], categories: Collection[int]
 ) -> dict[Bucket, int]:
-    """How many are in each of these buckets, of these cells. Empty ones are left out."""
+    """How many are in each of these buckets, of these categories. Empty ones are left out."""
     found = await connection.fetch(
         """
         SELECT level, bucket, count FROM (
@@ -53,7 +53,7 @@ async def walk(
     take: int,
     apart: Sequence[int] = (),
 ) -> tuple[list[Piece], int]:
-    """Down to the leaves that the things are in which come after so many; and how many to skip inside those.
+    """Walk down to the leaves that contain the things after the first `skip`; and how many to skip inside those.
 
     `apart` are the numbers, in order, of things that are not in the counts.
     """
@@ -93,7 +93,7 @@ async def add(tx: Tx, rollup: Rollup, counted: BucketCounts) -> None:
 
 
 async def find_position(connection: Conn, merchant_id: str, rollup: Rollup) -> int:
-    """Up to where a merchant's counts go."""
+    """Up to which number a merchant's things are counted."""
     position = await connection.fetchval(
         "SELECT position FROM rollup_positions WHERE merchant_id = $1 AND rollup = $2", merchant_id, rollup
     )
@@ -101,7 +101,7 @@ async def find_position(connection: Conn, merchant_id: str, rollup: Rollup) -> i
 
 
 async def lock_positions(tx: Tx, rollup: Rollup, merchant_ids: Collection[str]) -> dict[str, int]:
-    """Up to where these merchants' counts go. Those that somebody else is adding to are left out."""
+    """The positions of these merchants. Those that another worker has locked are left out."""
     await tx.execute(
         """
         INSERT INTO rollup_positions (merchant_id, rollup, position)

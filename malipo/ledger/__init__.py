@@ -1,1 +1,1 @@
-"""The book: where every shilling is, and how it came there."""
+"""The ledger: double-entry accounts, the moves between them, wallets, statements and bookings."""

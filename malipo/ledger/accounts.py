@@ -17,17 +17,17 @@ class Account(StrEnum):
     FLOAT = "float"  # what a network holds for us, one for each channel
     BANK = "bank"  # what operators brought in and took out
     FEES = "fees"  # what the house has earned
-    SUSPENSE = "suspense"  # what an operator must look at
-    LOSSES = "losses"  # what the house bears, because nobody else will
+    SUSPENSE = "suspense"  # money whose owner is not decided yet
+    LOSSES = "losses"  # what the house has paid instead of somebody else
 
 
 class Step(StrEnum):
-    """When in the life of its cause a move happens. A payment begins and ends once; ordinals tell corrections apart."""
+    """Which step of its cause a move belongs to. A payment opens and ends once; its corrections have ordinals."""
 
     OPEN = "open"
     END = "end"
-    CONTRADICTION = "contradiction"  # the network says something else than before, and its float follows
-    RESOLUTION = "resolution"  # it is decided who gets or bears that
+    CONTRADICTION = "contradiction"  # the network reports another outcome than before, and its float follows
+    RESOLUTION = "resolution"  # it is decided whose money that is, or whose loss
     BOOKING = "booking"
 
 
@@ -57,11 +57,11 @@ class Posting(msgspec.Struct, frozen=True):
     step: Step
     moves: Sequence[Move]
     ordinal: int = 1
-    owed: int = 0  # by how much the wallet then owes more; negative: less
+    owed: int = 0  # how much more the wallet owes afterwards; negative: less
 
 
 class Wallet(msgspec.Struct, frozen=True):
-    """A merchant's two stored balances, how many lines its statement has, and what it owes by corrections."""
+    """A merchant's two stored balances, the number of its statement lines, and what it owes after corrections."""
 
     merchant_id: str
     available: int

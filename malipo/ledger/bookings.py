@@ -26,7 +26,7 @@ _BETWEEN = {
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """What the bank's paper says. Kind and reference name it."""
+    """A transfer at the bank. It is identified by its kind and its bank reference."""
 
     kind: Kind
     merchant_id: str
@@ -48,9 +48,9 @@ class WalletTooLow(Refusal):
 
 
 async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: str, now: datetime) -> bool:
-    """Whether it was booked now. False: the same was booked before, and nothing has changed.
+    """Whether it was booked now. False: it was booked before, and nothing has changed.
 
-    At once, whatever the amount: what an operator asks for goes through `malipo/operators/booking_approval.py`.
+    It is booked at once, whatever the amount. Operators use `malipo/operators/booking_approval.py`.
     """
     booking = Booking(kind, merchant_id, amount, reference)
     await booking_proposals.lock_booking(tx, kind, reference)
@@ -69,7 +69,7 @@ async def book_proposed(tx: Tx, proposal: Proposal, *, now: datetime) -> None:
 
 
 async def find_proposed(tx: Tx, booking: Booking) -> Proposal | None:
-    """The open proposal of this paper. One for something else is a conflict."""
+    """The open proposal of this booking. The same reference with another merchant or amount is a conflict."""
     proposal = await booking_proposals.find_open(tx, booking.kind, booking.bank_reference)
     if proposal is not None and (proposal.merchant_id, proposal.amount) != (booking.merchant_id, booking.amount):
         raise ReferenceReused(
@@ -79,7 +79,7 @@ async def find_proposed(tx: Tx, booking: Booking) -> Proposal | None:
 
 
 async def is_booked(tx: Tx, booking: Booking) -> bool:
-    """Whether this paper was booked. One for something else is a conflict."""
+    """Whether this was booked. The same reference with another merchant or amount is a conflict."""
     if not await booking_proposals.is_booked(tx, booking.kind, booking.bank_reference):
         return False
     if await store.get_booking(tx, booking.kind, booking.bank_reference) != (booking.merchant_id, booking.amount):
@@ -90,7 +90,7 @@ async def is_booked(tx: Tx, booking: Booking) -> bool:
 
 
 async def require_funds(tx: Tx, booking: Booking) -> None:
-    """Say early what could not be borne now. It is looked at again when it is booked."""
+    """Refuse early what the wallet cannot pay now. It is checked again when it is booked."""
     await _lock_wallet(tx, booking)
 
 
@@ -112,7 +112,7 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
 
 
 async def _lock_wallet(tx: Tx, booking: Booking) -> dict[str, Wallet]:
-    """The wallet that can bear it. What it owes by corrections cannot be settled to the merchant."""
+    """The wallet, if it can pay the booking. What it owes after corrections cannot be settled to the merchant."""
     wallets = await store.lock(tx, [booking.merchant_id])
     if booking.kind is Kind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):
         raise WalletTooLow(_too_low(wallets[booking.merchant_id]))

@@ -1,4 +1,4 @@
-"""The ledger check: recomputes every balance from the moves and says what differs. It reads, and never mends."""
+"""The ledger check: recomputes every balance from the moves and lists what differs. It only reads."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from malipo.ledger.statement_counts import CATEGORIES, TREE
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing in the book that is not as it must be."""
+    """One difference between what is stored and what is computed."""
 
     what: str
     where: str
@@ -20,7 +20,7 @@ class Finding:
 
 
 async def prepare(connection: Conn) -> None:
-    """A check adds up everything there is, as a whole. With room for that, nothing has to be sorted first."""
+    """A check reads whole tables: with more memory and all kinds of joins PostgreSQL need not sort them first."""
     await connection.execute(
         """
         SET LOCAL work_mem = '256MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
@@ -81,10 +81,10 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
 
 
 async def _is_a_chain(connection: Conn) -> bool:
-    """Whether each line begins with what the line before it left, down to the wallet itself.
+    """Whether each line starts from the balance after the line before it, up to the balance of the wallet.
 
-    No line looks for its neighbour: the fingerprints of what lines leave, but for the last, add up to the fingerprints
-    of what lines begin with, but for the first.
+    Without a join: the fingerprints of the balances after all lines but the last sum up to the fingerprints of the
+    balances before all lines but the first.
     """
     (sums,) = await connection.fetch(
         """
@@ -129,7 +129,7 @@ async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_line_counts(connection: Conn) -> list[Finding]:
-    """The counts of statements, held against their lines."""
+    """The rollups of statements, compared with their lines."""
     cell = " ".join(
         f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CATEGORIES[kind]}"
         for kind, (source, target) in ROUTES.items()
@@ -163,7 +163,7 @@ async def _wrong_bookings(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_proposals(connection: Conn) -> list[Finding]:
-    """What was approved is booked, under its own id; what is open or was rejected is not. A paper is open or booked."""
+    """An approved proposal is booked under its own id; an open or rejected one is not booked."""
     rows = await connection.fetch(
         """
         SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed

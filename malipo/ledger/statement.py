@@ -14,10 +14,8 @@ class Kind(StrEnum):
     PAYOUT_RETURNED = "PAYOUT_RETURNED"  # given back, because the payout failed or was cancelled
     TOP_UP = "TOP_UP"  # the merchant's money arrived at the bank
     SETTLEMENT = "SETTLEMENT"  # sent to the merchant's bank account
-    CORRECTION_CREDIT = (
-        "CORRECTION_CREDIT"  # a network had said the opposite of what was true, in the merchant's favour
-    )
-    CORRECTION_DEBIT = "CORRECTION_DEBIT"  # … and at the merchant's cost
+    CORRECTION_CREDIT = "CORRECTION_CREDIT"  # after a contradiction, in the merchant's favour
+    CORRECTION_DEBIT = "CORRECTION_DEBIT"  # after a contradiction, at the merchant's cost
 
 
 # Between which accounts a move of each kind goes.
@@ -37,8 +35,8 @@ KINDS = {route: kind for kind, route in ROUTES.items()}
 class Line:
     number: int
     kind: Kind
-    change: int  # what it added to the wallet; negative if it took
-    balance: int  # what the wallet held after it
+    change: int  # of the wallet; negative: taken out
+    balance: int  # of the wallet, after this line
     cause_id: str
     reference: str  # the transaction's, or the bank's
     at: datetime

@@ -1,4 +1,4 @@
-"""Counts the lines of statements by their kind, after the fact. Readers look at what is not counted themselves."""
+"""Counts statement lines by their kind, after they were written. Readers read uncounted lines themselves."""
 
 from malipo.counts import store as rollups
 from malipo.counts.bucket_tree import Tree, add_up
@@ -8,7 +8,7 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.statement import KINDS, Kind
 
 TREE = Tree(leaf_bits=8)
-# The numbers are stored, so they may never change their meaning; what is added stands at the end.
+# The numbers are stored, so their meaning never changes. New ones are added at the end.
 CATEGORIES = {
     Kind.COLLECTION: 1,
     Kind.PAYOUT: 2,
@@ -23,13 +23,13 @@ _LINES = 2000
 
 
 async def count(tx: Tx, *, least: int) -> bool:
-    """Count for the merchants that are furthest behind. Whether more may be waiting."""
+    """Count for the merchants with the most uncounted lines. Returns whether more may be left."""
     behind = await _find_behind(tx, least=least)
     if not behind:
         return False
     positions = await rollups.lock_positions(tx, Rollup.STATEMENT, behind)
     each = max(_LINES // len(behind), least)
-    # Somebody may have counted on since we looked, but a mark never goes back.
+    # Another worker may have counted since we looked, but a position never goes back.
     new_positions = {
         merchant_id: max(position, min(behind[merchant_id], position + each))
         for merchant_id, position in positions.items()

@@ -11,7 +11,7 @@ import msgspec
 from malipo import log
 from malipo.db import Conn, Tx
 from malipo.outbox.event import ENDS, Event
-from malipo.outbox.store import Fact
+from malipo.outbox.store import OutboxEvent
 
 ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 
@@ -43,33 +43,33 @@ Key = tuple[str, date, str, str]  # merchant, day, type, channel
 _decode = msgspec.json.Decoder(_Body).decode
 
 
-def totals_of(facts: Sequence[Fact]) -> dict[Key, Total]:
-    """What these facts add. Pure."""
+def totals_of(events: Sequence[OutboxEvent]) -> dict[Key, Total]:
+    """What these events add. Pure."""
     totals: dict[Key, Total] = defaultdict(Total)
-    for fact in facts:
-        if fact.event not in ENDS:
+    for each in events:
+        if each.event not in ENDS:
             continue
         try:
-            ended = _decode(fact.body).transaction
+            ended = _decode(each.body).transaction
         except msgspec.MsgspecError as error:
             # A total that is short by one is better than a feed that stops.
-            log.error("totals.unreadable", error, delivery=fact.id)
+            log.error("totals.unreadable", error, delivery=each.id)
             continue
-        total = totals[fact.merchant_id, fact.created_at.astimezone(ZONE).date(), ended.type, ended.channel]
-        if fact.event in (Event.PAYMENT_COMPLETED, Event.PAYOUT_COMPLETED):
+        total = totals[each.merchant_id, each.created_at.astimezone(ZONE).date(), ended.type, ended.channel]
+        if each.event in (Event.PAYMENT_COMPLETED, Event.PAYOUT_COMPLETED):
             total.completed += 1
             total.amount += ended.amount
             total.fees += ended.fee
-            total.total_seconds += (fact.created_at - ended.created_at).total_seconds()
-        elif fact.event in (Event.PAYMENT_FAILED, Event.PAYOUT_FAILED):
+            total.total_seconds += (each.created_at - ended.created_at).total_seconds()
+        elif each.event in (Event.PAYMENT_FAILED, Event.PAYOUT_FAILED):
             total.failed += 1
         else:
             total.cancelled += 1
     return totals
 
 
-async def add(tx: Tx, facts: Sequence[Fact]) -> None:
-    totals = sorted(totals_of(facts).items())
+async def add(tx: Tx, events: Sequence[OutboxEvent]) -> None:
+    totals = sorted(totals_of(events).items())
     if not totals:
         return
     await tx.execute(

@@ -1,4 +1,4 @@
-"""The events there are. Collections tell `payment.…`, disbursements only `payout.…`. Pure."""
+"""The types of events. Collections have `payment.…` events, disbursements only `payout.…` events. Pure."""
 
 from enum import StrEnum
 
@@ -15,7 +15,7 @@ class Event(StrEnum):
     PAYOUT_CORRECTED = "payout.corrected"
 
 
-# Those that say how a payment ended. Each payment has one of these, and is counted by it.
+# The events of an end. Each ended payment has exactly one, and is counted when it is numbered.
 ENDS = frozenset(
     {
         Event.PAYMENT_COMPLETED,
@@ -30,5 +30,5 @@ ENDS = frozenset(
 IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payout.corrected')"
 
 
-# What an endpoint gets when its owner wants to see whether it works. Nothing happened, so it is not in the feed.
+# Sent to an endpoint to test it. Nothing happened to a payment, so it is not in the feed.
 TEST_EVENT = "webhook.test"

@@ -29,7 +29,7 @@ class CursorUnknown(Invalid):
 
 
 class _Body(msgspec.Struct):
-    """What is needed of an event's body; the transaction stays as it was written."""
+    """The part of an event's body that the feed shows; the transaction stays as it was written."""
 
     transaction: msgspec.Raw
 
@@ -58,7 +58,7 @@ async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: 
     if after < pruned:
         raise CursorExpired
     if after > last:
-        # A feed never shrinks. A reader that is ahead of it would miss events if we answered that there are none.
+        # A feed never shrinks. A reader with a cursor beyond its end would miss events if we answered "none".
         raise CursorUnknown
     rows = await connection.fetch(
         """
@@ -74,7 +74,7 @@ async def page(connection: Conn, merchant_id: str, *, after: int | None, limit: 
 
 
 async def latest(connection: Conn, merchant_id: str) -> int:
-    """Where the feed ends."""
+    """The last number of the feed."""
     return (await _span(connection, merchant_id))[0]
 
 
@@ -86,13 +86,13 @@ async def find_latest(connection: Conn, merchant_ids: Collection[str]) -> dict[s
 
 
 async def _span(connection: Conn, merchant_id: str) -> tuple[int, int]:
-    """The latest number given, and the latest no longer kept."""
+    """The last number of the feed, and the last number that was pruned."""
     row = await connection.fetchrow("SELECT last_number, pruned_to FROM feeds WHERE merchant_id = $1", merchant_id)
     return (row["last_number"], row["pruned_to"]) if row else (0, 0)
 
 
 async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int:
-    """Delete the oldest events of before a time; how many. What is kept of a feed has no gaps."""
+    """Delete the oldest events, those before a time, and return how many. What is kept has no gaps."""
     feed = await tx.fetchrow("SELECT last_number, pruned_to FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
     if feed is None:
         return 0

@@ -12,12 +12,12 @@ from malipo.outbox.event import Event
 
 _encode = msgspec.json.Encoder().encode
 
-# The advisory lock of the numbering: any number that nothing else locks by.
+# The advisory lock of the numbering: any number that no other lock uses.
 _NUMBERER = 0x6D616C69
 
 
-class Fact(msgspec.Struct, frozen=True):
-    """Something that became true of a transaction. The body is what every receiver will get, byte for byte."""
+class OutboxEvent(msgspec.Struct, frozen=True):
+    """An event of a transaction, as it is stored. Every receiver gets the same bytes of the body."""
 
     id: str
     merchant_id: str
@@ -28,22 +28,22 @@ class Fact(msgspec.Struct, frozen=True):
     ordinal: int = 1  # a payment can be corrected more than once
 
 
-def document_of(facts: Sequence[Fact]) -> str:
-    return _encode(facts).decode()
+def document_of(events: Sequence[OutboxEvent]) -> str:
+    return _encode(events).decode()
 
 
-def telling(facts: str) -> str:
-    """Writes facts, as a part of the statement that makes them true."""
+def insert_events_sql(events: str) -> str:
+    """Inserts events, as a part of the statement that makes them true."""
     return f"""
         INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at, ordinal)
         SELECT id, merchant_id, transaction_id, event, body, created_at, ordinal
-        FROM json_to_recordset({facts}) AS new (
+        FROM json_to_recordset({events}) AS new (
             id text, merchant_id text, transaction_id text, event text, body text, created_at timestamptz,
             ordinal smallint)
     """
 
 
-async def number(tx: Tx, *, most: int) -> list[Fact]:
+async def number(tx: Tx, *, most: int) -> list[OutboxEvent]:
     """Give the oldest events without a number the next numbers of their merchant's feed; the events, in order.
 
     One transaction at a time, until its commit: so numbers become visible in order, and a reader who has seen one has
@@ -51,10 +51,10 @@ async def number(tx: Tx, *, most: int) -> list[Fact]:
     wrote. (All in one statement would be planned for a row or two: nearly every event has its number.)
     """
     await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
-    facts = await _find_unnumbered(tx, most=most)
-    if not facts:
+    events = await _find_unnumbered(tx, most=most)
+    if not events:
         return []
-    counts = Counter(fact.merchant_id for fact in facts)
+    counts = Counter(each.merchant_id for each in events)
     last = await _count(tx, counts)
     places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
     await tx.execute(
@@ -63,15 +63,15 @@ async def number(tx: Tx, *, most: int) -> list[Fact]:
         FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (merchant_id, id, feed_number)
         WHERE e.merchant_id = n.merchant_id AND e.id = n.id
         """,
-        [fact.merchant_id for fact in facts],
-        [fact.id for fact in facts],
-        [next(places[fact.merchant_id]) for fact in facts],
+        [each.merchant_id for each in events],
+        [each.id for each in events],
+        [next(places[each.merchant_id]) for each in events],
     )
-    return facts
+    return events
 
 
-async def _find_unnumbered(tx: Tx, *, most: int) -> list[Fact]:
-    """The oldest first. Of those that were told at the same moment of one transaction, its beginning comes first."""
+async def _find_unnumbered(tx: Tx, *, most: int) -> list[OutboxEvent]:
+    """The oldest first. Of the events of one transaction at the same moment, its creation comes first."""
     rows = await tx.fetch(
         """
         SELECT id, merchant_id, transaction_id, event, body, created_at FROM events
@@ -81,13 +81,15 @@ async def _find_unnumbered(tx: Tx, *, most: int) -> list[Fact]:
         most,
     )
     return [
-        Fact(row["id"], row["merchant_id"], row["transaction_id"], Event(row["event"]), row["body"], row["created_at"])
+        OutboxEvent(
+            row["id"], row["merchant_id"], row["transaction_id"], Event(row["event"]), row["body"], row["created_at"]
+        )
         for row in rows
     ]
 
 
 async def _count(tx: Tx, counts: Mapping[str, int]) -> dict[str, int]:
-    """Let feeds grow by so many; the last number of each."""
+    """Reserve so many numbers in each feed, and return the last number of each."""
     merchant_ids = sorted(counts)
     rows = await tx.fetch(
         """

@@ -1,1 +1,1 @@
-"""Payments: what they are, what may happen to them, and what each step does to the money."""
+"""Payments: creating, sending, settling, cancelling, correcting and listing them."""

@@ -1,4 +1,4 @@
-"""Takes payments back, as long as no network has heard of them."""
+"""Cancels payments that were not sent to a network yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Missing, Refusal
 from malipo.installation.state import Closed
 from malipo.installation.store import installation
-from malipo.payments import record
-from malipo.payments.record import Change, Outcome
+from malipo.payments import status_writer
+from malipo.payments.status_writer import Change, Outcome
 from malipo.payments.store import dispatch_restore, transactions
 from malipo.payments.transaction import Cause, Status
 
@@ -34,7 +34,7 @@ class NoSuchTransaction(Missing):
 class Cancellation:
     merchant_id: str
     id_or_reference: str
-    actor: Actor | None = None  # a person; what programs ask for is not in the audit log
+    actor: Actor | None = None  # a person; what API keys do is not in the audit log
 
 
 class Cancel:
@@ -48,7 +48,7 @@ class Cancel:
             return [closed for _ in cancellations]
         ids = await transactions.find_ids(tx, [(each.merchant_id, each.id_or_reference) for each in cancellations])
         keys = [(each.merchant_id, id_ or "") for each, id_ in zip(cancellations, ids, strict=True)]
-        # Locked before it is asked whether they may be taken back: what a lock was waited for may have changed that.
+        # Locked before it is checked whether they can be cancelled: the commit that a lock waits for may change that.
         await transactions.lock(tx, set(keys))
         held = await dispatch_restore.find_asked_first(tx, keys)
         changes = [
@@ -57,7 +57,7 @@ class Cancel:
             if (merchant_id, id_) not in held
         ]
         now = self._clock()
-        moved = iter(await record.advance(tx, changes, now=now))
+        moved = iter(await status_writer.advance(tx, changes, now=now))
         outcomes = [_AskedFirst() if key in held else next(moved) for key in keys]
         for each, outcome in zip(cancellations, outcomes, strict=True):
             if each.actor is not None and isinstance(outcome, Outcome) and outcome.has_moved:

@@ -20,6 +20,6 @@ def case_reason(case: Case, *, unsettled_seconds: float, now: datetime) -> str:
 
 
 def since(case: Case) -> datetime:
-    """From when on somebody has waited for the truth."""
+    """Since when the outcome is unclear."""
     transaction = case.transaction
     return transaction.ended_at or transaction.processing_at or transaction.created_at

@@ -1,13 +1,13 @@
-"""What is put right after the end of a payment, in shillings. Pure.
+"""Corrections: what changes in the ledger when another outcome is reported after the end of a payment. Pure.
 
-What the merchant was told stays. Three things follow later words, each at its own time:
+The status stays. Three things change, each at its own time:
 
-- the network's float follows what was last said, by the network or by operators who have read its statement: at once,
+- the network's float follows the latest report, of the network or of operators who have read its statement: at once,
   against suspense;
-- the wallet follows when that is decided: by itself for a collection that was paid after all, else by operators;
-- what the wallet has to give and has not given is owed, and what nobody will give is the house's loss.
+- the wallet follows when that is decided: automatically for a collection that was paid after all, else by operators;
+- what the wallet must give back and has not given is owed; what nobody gives back is booked to losses.
 
-When nothing is due any more, suspense holds nothing of this payment, whatever happened on the way.
+When nothing is due any more, suspense holds nothing of this payment.
 """
 
 from datetime import datetime
@@ -17,25 +17,25 @@ from msgspec.structs import replace
 
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import Reason, Status, Told, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction, Type
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a payment was put right. None of it stands anywhere before its network contradicts itself."""
+    """The state of a payment's correction. It is stored only after a contradiction."""
 
-    is_paid: bool  # what was last said
-    source: AnswerSource | None = None  # how; None: operators have read it on the network's statement
+    is_paid: bool  # by the latest report
+    source: AnswerSource | None = None  # of the latest report; None: operators, from the network's statement
     is_fee_paid: bool
     credited: int = 0
     borne: int = 0
     owed: int = 0
     ordinal: int = 0
     told: int = 0
-    latest: Told | None = None
+    latest: CorrectionNotice | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of putting right: its moves, and what the merchant is told of it, if anything."""
+    """One step of a correction: its moves, and why the merchant is notified of it, if they are."""
 
     step: Step
     correction: Correction
@@ -47,13 +47,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def begin(transaction: Transaction) -> Correction:
-    """As it stands when nobody has said anything else."""
+    """The state before any contradiction: as the status says."""
     is_paid = transaction.status is Status.COMPLETED
     return Correction(is_paid=is_paid, is_fee_paid=is_paid)
 
 
 def due(transaction: Transaction, correction: Correction) -> int:
-    """What the wallet is still to get; negative if it is to give."""
+    """What the wallet must still get; negative: what it must give back."""
     return _target(transaction, correction.is_paid) - correction.credited - correction.borne
 
 
@@ -61,24 +61,26 @@ def is_open(transaction: Transaction, correction: Correction) -> bool:
     return due(transaction, correction) != 0
 
 
-def is_credited_by_itself(transaction: Transaction, correction: Correction) -> bool:
-    """A customer has paid, and the merchant was told FAILED: the money is theirs, whoever looks at it."""
+def is_credited_automatically(transaction: Transaction, correction: Correction) -> bool:
+    """A collection is FAILED, and the customer has paid after all: the money is the merchant's in any case."""
     is_paid_after_all = transaction.status is not Status.COMPLETED and correction.is_paid
     return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0
 
 
 def is_contradicted_by_network(transaction: Transaction, correction: Correction) -> bool:
-    """The network itself says the opposite of what the merchant was told. Operators do not take that back for it."""
+    """The network itself reports the opposite of the status. Operators cannot reverse its report."""
     return correction.is_paid != (transaction.status is Status.COMPLETED) and correction.source is not None
 
 
-def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, source: AnswerSource | None) -> Change:
-    """The network, or operators who have read its statement, say the opposite of what was last said."""
-    assert is_paid != correction.is_paid, "only what is new is heard"
+def contradict(
+    transaction: Transaction, correction: Correction, *, is_paid: bool, source: AnswerSource | None
+) -> Change:
+    """The network, or operators who have read its statement, report the opposite of the latest report."""
+    assert is_paid != correction.is_paid, "a contradiction reports the opposite"
     borne = 0
     moves = [_float_move(transaction, is_paid=is_paid)]
     if is_paid == (transaction.status is Status.COMPLETED) and correction.borne:
-        # It was as the merchant was told after all, so the house has nothing to bear.
+        # The status was right after all, so what was booked to losses is reversed.
         borne = -correction.borne
         moves += _moves(borne, Account.LOSSES)
     after = replace(
@@ -103,9 +105,9 @@ def hear(transaction: Transaction, correction: Correction, *, is_paid: bool, sou
 def decide(
     transaction: Transaction, correction: Correction, *, is_paid: bool, available: int, is_waived: bool = False
 ) -> Change:
-    """It is decided whether the wallet follows what was last said (`is_paid` is the same), or the house bears it.
+    """Either the wallet follows the latest report (`is_paid` is the same), or the amount is booked to losses.
 
-    A wallet that holds less than it owes gives what it has; the rest stays owed, until it is given or waived.
+    A wallet that holds less than it owes gives what it has; the rest stays owed until it is collected or waived.
     """
     target = _target(transaction, correction.is_paid)
     wanted = target if is_paid == correction.is_paid else 0
@@ -132,12 +134,12 @@ def decide(
     )
 
 
-def tell(change: Change, now: datetime) -> Change:
-    """With what the merchant is told of it."""
+def with_notice(change: Change, now: datetime) -> Change:
+    """The change with its notice to the merchant, if there is a reason for one."""
     if change.reason is None:
         return change
     outcome = Status.COMPLETED if change.correction.is_paid else Status.FAILED
-    latest = Told(outcome, change.amount, now, change.reason)
+    latest = CorrectionNotice(outcome, change.amount, now, change.reason)
     return replace(change, correction=replace(change.correction, told=change.correction.told + 1, latest=latest))
 
 
@@ -166,10 +168,10 @@ def _close(transaction: Transaction, correction: Correction) -> tuple[Correction
 
 
 def _target(transaction: Transaction, is_paid: bool) -> int:
-    """How much more the wallet would hold, if this had been told at once."""
-    is_told_paid = transaction.status is Status.COMPLETED
+    """How much more the wallet would hold, if this had been the outcome from the first."""
+    was_completed = transaction.status is Status.COMPLETED
     change = transaction.net_amount if transaction.type is Type.COLLECTION else -transaction.amount - transaction.fee
-    return change * (is_paid - is_told_paid)
+    return change * (is_paid - was_completed)
 
 
 def _moves(amount: int, account: Account) -> list[Move]:

@@ -11,7 +11,7 @@ from malipo.payments.payment_request import Terms
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Transaction
 
-# What must be the same for a request to be the payment that has its key.
+# The fields that must be equal for a request to be a replay of the payment that has its key.
 _SAME = ("type", "channel", "amount", "phone")
 
 
@@ -34,7 +34,7 @@ class DerivedKeys:
         return replace(order, draft=replace(order.draft, network_key=key, reference=reference, is_key_derived=True))
 
     async def replay(self, draft: Transaction) -> Initiated:
-        """The derived key is there, its Idempotency-Key is not: the same payment is a replay, another is refused."""
+        """The derived key exists, its Idempotency-Key does not: the same payment is a replay, another is refused."""
         found = await retry.read(
             self._database,
             lambda connection: transactions.get(connection, draft.merchant_id, draft.reference),

@@ -1,4 +1,4 @@
-"""What is known of a payment at its network, what was heard, and what is decided. Pure."""
+"""The dispatch of a payment: its state at the network and the next action; answers received, and decisions. Pure."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,34 +11,34 @@ from malipo.settings import Settings
 
 
 class AnswerSource(StrEnum):
-    """How we come to hear."""
+    """How an answer was received."""
 
     SEND = "send"  # the reply to the request itself
-    ASK = "ask"  # the answer to a question
-    CALLBACK = "callback"  # the network's own word
+    QUERY = "ask"  # the answer to a query
+    CALLBACK = "callback"  # sent by the network on its own
 
 
 class NextAction(StrEnum):
     SEND = "send"
-    SENDING = "sending"  # a worker is at it; if it dies, the next action is to ask
-    ASK = "ask"
+    SENDING = "sending"  # a worker has claimed it; if the worker dies, the next action is a query
+    QUERY = "ask"
 
 
-class Attention(StrEnum):
-    """Why an operator must look."""
+class ReviewReason(StrEnum):
+    """Why an operator must review the payment."""
 
-    NOT_FOUND = "not_found"  # a payout that the network says it never got, and that must not be sent again
-    FORGOTTEN = "forgotten"  # the network had it, and now does not know it
-    DIFFERS = "differs"  # the network speaks of another amount or phone
-    UNSENT = "unsent"  # the network spoke of it before we had sent it
+    NOT_FOUND = "not_found"  # a payout that the network does not find, and that must not be sent again
+    FORGOTTEN = "forgotten"  # the network had acknowledged it, and now does not find it
+    DIFFERS = "differs"  # the network reports another amount or phone
+    UNSENT = "unsent"  # the network reported it before we had sent it
     RESTORED = "restored"  # it may have been sent before the database was restored, and the network cannot say
-    UNHEARD = "unheard"  # nobody said what became of it, at a network that cannot be asked
-    SAID_PAID = "said_paid"  # a callback said that it was paid, and no query confirms it
-    DISPUTED = "disputed"  # a signed callback contradicts what was said before, and the query does not confirm it
+    UNHEARD = "unheard"  # no outcome was received, and the network has no query
+    SAID_PAID = "said_paid"  # a callback reported that it was paid, and no query confirms it
+    DISPUTED = "disputed"  # a signed callback contradicts an earlier report, and the query does not confirm it
 
 
 class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Where we stand with the network."""
+    """The state of a payment at its network, as the work queue keeps it."""
 
     connector: str | None = None
     next_action: NextAction = NextAction.SEND
@@ -48,23 +48,23 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     not_indexed_count: int = 0  # in a row
     is_acknowledged: bool = False
     is_hinted: bool = False
-    is_success_heard: bool = False
-    is_follow_up: bool = False  # the payment has ended, and its network is asked whether it stays so
-    is_asked_first: bool = False  # it was not sent, as far as we know; its network is asked before it is
+    is_success_reported: bool = False
+    is_follow_up: bool = False  # the payment has ended, and its network is queried whether that is still so
+    is_asked_first: bool = False  # it was not sent, as far as we know; its network is queried before it is sent
     hinted_failure: FailureCode | None = None
-    attention: Attention | None = None
-    # How long ago it was last sent, put into the queue (of a follow-up: ended), and said to be paid, by the database's
-    # clock. Only the last is written: 0 is now.
+    attention: ReviewReason | None = None
+    # How long ago it was last sent, queued (a follow-up: ended), and reported as paid, by the database's clock. Only
+    # the last is written: 0 is now.
     sent_seconds: float | None = None
     queued_seconds: float = 0
     success_seconds: float | None = None
 
 
 class LatestAnswer(msgspec.Struct, frozen=True):
-    """What was last said of a payment that has ended, where it is not what its merchant was told, and how."""
+    """The latest report of a payment that has ended, where it is not what its status says."""
 
     is_paid: bool
-    source: AnswerSource | None = None  # None: operators have read it on the network's statement
+    source: AnswerSource | None = None  # None: operators, from the network's statement
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,22 +80,22 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer, and what it is worth."""
+    """An answer of a network, how it was received, and how far it can be trusted."""
 
     connector: str
     source: AnswerSource
     answer: Answer
-    is_trusted: bool = True  # not so for an unsigned callback, which is only a hint
+    is_trusted: bool = True  # False for an unsigned callback, which is only a hint
     is_listed: bool = False  # an unsigned callback from an address that the operator has listed
     cannot_ask: frozenset[Type] = frozenset()  # types of payment for which the network has no query
-    may_ask: bool = True  # what that means for the payment in question
-    age_seconds: float = 0  # of an answer: how long ago the question left
+    can_query: bool = True  # whether the payment in question can be queried
+    age_seconds: float = 0  # how long ago the query was sent
     resubmit: Resubmit = Resubmit.UNSAFE
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
     failure_code: FailureCode | None = None
-    is_contradiction: bool = False  # the network says the opposite of what was last said
+    is_contradiction: bool = False  # the network reports the opposite of the latest report
     dispatch: Dispatch | None = None  # None: nothing is left to do
-    wait_seconds: float | None = None  # None: as it was
+    wait_seconds: float | None = None  # None: unchanged

@@ -24,7 +24,7 @@ class Band:
     max_fee: int | None = None
 
     def fee(self, amount: int) -> int:
-        """The fixed part and the share, the share rounded half up to a whole shilling, within least and most."""
+        """The fixed fee plus the percentage, rounded half up to a whole shilling, between `min_fee` and `max_fee`."""
         fee = max(self.fixed_fee + money.basis_points_of(amount, self.basis_points), self.min_fee)
         return fee if self.max_fee is None else min(fee, self.max_fee)
 
@@ -47,7 +47,7 @@ def check(bands: Sequence[Band]) -> None:
             raise BadTariff(f"The band from {band.from_amount:,} has a negative part, or takes more than all.")
         if band.max_fee is not None and band.max_fee < band.min_fee:
             raise BadTariff(f"The band from {band.from_amount:,} has a most that is below its least.")
-        # The smallest amount bears the largest share, so if it leaves something, every other does.
+        # The fee takes the largest share of the smallest amount. If that leaves something, every other amount does.
         lowest = max(band.from_amount, MIN_AMOUNT)
         if band.fee(lowest) >= lowest:
             raise BadTariff(

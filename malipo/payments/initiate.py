@@ -1,7 +1,7 @@
-"""Takes payments in: many at once, each decided in the order of arrival.
+"""Creates payments from orders: many in one commit, each decided in the order of arrival.
 
-A request brings its ids with it, minted before the first try, so that a second try after a lost connection
-finds its own traces instead of paying twice.
+An order has its ids before the first try, so that a second try after a lost connection finds what the first one wrote,
+and does not pay twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from malipo.errors import Invalid, Refusal
 from malipo.installation.state import Closed
 from malipo.installation.store import installation
 from malipo.ledger.accounts import Wallet
-from malipo.payments import record
+from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of
 from malipo.payments.status_effects import posting_of
@@ -39,7 +39,7 @@ class InsufficientBalance(Invalid):
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What a merchant asks for. If its fields are wrong there is no draft, and `problem` says why."""
+    """A request for a payment. If its fields are wrong there is no draft, and `problem` says why."""
 
     merchant_id: str
     type: Type
@@ -47,7 +47,7 @@ class Order(msgspec.Struct, frozen=True):
     problem: Invalid | None
     key: str | None
     request_hash: bytes
-    actor: Actor | None = None  # a person; what programs ask for is not in the audit log
+    actor: Actor | None = None  # a person; what API keys do is not in the audit log
 
     @property
     def idempotency_key(self) -> IdempotencyKey | None:
@@ -82,13 +82,13 @@ class Initiate:
             return [closed for _ in orders]
         rest = {order.idempotency_key for order in orders if order.idempotency_key is not None} - needed.won
         used = await idempotency_keys.find(tx, rest) if rest else {}
-        # Asked after the locks: whoever wrote these rows before us has ended by now.
+        # Read after the locks: an earlier try that wrote these rows has committed or rolled back by now.
         written = await transactions.find_written(tx, drafts) if again else {}
         decision = _Decision(dict(needed.wallets), used, needed.bands, written)
         answers = [decision.on(order) for order in orders]
         await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, decision.claims)
         now = self._clock()
-        await record.open_all(tx, decision.created, needed.wallets, now=now)
+        await status_writer.open_all(tx, decision.created, needed.wallets, now=now)
         await self._note(tx, orders, decision.created, now)
         return answers
 
@@ -112,7 +112,7 @@ class Initiate:
     async def _keep_claims(
         tx: Tx, claimed: Mapping[IdempotencyKey, IdempotencyRecord], kept: Mapping[IdempotencyKey, IdempotencyRecord]
     ) -> None:
-        """A refused request does not use its key up; a later one of the same batch may have taken it over."""
+        """A refused order does not use up its key; a later order of the same batch may have used it instead."""
         dropped = [key for key in claimed if key not in kept]
         if dropped:
             await idempotency_keys.delete(tx, dropped)
@@ -122,7 +122,7 @@ class Initiate:
 
 
 def _claims_of(orders: Sequence[Order]) -> dict[IdempotencyKey, IdempotencyRecord]:
-    """The idempotency keys that are asked for; of two with the same one, the first."""
+    """The idempotency keys of the orders; of two orders with the same key, the first."""
     wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
     for order in orders:
         if order.idempotency_key is not None and order.draft is not None:
@@ -163,7 +163,7 @@ class _Decision:
     @staticmethod
     def _replay(order: Order, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
         if order.draft is not None and order.draft.id == transaction.id:
-            return Initiated(transaction)  # Our own, from a try whose answer was lost.
+            return Initiated(transaction)  # Written by an earlier try whose commit was not confirmed to us.
         return refusal_of(order.request_hash, claim.request_hash) or Initiated(transaction, is_replay=True)
 
     def _open(self, draft: Transaction) -> Answer:

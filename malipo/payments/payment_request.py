@@ -1,4 +1,4 @@
-"""A payment request: the order that a merchant's fields make, right or wrong."""
+"""Reads the fields of a payment request into an order, with what is wrong with them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +15,12 @@ from malipo.settings import Settings
 from malipo.validation.fields import Fields
 from malipo.validation.metadata import MetadataLimits
 
-# Of keys, of a key's characters, and of a value's.
 METADATA_LIMITS = MetadataLimits(keys=50, key_length=40, value_length=500)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an installation takes, and how it names it."""
+    """The limits of amounts, and the prefix of references, of an installation."""
 
     reference_prefix: str
     max_amounts: Mapping[Channel, int]
@@ -39,7 +38,7 @@ class Terms:
         )
 
     def max_amount(self, channel: Channel | None) -> int:
-        """The largest amount of one payment; of a channel that is not known, the largest there is."""
+        """The largest amount of one payment; without a valid channel, the largest of all channels."""
         return self.max_amounts[channel] if channel else max(self.max_amounts.values())
 
     def reference_of(self, suffix: str) -> str:
@@ -56,7 +55,7 @@ def order_of(
     now: datetime,
     actor: Actor | None = None,
 ) -> Order:
-    """With its ids, and with what is wrong with it: a used key is answered before any field rule."""
+    """The order with its ids. Errors are kept in it, because a used idempotency key is answered before any of them."""
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
     channel = fields.choice("channel", Channel, is_required=True)
     suffix = ids.suffix(now)

@@ -1,7 +1,7 @@
-"""Acts on what was heard of payments, by whichever way: the reply, an answer to a question, or a callback.
+"""Takes in network answers: replies, answers to queries, and callbacks.
 
-Told twice, or late, it changes nothing: the first word counts. What each answer means is decided in
-`network_answer.py`; here it is written down, in one commit for all who are heard together.
+Each is stored, and has its effects once. A repeated or late answer changes nothing. A callback about a payment that we
+do not have is stored for operators. What an answer does is in `answer_effects.py`.
 """
 
 import asyncio
@@ -10,125 +10,94 @@ from datetime import datetime
 
 import msgspec
 
-from malipo import log
-from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.networks.connector import Channel, FailureCode, Verdict
-from malipo.payments import correction, record
-from malipo.payments.correction import Correction
-from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
-from malipo.payments.network_answer.decide import decide
-from malipo.payments.record import Change, Corrected
-from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
+from malipo.networks.connector import Channel
+from malipo.payments.answer_effects import AnswerEffects, Settled
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, Rules
+from malipo.payments.store import dispatches, network_answers, unknown_callbacks
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
-from malipo.payments.transaction import Cause, Status, Transaction
-
-_REASONS = {
-    FailureCode.DECLINED: "The customer declined the payment.",
-    FailureCode.EXPIRED: "The customer did not answer in time.",
-    FailureCode.INSUFFICIENT_FUNDS: "The customer's balance is too low.",
-    FailureCode.INVALID_RECIPIENT: "This number cannot take part in this payment.",
-    FailureCode.LIMIT_EXCEEDED: "The amount is outside of a limit of the network.",
-    FailureCode.NOT_RECEIVED: "The network did not receive the request.",
-    FailureCode.CHANNEL_UNAVAILABLE: "The network could not take it in time. Nothing was charged or paid.",
-    FailureCode.REJECTED: "The network refused the payment.",
-}
-
-
-def reason_of(code: FailureCode) -> str:
-    """Why, in words that are the same for every network."""
-    return _REASONS[code]
+from malipo.payments.transaction import Transaction
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """Something heard of the payment that the network knows by this key, on one of these channels."""
+    """An answer about the payment that the network knows by this key, on one of these channels."""
 
-    id: str  # minted before the first try, so that it is written down once
+    id: str  # generated before the first try, so that the answer is stored once
     channels: Sequence[Channel]
     key: str
-    heard: ReceivedAnswer
-    asked_at: float | None = None  # when the question left, by this process's own ticking
-
-
-class Settled(msgspec.Struct, frozen=True):
-    """The transaction as it is now, and the status it was in before."""
-
-    transaction: Transaction
-    before: Status
-    is_contradiction: bool = False
-    is_told: bool = False  # the merchant is told of a correction
+    received: ReceivedAnswer
+    asked_at: float | None = None  # when the query was sent, by the monotonic clock of this process
 
 
 class Settle:
-    def __init__(self, *, clock: Clock, rules: Rules, credits_by_itself: bool = True) -> None:
+    def __init__(self, *, clock: Clock, rules: Rules, credits_automatically: bool = True) -> None:
         self._clock = clock
         self._rules = rules
-        self._credits_by_itself = credits_by_itself
+        self._credits_automatically = credits_automatically
 
     async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[Settled | None]:
-        """What came of each; None for a payment that nobody knows."""
+        """What each answer did; None for a payment that we do not have."""
         now = self._clock()
         found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
         subjects = [_subject_of(report, found) for report in reports]
-        heard = [
+        received = [
             _stored_answer_of(report, subject.transaction, now)
             for report, subject in zip(reports, subjects, strict=True)
             if subject is not None
         ]
-        # What an earlier try has already acted on, or the same worker before it heard of its commit, counts once.
-        new = await network_answers.insert(tx, heard)
+        # An answer that an earlier try has stored, whose commit was not confirmed to us, counts once.
+        new = await network_answers.insert(tx, received)
         unknown = [report for report, subject in zip(reports, subjects, strict=True) if subject is None]
         await unknown_callbacks.insert(
-            tx, [_unknown(each, now) for each in unknown if each.heard.source is AnswerSource.CALLBACK]
+            tx, [_unknown_callback_of(each, now) for each in unknown if each.received.source is AnswerSource.CALLBACK]
         )
-        batch = _Batch(found, self._rules, now, credits_by_itself=self._credits_by_itself)
-        answers = [
-            batch.hear(report, subject, is_new=report.id in new) if subject is not None else None
+        effects = AnswerEffects(found, self._rules, now, credits_automatically=self._credits_automatically)
+        settled = [
+            effects.apply(subject, _with_age(report), is_new=report.id in new) if subject is not None else None
             for report, subject in zip(reports, subjects, strict=True)
         ]
-        await batch.write(tx)
-        return answers
+        await effects.write(tx)
+        return settled
 
 
 def _subject_of(report: Report, found: dict[dispatches.NetworkKey, Subject]) -> Subject | None:
-    """The payment that is meant; none if there is no such payment, or there are two."""
+    """The payment that the answer is about; None if there is no such payment, or there are two."""
     meant = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
     return meant[0] if len(meant) == 1 else None
 
 
 def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -> StoredAnswer:
-    answer = report.heard.answer
+    answer = report.received.answer
     return StoredAnswer(
         id=report.id,
         merchant_id=transaction.merchant_id,
         transaction_id=transaction.id,
         received_at=now,
-        connector=report.heard.connector,
-        source=report.heard.source,
+        connector=report.received.connector,
+        source=report.received.source,
         verdict=answer.verdict,
         code=answer.code,
         detail=answer.detail,
     )
 
 
-def _aged(report: Report) -> ReceivedAnswer:
-    """With how old the question is by now. Whatever was heard since may be the newer word."""
+def _with_age(report: Report) -> ReceivedAnswer:
+    """With how long ago the query was sent: what was received since then may be newer."""
     if report.asked_at is None:
-        return report.heard
+        return report.received
     age_seconds = asyncio.get_running_loop().time() - report.asked_at
-    return msgspec.structs.replace(report.heard, age_seconds=age_seconds)
+    return msgspec.structs.replace(report.received, age_seconds=age_seconds)
 
 
-def _unknown(report: Report, now: datetime) -> UnknownCallback:
-    answer = report.heard.answer
+def _unknown_callback_of(report: Report, now: datetime) -> UnknownCallback:
+    answer = report.received.answer
     return UnknownCallback(
         id=report.id,
         received_at=now,
-        connector=report.heard.connector,
+        connector=report.received.connector,
         network_key=report.key,
         amount=answer.amount,
         phone=answer.phone,
@@ -136,129 +105,5 @@ def _unknown(report: Report, now: datetime) -> UnknownCallback:
         verdict=answer.verdict,
         code=answer.code,
         detail=answer.detail,
-        is_signed=report.heard.is_trusted,
+        is_signed=report.received.is_trusted,
     )
-
-
-class _Batch:
-    """Decides report by report, each against what the one before left."""
-
-    def __init__(
-        self,
-        found: dict[dispatches.NetworkKey, Subject],
-        rules: Rules,
-        now: datetime,
-        *,
-        credits_by_itself: bool,
-    ) -> None:
-        self._current = {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
-        self._found = {key: each.transaction for key, each in self._current.items()}
-        self._kept = {key for key, each in self._current.items() if each.dispatch is not None}
-        self._rules = rules
-        self._now = now
-        self._credits_by_itself = credits_by_itself
-        self._reached: list[Transaction] = []
-        self._corrected: list[Corrected] = []
-        self._contradicted: list[tuple[Transaction, ReceivedAnswer, int]] = []
-        self._credited: list[Corrected] = []
-        self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
-
-    def hear(self, report: Report, subject: Subject, *, is_new: bool) -> Settled:
-        key = (subject.transaction.merchant_id, subject.transaction.id)
-        transaction, dispatch, corrected = self._current[key]
-        before = transaction.status
-        if not is_new:
-            return Settled(transaction, before)
-        last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
-        decision = decide(transaction, dispatch, _aged(report), self._rules, last=last)
-        _log_attention(transaction, dispatch, decision)
-        if decision.cause is not None:
-            after = record.after_change(transaction, self._change(transaction, report.heard, decision), self._now)
-            assert after is not None, "a decision leads somewhere"
-            if after.status.is_final:
-                self._kept.discard(key)  # Whoever ends takes the dispatch along.
-            self._reached.append(after)
-            transaction = after
-        is_told = False
-        if decision.is_contradiction:
-            corrected, is_told = self._correct(transaction, corrected, report.heard)
-        self._decided[key] = (transaction, decision)
-        self._current[key] = Subject(transaction, decision.dispatch, corrected)
-        return Settled(transaction, before, decision.is_contradiction, is_told)
-
-    def _correct(
-        self, transaction: Transaction, corrected: Correction | None, heard: ReceivedAnswer
-    ) -> tuple[Correction, bool]:
-        """The network's float follows its word; a customer who has paid after all is credited by itself."""
-        before = corrected or correction.begin(transaction)
-        is_paid = heard.answer.verdict is Verdict.CONFIRMED
-        change = correction.tell(correction.hear(transaction, before, is_paid=is_paid, source=heard.source), self._now)
-        self._corrected.append(Corrected(transaction, change, before.owed))
-        self._contradicted.append((transaction, heard, change.correction.ordinal))
-        is_told, after = change.reason is not None, change.correction
-        if self._credits_by_itself and correction.is_credited_by_itself(transaction, after):
-            credit = correction.decide(transaction, after, is_paid=True, available=0)
-            credit = correction.tell(credit, self._now)
-            self._credited.append(Corrected(transaction, credit, after.owed))
-            self._corrected.append(self._credited[-1])
-            is_told, after = True, credit.correction
-        return after, is_told
-
-    def _change(self, transaction: Transaction, heard: ReceivedAnswer, decision: Decision) -> Change:
-        assert decision.cause is not None
-        failure = decision.failure_code
-        return Change(
-            merchant_id=transaction.merchant_id,
-            transaction_id=transaction.id,
-            cause=decision.cause,
-            # What does not end it may not be true, and the merchant would see it.
-            provider_reference=None if decision.cause is Cause.SUBMITTED else heard.answer.provider_reference,
-            failure_code=failure,
-            failure_reason=None if failure is None else reason_of(failure),
-        )
-
-    async def write(self, tx: Tx) -> None:
-        await record.write(tx, self._found, self._reached, self._corrected, now=self._now)
-        await self._write_dispatches(tx)
-        for transaction, heard, ordinal in self._contradicted:
-            await self._note_contradiction(tx, transaction, heard, ordinal)
-        for each in self._credited:
-            await cases.insert_automatic(tx, each.transaction, each.change, now=self._now)
-
-    async def _write_dispatches(self, tx: Tx) -> None:
-        changed: list[tuple[transactions.Key, Dispatch, float | None]] = []
-        follow_ups: list[tuple[Transaction, Dispatch, float]] = []
-        done: list[transactions.Key] = []
-        for key, (transaction, decision) in self._decided.items():
-            dispatch = decision.dispatch
-            if dispatch is None:
-                done.append(key)
-            elif key in self._kept:
-                changed.append((key, dispatch, decision.wait_seconds))
-            else:
-                follow_ups.append((transaction, dispatch, decision.wait_seconds or 0))
-        await dispatches.delete(tx, [key for key in done if key in self._kept])
-        await dispatches.update(tx, changed)
-        await dispatches.follow_up(tx, follow_ups)
-
-    async def _note_contradiction(self, tx: Tx, transaction: Transaction, heard: ReceivedAnswer, ordinal: int) -> None:
-        says = heard.answer.verdict
-        log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
-        await audit_log.append(
-            tx,
-            Actor(f"network {heard.connector}", heard.source),
-            "payment.contradicted",
-            now=self._now,
-            merchant_id=transaction.merchant_id,
-            transaction=transaction.id,
-            status=transaction.status,
-            network_says=says,
-            amount=transaction.amount,
-            ordinal=ordinal,
-        )
-
-
-def _log_attention(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
-    attention = decision.dispatch.attention if decision.dispatch is not None else None
-    if attention is not None and (dispatch is None or dispatch.attention is not attention):
-        log.warning("payment.needs_attention", transaction=transaction.id, why=attention)

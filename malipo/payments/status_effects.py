@@ -1,4 +1,4 @@
-"""What reaching a status does to the money, and what is told about it. Pure.
+"""What reaching a status does: the moves of money, and the event. Pure.
 
 The moves of a transaction depend on nothing but itself and the status it reaches, so they can be read here, and
 checked afterwards against what was written (`payments/check/transactions.py`).
@@ -50,7 +50,7 @@ EVENTS: dict[tuple[Type, Status], Event] = {
     (Type.DISBURSEMENT, Status.CANCELLED): Event.PAYOUT_CANCELLED,
 }
 
-# What is put right afterwards stands in `correction.py`; this tells of it.
+# The events of corrections. Their moves are in `correction.py`.
 CORRECTED = {Type.COLLECTION: Event.PAYMENT_CORRECTED, Type.DISBURSEMENT: Event.PAYOUT_CORRECTED}
 
 
@@ -64,5 +64,5 @@ def posting_of(transaction: Transaction) -> Posting | None:
 
 
 def event_of(transaction: Transaction) -> Event | None:
-    """The event that tells of it."""
+    """The event of a transaction that has just reached its status."""
     return EVENTS.get((transaction.type, transaction.status))

@@ -1,4 +1,4 @@
-"""A transaction, its statuses, and the only ways from one to the next. Pure."""
+"""A transaction, its statuses, and the transitions between them. Pure."""
 
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -29,29 +29,29 @@ _FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 
 
 class Cause(StrEnum):
-    """What can happen to a transaction."""
+    """What can happen to a transaction: the causes of transitions."""
 
-    SUBMITTED = "submitted"  # we are about to tell the network
-    WITHDRAWN = "withdrawn"  # the merchant took it back in time
+    SUBMITTED = "submitted"  # a worker has claimed it for sending
+    WITHDRAWN = "withdrawn"  # the merchant cancelled it before it was sent
     LAPSED = "lapsed"  # no network could take it in time, and nothing was sent
-    CONFIRMED = "confirmed"  # the network says that the money moved
-    REFUSED = "refused"  # the network says that it did not, and never will
+    CONFIRMED = "confirmed"  # the network reports that the money moved
+    REFUSED = "refused"  # the network reports that it did not, and never will
 
 
 class Reason(StrEnum):
-    """Why the merchant is told of a correction."""
+    """Why the merchant is notified of a correction."""
 
     CREDITED = "credited"  # the wallet got what it should have got
     DEBT_RECORDED = "debt_recorded"  # the wallet has money that it must give back: it is held
     DEBT_COLLECTED = "debt_collected"  # that was taken, or a part of it
     DEBT_WAIVED = "debt_waived"  # it need not be given back
-    DEBT_WITHDRAWN = "debt_withdrawn"  # the network took its word back: nothing is owed
+    DEBT_WITHDRAWN = "debt_withdrawn"  # the network reversed its report: nothing is owed
 
 
-class Told(msgspec.Struct, frozen=True, rename="camel"):
-    """A correction after the end, as the merchant sees it."""
+class CorrectionNotice(msgspec.Struct, frozen=True, rename="camel"):
+    """A correction after the end, as the merchant is notified of it."""
 
-    outcome: Status  # COMPLETED or FAILED: what the network says became of it
+    outcome: Status  # COMPLETED or FAILED, as the network reports it
     amount: int
     corrected_at: datetime
     reason: Reason
@@ -70,14 +70,14 @@ NEVER = {(Type.DISBURSEMENT, Cause.LAPSED)}
 
 
 def next_status(type_: Type, status: Status, cause: Cause) -> Status | None:
-    """Where a cause leads from here; None if it leads nowhere."""
+    """The status after a cause; None if there is no such transition."""
     if (type_, cause) in NEVER:
         return None
     return TRANSITIONS.get((status, cause))
 
 
 def folded(text: str) -> str:
-    """Text in which neither case nor the way an accent was typed makes a difference."""
+    """Text without differences of case and of Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
@@ -101,8 +101,8 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     failure_reason: str | None = None
     processing_at: datetime | None = None
     ended_at: datetime | None = None
-    correction: Told | None = None  # the latest, where it is read for the merchant
-    is_key_derived: bool = False  # of a draft: its network key is the same whenever it is asked for
+    correction: CorrectionNotice | None = None  # the latest, where it is read for the merchant
+    is_key_derived: bool = False  # of a draft: its network key is derived from its idempotency key
 
     @property
     def net_amount(self) -> int:
@@ -111,7 +111,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def search_text(self) -> str:
-        """What a search looks through. A line for each field, so that nothing is found across two."""
+        """What a search reads. One line for each field, so that no match spans two fields."""
         return folded(f"{self.reference}\n{self.phone}\n{self.name}")
 
     @property
@@ -119,7 +119,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
         return self.ended_at if self.status is Status.COMPLETED else None
 
     def status_log(self) -> Iterator[tuple[Status, datetime]]:
-        """Every status reached, in order. Each is reached at most once, so three times are enough to tell."""
+        """Every status reached, in order. Each is reached at most once, so three times are enough."""
         yield Status.PENDING, self.created_at
         if self.processing_at is not None:
             yield Status.PROCESSING, self.processing_at

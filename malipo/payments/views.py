@@ -1,15 +1,15 @@
-"""The JSON of a payment: the exact fields of each place in the contract. Pure."""
+"""The JSON of a payment, as the contract defines it for each response and event. Pure."""
 
 from typing import Any
 
 from malipo import clock
-from malipo.payments.transaction import Status, Told, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, Status, Transaction, Type
 
 View = dict[str, Any]
 
 
 def created(transaction: Transaction) -> View:
-    """The answer to its creation. The same for ever, so that it can be given again to the same request."""
+    """The response to its creation. It never changes, so that a repeated request gets the same response."""
     shown: View = {"id": transaction.id, "reference": transaction.reference}
     if transaction.type is Type.DISBURSEMENT:
         shown["type"] = transaction.type
@@ -23,7 +23,7 @@ def created(transaction: Transaction) -> View:
 
 
 def listed(transaction: Transaction) -> View:
-    """A line of the list."""
+    """One item of the list."""
     shown = _head(transaction)
     if transaction.type is Type.COLLECTION:
         shown["buyerName"] = transaction.name
@@ -31,7 +31,7 @@ def listed(transaction: Transaction) -> View:
 
 
 def retrieved(transaction: Transaction) -> View:
-    """All there is to know."""
+    """The response to `GET` of one payment, with all its fields."""
     log = [{"status": status, "timestamp": clock.iso(moment)} for status, moment in transaction.status_log()]
     return in_event(transaction) | {"statusLogs": log}
 
@@ -52,7 +52,7 @@ def in_event(transaction: Transaction) -> View:
     return shown | _times(transaction)
 
 
-def _correction(told: Told) -> View:
+def _correction(told: CorrectionNotice) -> View:
     return {
         "outcome": told.outcome,
         "amount": told.amount,

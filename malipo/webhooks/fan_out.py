@@ -12,7 +12,7 @@ from datetime import datetime
 from malipo.db import Tx
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
-from malipo.outbox.store import Fact
+from malipo.outbox.store import OutboxEvent
 from malipo.webhooks.delivery_state import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_queue, endpoints
@@ -51,7 +51,7 @@ async def fan_out(
     return FannedOut(len(facts), taken, frozenset(left))
 
 
-def pairs(facts: Sequence[Fact], listening: Sequence[Endpoint]) -> list[tuple[Fact, Endpoint]]:
+def pairs(facts: Sequence[OutboxEvent], listening: Sequence[Endpoint]) -> list[tuple[OutboxEvent, Endpoint]]:
     """Each fact with each endpoint of its merchant that subscribes to it, in the facts' order. Pure."""
     by_merchant: dict[str, list[Endpoint]] = defaultdict(list)
     for endpoint in listening:

@@ -22,10 +22,10 @@ from yarl import URL
 
 from malipo import clock, tls
 from malipo.webhooks import ssrf
+from malipo.webhooks.attempt_failures import in_words
 from malipo.webhooks.connections import ConnectionPool, Exchange, exchange_under_way
 from malipo.webhooks.dns import Resolver
 from malipo.webhooks.endpoint_url import host_of, problem_with
-from malipo.webhooks.failure_reasons import in_words
 
 WhyNot = Callable[[IPv4Address | IPv6Address], str | None]
 OpenSocket = Callable[[int, int, int], socket.socket]

@@ -99,7 +99,7 @@ class NetworkCalls:
             id=ids.mint("hrg_", self._service.clock()),
             channels=[transaction.channel],
             key=transaction.network_key,
-            heard=ReceivedAnswer(
+            received=ReceivedAnswer(
                 connector=self._connector.name,
                 source=source,
                 answer=answer,

@@ -11,8 +11,8 @@ from malipo import ids, log
 from malipo.clock import Clock
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.networks.connector import Connector
+from malipo.payments.claim_for_sending import Claim
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.submit import Claim
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.worker.circuit_breaker import CircuitBreaker
@@ -74,7 +74,7 @@ class NetworkSender:
             worker_id=self._detector.worker_id,
         )
         self._calls.mark("claiming")
-        taken = await self._service.submit(claim)
+        taken = await self._service.claim_for_sending(claim)
         if taken.to_send:
             self._calls.mark("claimed")
             if not await self._detector.may_leave(taken.batch, before=before):

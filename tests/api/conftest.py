@@ -14,7 +14,7 @@ from malipo import ids
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.initiate import Order
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings

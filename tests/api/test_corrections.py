@@ -12,7 +12,7 @@ from malipo.ledger.statement import Filter
 from malipo.ledger.store import statement, wallets
 from malipo.networks.connector import Verdict
 from malipo.payments import resolve
-from malipo.payments.resolve import Finding, Truth
+from malipo.payments.resolution import Finding, Truth
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from malipo.webhooks.fan_out import fan_out

@@ -10,7 +10,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.ledger.bookings import Kind, book
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause
 from malipo.service import Service
 from tests.conftest import COLLECTION, PAYOUT, Client, Merchant

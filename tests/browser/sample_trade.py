@@ -11,10 +11,10 @@ from malipo import clock, ids
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.networks.connector import Channel, FailureCode
-from malipo.payments import record
+from malipo.payments import status_writer
+from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.fees import Band, fee_of
-from malipo.payments.record import Change
-from malipo.payments.settle import reason_of
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.webhooks.fan_out import fan_out
 from tests.conftest import Merchant
@@ -81,7 +81,7 @@ class Shop:
         )
         async with self._database.begin() as tx:
             held = await wallets.lock(tx, [self._merchant.id])
-            await record.open_all(tx, [draft], held, now=at)
+            await status_writer.open_all(tx, [draft], held, now=at)
         return draft.id if await self._end(draft.id, at) else None
 
     async def _end(self, id_: str, at: datetime) -> bool:
@@ -90,7 +90,11 @@ class Shop:
         learned = (
             {"cause": Cause.CONFIRMED, "provider_reference": f"QK{self._chance.randint(10**7, 10**8)}"}
             if is_paid
-            else {"cause": Cause.REFUSED, "failure_code": "declined", "failure_reason": reason_of(FailureCode.DECLINED)}
+            else {
+                "cause": Cause.REFUSED,
+                "failure_code": "declined",
+                "failure_reason": failure_reason_of(FailureCode.DECLINED),
+            }
         )
         await self._advance(id_, at + timedelta(seconds=1), cause=Cause.SUBMITTED)
         await self._advance(id_, end, **learned)
@@ -98,7 +102,9 @@ class Shop:
 
     async def _advance(self, id_: str, at: datetime, **learned: Any) -> None:
         async with self._database.begin() as tx:
-            await record.advance(tx, [Change(merchant_id=self._merchant.id, transaction_id=id_, **learned)], now=at)
+            await status_writer.advance(
+                tx, [Change(merchant_id=self._merchant.id, transaction_id=id_, **learned)], now=at
+            )
 
     async def _tell(self) -> bool:
         """What a worker does, so that the days are added up."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.cli.cases import WHY
 from malipo.networks.connector import Verdict
-from malipo.payments.dispatch import AnswerSource, Attention
+from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.transaction import Status
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, cases_of_each_kind
 from tests.cli.payments_commands import desk as desk
@@ -123,7 +123,7 @@ async def test_what_somebody_said_was_paid_is_on_the_list_in_words(desk: Desk) -
 
 def test_every_reason_has_words() -> None:
     others = {"now_unpaid", "now_paid", "closed_merchant", "doubted", "late"}
-    assert set(WHY) == {each.value for each in Attention} | others
+    assert set(WHY) == {each.value for each in ReviewReason} | others
 
 
 async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Buckets of counts, held against counting by hand."""
+"""The tree of buckets, compared with counting one by one."""
 
 import random
 from itertools import pairwise
@@ -65,7 +65,7 @@ def test_any_range_is_covered_once_by_few_buckets() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_walking_down_finds_the_same_as_counting(seed: int) -> None:
-    """Things in the counts and things apart from them, and every place from the latest on."""
+    """Counted and uncounted things, and every offset from the latest on."""
     chance = random.Random(seed)
     numbers = sorted(chance.choices(range(END), k=60) + [7] * 5)
     is_apart = [chance.random() < 0.3 for _ in numbers]

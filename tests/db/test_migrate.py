@@ -16,7 +16,7 @@ from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.listing import transaction_list
 from malipo.payments.listing.filter import Filter
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.service import Service

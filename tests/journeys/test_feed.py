@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from malipo import ids
 from malipo.db import Database, Tx
-from malipo.payments import record
-from malipo.payments.record import Change
+from malipo.payments import status_writer
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
 from malipo.worker.pruner import prune
@@ -49,13 +49,13 @@ async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Tr
     asked = order(merchant.id, Type.COLLECTION, 1000).draft
     assert asked is not None
     draft = asked if at is None else replace(asked, id=ids.mint("txn_", at), created_at=at)
-    await record.open_all(tx, [draft], {}, now=draft.created_at)
+    await status_writer.open_all(tx, [draft], {}, now=draft.created_at)
     return draft
 
 
 async def _end(tx: Tx, stack: WebhookStack, opened: Transaction, *, at: datetime | None = None) -> None:
     change = Change(merchant_id=opened.merchant_id, transaction_id=opened.id, cause=Cause.WITHDRAWN)
-    await record.advance(tx, [change], now=at or stack.clock())
+    await status_writer.advance(tx, [change], now=at or stack.clock())
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""Top-ups and settlements: the bank's paper books once."""
+"""Top-ups and settlements: a bank reference is booked once."""
 
 import asyncio
 

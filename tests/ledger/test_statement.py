@@ -1,4 +1,4 @@
-"""Pages of a statement, held against a statement in memory: counted, half counted and not counted, by time and by kind."""
+"""Pages of a statement, compared with one in memory: counted, partly counted and uncounted, by time and by kind."""
 
 import random
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ from tests.payments.test_listing import Shop
 
 
 async def everything(database: Database, shop: Shop) -> list[Line]:
-    """Every line, the newest first, by the way that counts nothing."""
+    """Every line, the newest first, read without the rollups."""
 
     async def read(query: object) -> object:
         async with database.snapshot() as connection:

@@ -32,9 +32,9 @@ class Case:
     ) -> None:
         before = self._correction or self._correct.begin(transaction)
         after = self._apply(
-            before, self._correct.hear(transaction, before, is_paid=is_paid, source=act), now, at, by=act
+            before, self._correct.contradict(transaction, before, is_paid=is_paid, source=act), now, at, by=act
         )
-        if self._correct.is_credited_by_itself(transaction, after):
+        if self._correct.is_credited_automatically(transaction, after):
             credit = self._correct.decide(transaction, after, is_paid=True, available=0)
             self._apply(after, credit, now, at, by="itself")
 
@@ -61,7 +61,7 @@ class Case:
     def _apply(
         self, before: Correction, change: Change, now: datetime, at: float, *, by: str, available: int | None = None
     ) -> Correction:
-        change = self._correct.tell(change, now)
+        change = self._correct.with_notice(change, now)
         wallet = self._story.balances[Account.WALLET]
         self._story.book(change.moves)
         after = self._correction = change.correction

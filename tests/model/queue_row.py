@@ -48,8 +48,8 @@ class Row:
         elif was_queued:
             assert self.dispatch is not None
             self.dispatch = replace(said, is_follow_up=self.dispatch.is_follow_up)
-            if not said.is_success_heard or said.success_seconds == 0:
-                self._success_at = now if said.is_success_heard else None
+            if not said.is_success_reported or said.success_seconds == 0:
+                self._success_at = now if said.is_success_reported else None
             if self._sent_at is None and said.send_count > 0:
                 self._sent_at = now
             if decision.wait_seconds is not None:
@@ -60,10 +60,10 @@ class Row:
     def follow_up(self, said: Dispatch, now: float, seconds: float) -> None:
         self.dispatch = Dispatch(
             connector=said.connector,
-            next_action=NextAction.ASK,
+            next_action=NextAction.QUERY,
             query_count=said.query_count,
             is_hinted=said.is_hinted,
-            is_success_heard=said.is_success_heard,
+            is_success_reported=said.is_success_reported,
             is_follow_up=True,
             attention=said.attention,
         )
@@ -73,5 +73,5 @@ class Row:
     def resolve(self) -> None:
         """Operators have decided, so that nothing is left for them to look at."""
         if self.dispatch is not None:
-            self.dispatch = replace(self.dispatch, attention=None, is_success_heard=False)
+            self.dispatch = replace(self.dispatch, attention=None, is_success_reported=False)
             self._success_at = None

@@ -15,8 +15,8 @@ from malipo.payments import correction as corrections
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide as decide_by_rules
-from malipo.payments.record import Change, after_change
 from malipo.payments.status_effects import posting_of
+from malipo.payments.status_writer import Change, after_change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from tests.model import network as networks
 from tests.model.corrections import Case
@@ -29,7 +29,7 @@ RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=
 LAPSE_SECONDS = 600.0
 MOST_SENDINGS = 20  # whoever sends more often is not waited for
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
-_WAYS = {AnswerSource.SEND: Way.REPLY, AnswerSource.ASK: Way.QUERY, AnswerSource.CALLBACK: Way.CALLBACK}
+_WAYS = {AnswerSource.SEND: Way.REPLY, AnswerSource.QUERY: Way.QUERY, AnswerSource.CALLBACK: Way.CALLBACK}
 _SLOW_SECONDS = 20.0
 
 
@@ -38,7 +38,7 @@ class Decide(Protocol):
         self,
         transaction: Transaction,
         dispatch: Dispatch | None,
-        heard: ReceivedAnswer,
+        received: ReceivedAnswer,
         rules: Rules,
         *,
         last: Any = None,
@@ -124,7 +124,7 @@ class Life:
             self._transaction.type is Type.COLLECTION
             and self._now - self._row.queued_at >= LAPSE_SECONDS
             and dispatch.send_count == 0
-            and not dispatch.is_success_heard
+            and not dispatch.is_success_reported
         )
 
     def _claim(self) -> None:
@@ -182,7 +182,8 @@ class Life:
         slow = any(each.at <= self._now < each.at + each.seconds for each in self._of(Kind.QUERY_SLOW))
         asked_at = self._now
         self._at(
-            asked_at + (_SLOW_SECONDS if slow else 0.3), lambda: self._hear(AnswerSource.ASK, answer, asked_at=asked_at)
+            asked_at + (_SLOW_SECONDS if slow else 0.3),
+            lambda: self._hear(AnswerSource.QUERY, answer, asked_at=asked_at),
         )
 
     def _callback(self, said: Said) -> Callable[[], None]:
@@ -202,7 +203,7 @@ class Life:
         nth: int = 0,
         asked_at: float | None = None,
     ) -> None:
-        heard = ReceivedAnswer(
+        received = ReceivedAnswer(
             connector="model",
             source=act,
             answer=answer,
@@ -213,7 +214,7 @@ class Life:
             age_seconds=0 if asked_at is None else self._now - asked_at,
         )
         before, believed = self._transaction.status, self._believes_paid()
-        decision = self._decide(self._transaction, self._row.read(self._now), heard, RULES, last=self._case.last())
+        decision = self._decide(self._transaction, self._row.read(self._now), received, RULES, last=self._case.last())
         was_queued = self._row.dispatch is not None
         if decision.cause is not None:
             self._reach(decision.cause, decision.failure_code, by=f"{act}")

@@ -17,10 +17,10 @@ from malipo.networks.connector import Channel
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
 from malipo.outbox.event import Event
-from malipo.outbox.store import Fact
-from malipo.payments import record
+from malipo.outbox.store import OutboxEvent
+from malipo.payments import status_writer
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.webhooks.fan_out import fan_out
@@ -59,11 +59,11 @@ async def make(
     draft = replace(asked, id=ids.mint("txn_", created_at), created_at=created_at, fee=fee)
     async with database.begin() as tx:
         held = await wallets.lock(tx, [merchant.id])
-        await record.open_all(tx, [draft], held, now=created_at)
+        await status_writer.open_all(tx, [draft], held, now=created_at)
         for cause in WAYS[status]:
             learned = {"failure_code": "declined"} if cause is Cause.REFUSED else {}
             change = Change(merchant_id=merchant.id, transaction_id=draft.id, cause=cause, **learned)
-            await record.advance(tx, [change], now=ended_at)
+            await status_writer.advance(tx, [change], now=ended_at)
         found = await transactions.get(tx, merchant.id, draft.id)
     assert found is not None
     assert found.status is status
@@ -71,7 +71,7 @@ async def make(
 
 
 async def number(tx: Tx, *, most: int = 1000) -> int:
-    """What a worker does to give events their places; how many."""
+    """Number events in the feed, as a worker does; how many."""
     done = await fan_out(
         tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=MIDNIGHT + timedelta(days=1)
     )
@@ -189,7 +189,7 @@ async def test_totals_are_the_sum_of_the_payments_however_they_are_cut_into_batc
     for most in (1, 7, 3, 20):
         async with database.begin() as tx:
             await number(tx, most=most)
-        assert await findings(database) == []  # What has no place yet is not missed.
+        assert await findings(database) == []  # An event without a feed number yet is not reported as missing.
     await number_all(database, most=9)
     assert_same(await found(database, mine), added_up(ended))
     assert_same(await found(database, theirs), added_up(others))
@@ -225,7 +225,9 @@ async def test_a_numberer_that_dies_before_its_commit_has_counted_nothing(
 async def test_a_body_that_cannot_be_read_leaves_the_others_counted(database: Database) -> None:
     good = '{"transaction": {"type": "COLLECTION", "channel": "MPESA", "amount": 5, "fee": 1, "createdAt": "%s"}}'
     bodies = [good % "2026-11-14T21:00:00Z", "{}", "", good % "2026-11-14T20:59:00Z"]
-    facts = [Fact(f"evt_{at}", "m", "t", Event.PAYMENT_COMPLETED, body, MIDNIGHT) for at, body in enumerate(bodies)]
+    facts = [
+        OutboxEvent(f"evt_{at}", "m", "t", Event.PAYMENT_COMPLETED, body, MIDNIGHT) for at, body in enumerate(bodies)
+    ]
     assert daily_totals.totals_of(facts) == {
         ("m", DAY, "COLLECTION", "MPESA"): Total(completed=2, amount=10, fees=2, total_seconds=60.0)
     }

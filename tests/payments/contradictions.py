@@ -1,4 +1,4 @@
-"""Payments whose networks take back their word, and operators who decide what is true."""
+"""Payments whose networks contradict themselves, and operators who resolve them."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.payments import resolve
 from malipo.payments.dispatch import Rules
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Finding, Resolved, Truth
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.settings import Settings
@@ -29,9 +29,9 @@ async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     return steps
 
 
-async def propose(database: Database, id_: str, truth: Truth) -> resolve.Resolved:
+async def propose(database: Database, id_: str, truth: Truth) -> Resolved:
     async with database.begin() as tx:
-        return await resolve.propose(tx, id_, resolve.Finding(truth, EVIDENCE), actor=ASHA, now=clock.now())
+        return await resolve.propose(tx, id_, Finding(truth, EVIDENCE), actor=ASHA, now=clock.now())
 
 
 async def resolve_by_all(database: Database, transaction: Transaction, truth: Truth) -> None:

@@ -1,4 +1,4 @@
-"""Payments and what is heard of them, told step by step: malipo's own acts on a real database, and no network."""
+"""Payments and answers about them, step by step: malipo's use cases on a real database, without a network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ from malipo import clock, ids
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
+from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancellation
+from malipo.payments.claim_for_sending import Claim, Claimed
 from malipo.payments.correction import Correction
 from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
-from malipo.payments.settle import Report, Settled
+from malipo.payments.settle import Report
 from malipo.payments.store import corrections, dispatches
-from malipo.payments.submit import Claim, Taken
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Merchant
@@ -40,7 +41,7 @@ def a_claim(**changes: Any) -> Claim:
     return Claim(**whole | changes)
 
 
-def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.ASK, **how: Any) -> Report:
+def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any) -> Report:
     is_trusted = how.pop("is_trusted", True)
     resubmit = how.pop("resubmit", Resubmit.DUPLICATES_REFUSED)
     answer = Answer(verdict=verdict, **how)
@@ -48,7 +49,7 @@ def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = Ans
         id=ids.mint("hrg_", clock.now()),
         channels=[transaction.channel],
         key=transaction.network_key,
-        heard=ReceivedAnswer(connector=ROUTE, source=act, answer=answer, is_trusted=is_trusted, resubmit=resubmit),
+        received=ReceivedAnswer(connector=ROUTE, source=act, answer=answer, is_trusted=is_trusted, resubmit=resubmit),
     )
 
 
@@ -87,8 +88,8 @@ class PaymentSteps:
         """The oldest first."""
         return [await self.open(type_, 1000 + place) for place in range(number)]
 
-    async def claim(self, **changes: Any) -> Taken:
-        return await self.service.submit(a_claim(**changes))
+    async def claim(self, **changes: Any) -> Claimed:
+        return await self.service.claim_for_sending(a_claim(**changes))
 
     async def send(self, type_: Type, amount: int = 1000, *, lease_seconds: float = 60) -> Transaction:
         """A payment that is on its way to the network."""
@@ -98,7 +99,7 @@ class PaymentSteps:
         return sent
 
     async def hear(
-        self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.ASK, **how: Any
+        self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any
     ) -> Settled:
         settled = await self.service.settle(a_report(transaction, verdict, act, **how))
         assert settled is not None
@@ -119,7 +120,7 @@ class PaymentSteps:
         return (await self.hear(sent, verdict, AnswerSource.SEND)).transaction
 
     async def contradicted(self, type_: Type, status: Status, amount: int = 1000) -> Transaction:
-        """A payment whose network takes back its word: first by the way, then asked."""
+        """A payment whose network contradicts itself: first by a reply or callback, then by a query."""
         ended = await self.ended(type_, status, amount)
         says = Verdict.REFUSED if status is Status.COMPLETED else Verdict.CONFIRMED
         await self.hear(ended, says, AnswerSource.CALLBACK, is_trusted=False)

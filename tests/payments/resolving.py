@@ -9,9 +9,9 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
-from malipo.payments import resolve
-from malipo.payments.dispatch import Attention
-from malipo.payments.resolve import Finding, Resolved, Truth
+from malipo.payments import operator_cancel, resolve
+from malipo.payments.dispatch import ReviewReason
+from malipo.payments.resolution import Finding, Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
@@ -56,7 +56,7 @@ async def reject(steps: PaymentSteps, payment: str, *, actor: Actor = JUMA) -> R
     return await write(steps.database, lambda tx: resolve.reject(tx, payment, actor=actor, now=clock.now()))
 
 
-async def unsettled(steps: PaymentSteps, *, seconds: float = 3600) -> dict[str, Attention | str | None]:
+async def unsettled(steps: PaymentSteps, *, seconds: float = 3600) -> dict[str, ReviewReason | str | None]:
     """Everything that an operator is shown, and why."""
     async with steps.database.snapshot() as connection:
         open_ = await cases.find_unsettled(connection, unsettled_seconds=seconds)
@@ -89,4 +89,4 @@ async def told(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str,
 
 async def cancel(steps: PaymentSteps, payment: str) -> Transaction:
     async with steps.database.begin() as tx:
-        return await resolve.cancel(tx, payment, actor=ASHA, now=clock.now())
+        return await operator_cancel.cancel(tx, payment, actor=ASHA, now=clock.now())

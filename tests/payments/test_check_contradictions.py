@@ -1,4 +1,4 @@
-"""The audit of contradictions: whatever is tampered with is found and named."""
+"""The ledger check of corrections: whatever was tampered with is found and named."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.payments import resolve
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.contradictions import JUMA, propose, resolve_by_all
@@ -50,7 +50,7 @@ _MOVE = """
 """
 _OF = "WHERE cause_id = '{%s}' AND step = '%s'"
 _CORRECTION = "UPDATE corrections SET %s WHERE transaction_id = '{%s}'"
-# What is done to the book behind malipo's back, and whom the findings must name.
+# What is changed in the ledger by hand, and what the findings must name.
 TAMPERED = {
     "a contradiction of another amount": (
         "UPDATE moves SET amount = 999 " + _OF % ("disbursement_failed", "contradiction"),

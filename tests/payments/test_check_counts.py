@@ -1,4 +1,4 @@
-"""`malipo ledger check` holds what is counted against what it counts: half counted is clean, and wrongly counted is not."""
+"""`malipo ledger check` compares rollups with payments: a backlog is no finding, and a wrong count is one."""
 
 import random
 
@@ -32,7 +32,7 @@ async def count_lines(database: Database) -> None:
 
 
 async def findings(database: Database, tampering: str = "SELECT") -> list[str]:
-    """What both audits say after this was done, which is then taken back."""
+    """The findings of both checks after this was done, which is then rolled back."""
     async with database.begin() as tx:
         await tx.execute("SAVEPOINT before")
         await tx.execute(tampering)

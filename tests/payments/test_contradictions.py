@@ -1,4 +1,4 @@
-"""A network takes back its word: what the merchant saw stays, its float follows, debts are held, and the merchant is told."""
+"""A network contradicts itself: the status stays, its float follows, debts are held, and the merchant is notified."""
 
 import json
 from typing import Any
@@ -10,8 +10,8 @@ from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
-from malipo.payments.dispatch import AnswerSource, Attention
-from malipo.payments.resolve import Truth
+from malipo.payments.dispatch import AnswerSource, ReviewReason
+from malipo.payments.resolution import Truth
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
@@ -46,9 +46,8 @@ STATEMENTS = """
     DISBURSEMENT  COMPLETED  not-paid  PAYOUT -1030, CORRECTION_CREDIT +1030
 """
 STATEMENT_ROWS = [[*line.split(maxsplit=3), ""][:4] for line in STATEMENTS.strip().splitlines()]
-# What each account holds in the end, beside the top-up, by what the network says now and what the operators decide: the
-# wallet follows its network, or stays as the merchant was told and the house bears the difference. The float is always as
-# the network says.
+# What each account holds in the end, beside the top-up, by what the network reports now and what the operators decide: the
+# wallet follows the network, or stays, and the difference is booked to losses. The float always follows the network.
 BALANCES = {
     ("COLLECTION", "FAILED", "paid"): {"wallet": 970, "fees": 30, "float MPESA": -1000},
     ("COLLECTION", "FAILED", "not-paid"): {"losses": 970, "fees": 30, "float MPESA": -1000},
@@ -85,7 +84,7 @@ async def test_the_money_waits_in_suspense_until_it_is_decided_where_it_belongs(
     await database_facts.assert_clean(steps.database)
 
 
-async def test_a_contradiction_told_twice_moves_money_once(steps: PaymentSteps) -> None:
+async def test_a_contradiction_reported_twice_moves_money_once(steps: PaymentSteps) -> None:
     contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
     before = await steps.balances()
 
@@ -104,11 +103,11 @@ async def _noted(steps: PaymentSteps) -> int:
         return int(await connection.fetchval("SELECT count(*) FROM audit_log WHERE action = 'payment.contradicted'"))
 
 
-async def test_contradictions_told_in_one_breath_move_money_once(steps: PaymentSteps) -> None:
+async def test_contradictions_of_one_batch_move_money_once(steps: PaymentSteps) -> None:
     ended = await steps.ended(Type.COLLECTION, Status.FAILED)
     reports = [a_report(ended, Verdict.CONFIRMED) for _ in range(3)]
     async with steps.database.begin() as tx:
-        await Settle(clock=clock.now, rules=RULES, credits_by_itself=False)(tx, reports, again=False)
+        await Settle(clock=clock.now, rules=RULES, credits_automatically=False)(tx, reports, again=False)
     assert (await steps.balances())["suspense"] == 1000
     assert await _noted(steps) == 1
     await database_facts.assert_clean(steps.database)
@@ -176,7 +175,7 @@ async def _told(steps: PaymentSteps, transaction: Transaction) -> list[dict[str,
 
 
 @pytest.mark.parametrize("how", ["callback", "ask", "send"])
-async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by_itself_and_told(
+async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automatically_with_an_event(
     service: Service, merchant: Merchant, how: str
 ) -> None:
     steps = PaymentSteps(service, merchant.id)
@@ -185,7 +184,9 @@ async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by
 
     settled = await steps.hear(collection, Verdict.CONFIRMED, AnswerSource(how))
 
-    assert (settled.is_contradiction, settled.is_told) == (True, True), "whatever a query says or fails to say"
+    assert (settled.is_contradiction, settled.is_merchant_notified) == (True, True), (
+        "whatever a query says or fails to say"
+    )
     assert await database_facts.wallet(steps.database, merchant.id) == (1_000_970, 0)
     [told] = await _told(steps, collection)
     assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 970, "credited")
@@ -201,7 +202,7 @@ async def test_a_collection_that_was_told_failed_and_is_confirmed_is_credited_by
     if how == "callback":
         dispatch = await steps.dispatch(collection)
         assert dispatch is not None
-        assert dispatch.attention is Attention.DISPUTED
+        assert dispatch.attention is ReviewReason.DISPUTED
     else:
         assert await _owed(steps) == 970
         assert [each["reason"] for each in await _told(steps, collection)] == ["credited", "debt_recorded"]

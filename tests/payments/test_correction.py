@@ -1,4 +1,4 @@
-"""What is put right after the end, in shillings: held against a grid written by hand, and against conservation of money."""
+"""Corrections after the end: compared with a grid written by hand, and checked for conservation of money."""
 
 import itertools
 
@@ -38,7 +38,7 @@ HEARD = """
 HEARD_ROWS = [
     [*line.split(maxsplit=3)[:3], *line.split(maxsplit=3)[3].rsplit(maxsplit=1)] for line in HEARD.strip().splitlines()
 ]
-# And when it is decided: the wallet follows the network, or it stays as the merchant was told and the house bears it.
+# And when it is decided: the wallet follows the network, or it stays, and the difference is booked to losses.
 DECIDED = """
     COLLECTION    FAILED     follows  suspense > wallet 970, suspense > fees 30
     COLLECTION    FAILED     stays    suspense > losses 970, suspense > fees 30
@@ -63,13 +63,13 @@ def without_fees(moves: str) -> str:
     )
 
 
-def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.ASK) -> Change:
+def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> Change:
     before = correction.begin(transaction)
-    return correction.hear(transaction, before, is_paid=not before.is_paid, source=act)
+    return correction.contradict(transaction, before, is_paid=not before.is_paid, source=act)
 
 
 @pytest.mark.parametrize(("type_", "status", "_says", "moves", "due"), HEARD_ROWS)
-def test_the_float_follows_the_networks_word_and_what_the_wallet_must_give_is_owed(
+def test_the_float_follows_the_networks_report_and_what_the_wallet_must_give_is_owed(
     type_: str, status: str, _says: str, moves: str, due: str
 ) -> None:
     for fee, expected in ((30, moves), (0, without_fees(moves))):
@@ -113,7 +113,7 @@ def _balances(transaction: Transaction, changes: list[Change]) -> dict[Account, 
 
 @pytest.mark.parametrize("fee", [0, 30])
 @pytest.mark.parametrize(("type_", "status"), list(itertools.product(Type, FINAL)))
-def test_when_the_wallet_follows_every_account_is_as_if_the_truth_had_been_told_at_once(
+def test_when_the_wallet_follows_every_account_is_as_if_that_had_been_the_outcome_from_the_first(
     type_: Type, status: Status, fee: int
 ) -> None:
     transaction = a_transaction(type_, status, fee)
@@ -151,8 +151,8 @@ def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
     for type_, status in itertools.product(Type, FINAL):
         transaction = a_transaction(type_, status, 30)
         heard = contradicted(transaction)
-        back = correction.hear(
-            transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.ASK
+        back = correction.contradict(
+            transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.QUERY
         )
         assert not correction.is_open(transaction, back.correction)
         assert back.correction.owed == 0
@@ -164,7 +164,7 @@ def test_a_network_that_recants_gives_back_to_the_house_what_it_bore() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
     heard = contradicted(payout)
     waived = correction.decide(payout, heard.correction, is_paid=False, available=EMPTY)
-    back = correction.hear(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
+    back = correction.contradict(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
     assert not correction.is_open(payout, back.correction)
     assert _balances(payout, [heard, waived, back]) == _balances(payout, [])
 
@@ -180,11 +180,11 @@ def test_a_resolution_can_be_followed_by_another() -> None:
     assert [each.correction.ordinal for each in (heard, waived, taken, again)] == [1, 2, 3, 4]
 
 
-def test_only_a_collection_that_was_paid_after_all_is_credited_by_itself() -> None:
+def test_only_a_collection_that_was_paid_after_all_is_credited_automatically() -> None:
     credited = {
         (type_, status)
         for type_, status in itertools.product(Type, FINAL)
-        if correction.is_credited_by_itself(
+        if correction.is_credited_automatically(
             transaction := a_transaction(type_, status, 30), contradicted(transaction).correction
         )
     }
@@ -195,7 +195,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["hear", "follow", "stay", "waive"]),
 
 
 @given(st.sampled_from(Type), st.sampled_from(FINAL), st.sampled_from([0, 30]), STEPS)
-def test_whatever_is_heard_and_decided_money_is_conserved_and_nothing_stays_in_suspense_when_nothing_is_due(
+def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_in_suspense_when_nothing_is_due(
     type_: Type, status: Status, fee: int, steps: list[tuple[str, int]]
 ) -> None:
     transaction = a_transaction(type_, status, fee)
@@ -203,7 +203,7 @@ def test_whatever_is_heard_and_decided_money_is_conserved_and_nothing_stays_in_s
     changes: list[Change] = []
     for what, available in steps:
         if what == "hear":
-            change = correction.hear(transaction, state, is_paid=not state.is_paid, source=AnswerSource.ASK)
+            change = correction.contradict(transaction, state, is_paid=not state.is_paid, source=AnswerSource.QUERY)
         else:
             is_paid = state.is_paid if what != "stay" else not state.is_paid
             change = correction.decide(

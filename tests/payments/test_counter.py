@@ -1,4 +1,4 @@
-"""Who counts."""
+"""The worker counts payments and statement lines as soon as there are enough."""
 
 import random
 
@@ -18,7 +18,9 @@ async def shop(database: Database, service: Service) -> Shop:
     return Shop(service, await make_merchant(database, wallet=10**9), random.Random(11))
 
 
-async def test_a_worker_counts_by_itself(database: Database, database_url: str, service: Service, shop: Shop) -> None:
+async def test_a_worker_counts_without_being_told(
+    database: Database, database_url: str, service: Service, shop: Shop
+) -> None:
     """Payments and lines of the statement, as soon as there are enough."""
     await shop.sell(2 * counter.LEAST)
     for _ in range(8):

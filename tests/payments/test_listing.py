@@ -1,4 +1,4 @@
-"""The list, held against a list in memory: whatever is counted, half counted or not counted, it says the same.
+"""The list, compared with a list in memory: counted, partly counted or uncounted, it is the same.
 
 Payments of a year, of every sort; their ends are numbered and counted at random moments in between.
 """
@@ -17,10 +17,10 @@ from malipo.networks.connector import Channel
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
 from malipo.payments.counts import counter
-from malipo.payments.listing import by_counts, keyset, transaction_list
+from malipo.payments.listing import keyset_pagination, offset_pagination, transaction_list
 from malipo.payments.listing.filter import Filter
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.store import dispatches
 from malipo.payments.transaction import Cause, Status, Transaction, Type, folded
 from malipo.service import Service
@@ -155,7 +155,7 @@ async def test_whatever_is_counted_the_list_says_the_same(
     database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
     """Where the newest rows are many, a page is read from them; where they are few, it is walked to."""
-    monkeypatch.setattr(by_counts, "_NEAR", near)
+    monkeypatch.setattr(offset_pagination, "_NEAR", near)
     for _ in range(6):
         await shop.sell(25)
         await shop.go_on()
@@ -198,7 +198,7 @@ async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) 
         )
 
 
-async def test_a_payment_that_is_asked_about_again_is_counted_once(database: Database, shop: Shop) -> None:
+async def test_a_payment_that_is_queried_again_is_counted_once(database: Database, shop: Shop) -> None:
     """Its row is back in the queue although it has ended and is counted."""
     await shop.sell(3)
     for _ in range(8):
@@ -234,8 +234,8 @@ async def test_a_few_are_left_until_there_are_more(database: Database, shop: Sho
 async def test_pages_by_key_say_the_same_there_and_back(
     database: Database, shop: Shop, monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
-    """As the dashboard turns them. Where few payments are looked through, a search finds by windows."""
-    monkeypatch.setattr(keyset, "_NEAR", near)
+    """As the dashboard turns them. Where few payments are read, a search uses n-grams."""
+    monkeypatch.setattr(keyset_pagination, "_NEAR", near)
     await shop.sell(80)
     for _ in range(6):
         await shop.go_on()
@@ -246,7 +246,7 @@ async def test_pages_by_key_say_the_same_there_and_back(
         wanted = Filter(search=search)
         expected = shop.fitting(lambda each: fits(wanted, each))  # noqa: B023
         assert await turned(database, shop, wanted) == expected
-        pieces = keyset.stream(shop.service.read, shop.merchant.id, wanted, size=10)
+        pieces = keyset_pagination.stream(shop.service.read, shop.merchant.id, wanted, size=10)
         assert [each.id async for piece in pieces for each in piece] == expected
 
 
@@ -256,9 +256,9 @@ async def turned(database: Database, shop: Shop, wanted: Filter) -> list[str]:
     before: str | None = None
     while True:
         async with database.snapshot() as connection:
-            page = await keyset.page(connection, shop.merchant.id, wanted, before=before, limit=7)
+            page = await keyset_pagination.page(connection, shop.merchant.id, wanted, before=before, limit=7)
             if seen and page.newer:
-                back = await keyset.page(connection, shop.merchant.id, wanted, after=page.newer, limit=7)
+                back = await keyset_pagination.page(connection, shop.merchant.id, wanted, after=page.newer, limit=7)
                 assert [each.id for each in back.transactions] == seen[-1]
         seen.append([each.id for each in page.transactions])
         if page.older is None:

@@ -1,4 +1,4 @@
-"""What holds a term has a clue to it: for every field, alphabet and length."""
+"""A text that contains a term has all n-grams of one of its clues: for every field, alphabet and length."""
 
 import random
 
@@ -41,7 +41,7 @@ def test_every_part_of_every_field_is_worth_a_look(search_text: str) -> None:
 
 
 def test_hardly_anything_else_is() -> None:
-    """Lists of windows are only worth their room if they tell payments apart."""
+    """N-grams are useful only if few payments share them."""
     chance = random.Random(3)
     letters = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -76,7 +76,7 @@ def test_only_fields_that_may_hold_a_term_have_a_clue(term: str, fields: int) ->
 
 
 def test_what_is_stored_keeps_its_meaning() -> None:
-    """By hand: scope 56 of the merchant, then kind and characters. Whoever changes this must write all searches anew."""
+    """By hand: scope 56 of the merchant, then kind and characters. A change of this needs a new search index for all payments."""
     scope = ((ord("b") << 3 ^ ord("a")) & 63) << 23
     assert ngrams_of(MERCHANT, "m-1\n+255754\nabc") == [
         scope + (109 << 14 ^ 45 << 7 ^ 49),

@@ -9,7 +9,7 @@ from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction
 from tests.journeys import database_facts

@@ -1,4 +1,4 @@
-"""Operators and networks that say the opposite: debts, losses, and words that are taken back."""
+"""Operators and networks that contradict each other: debts, losses, and reports that are reversed."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from malipo.ledger.bookings import WalletTooLow
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
@@ -41,7 +41,7 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
     await database_facts.assert_clean(steps.database)
 
 
-async def test_a_debt_is_held_taken_in_parts_and_told(database: Database) -> None:
+async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(database: Database) -> None:
     """A payout told FAILED and paid after all: what the wallet then holds cannot be spent again."""
     merchant = await make_merchant(database, wallet=2000)
     steps = PaymentSteps(Service.assemble(Settings(**NO_LIMITS), database), merchant.id)

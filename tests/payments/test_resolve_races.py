@@ -6,7 +6,7 @@ import pytest
 
 from malipo.errors import Conflict, Missing
 from malipo.networks.connector import Verdict
-from malipo.payments.resolve import Resolved, Truth
+from malipo.payments.resolution import Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status
 from tests.journeys import database_facts
@@ -80,11 +80,11 @@ async def test_what_the_network_says_before_the_approval_is_what_counts(
 async def test_a_proposal_of_a_payment_that_its_network_has_ended_is_not_left_for_a_later_contradiction(
     steps: PaymentSteps,
 ) -> None:
-    """It was made with another question in mind, and nobody could take it back meanwhile."""
+    """The proposal was made while the payment was open, and could not be withdrawn meanwhile."""
     payout = await steps.processing(PAYOUT)
     await propose(steps, payout.id, Truth.FAILED)
     await steps.hear(payout, Verdict.CONFIRMED)
-    await steps.hear(payout, Verdict.REFUSED)  # Asked again, it takes its word back.
+    await steps.hear(payout, Verdict.REFUSED)  # Queried again, it reverses its report.
     before = await steps.balances()
     assert before["suspense"] == 1000
 
@@ -110,7 +110,7 @@ async def test_a_proposal_that_its_network_has_overtaken_can_still_be_taken_back
     assert await steps.status(payout) is Status.COMPLETED
 
 
-async def test_a_network_that_takes_back_its_word_while_two_operators_say_the_same_moves_money_once(
+async def test_a_network_that_reverses_its_report_while_two_operators_say_the_same_moves_money_once(
     steps: PaymentSteps,
 ) -> None:
     ended = await steps.ended(PAYOUT, Status.COMPLETED)

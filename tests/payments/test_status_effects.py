@@ -1,4 +1,4 @@
-"""The tables of moves and events, held against a grid written by hand from the specification."""
+"""The tables of moves and events, compared with a grid written by hand from the specification."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from malipo.payments.status_effects import EVENTS, event_of, posting_of
 from malipo.payments.transaction import Status, Type
 from tests.payments.test_transaction import a_transaction
 
-# A payment of 1000 with a fee of 30, and what reaching each status moves and tells.
+# A payment of 1000 with a fee of 30, and the moves and the event of each status.
 GRID = """
     COLLECTION    PENDING     tells payment.pending    moves nothing
     COLLECTION    PROCESSING  tells nothing            moves nothing
@@ -41,7 +41,7 @@ def moves_in_words(type_: Type, status: Status, fee: int) -> str:
 
 
 @pytest.mark.parametrize(("type_", "status", "_tells", "event", "_moves", "moves"), ROWS)
-def test_reaching_a_status_moves_and_tells_what_the_grid_says(
+def test_reaching_a_status_has_the_moves_and_the_event_that_the_grid_says(
     type_: str, status: str, _tells: str, event: str, _moves: str, moves: str
 ) -> None:
     assert (event_of(a_transaction(Type(type_), Status(status))) or "nothing") == event
@@ -68,5 +68,5 @@ def test_what_a_payout_took_from_the_wallet_is_all_used_at_its_end(status: Statu
     assert sum(move.amount for move in ended.moves) == sum(move.amount for move in opened.moves)
 
 
-def test_no_event_is_told_of_two_statuses() -> None:
+def test_no_event_belongs_to_two_statuses() -> None:
     assert len(set(EVENTS.values())) == len(EVENTS)

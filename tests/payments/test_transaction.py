@@ -1,4 +1,4 @@
-"""The table of transitions, held against a grid written by hand from the specification."""
+"""The table of transitions, compared with a grid written by hand from the specification."""
 
 import itertools
 from datetime import timedelta

@@ -4,8 +4,8 @@ import pytest
 
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention
-from malipo.payments.resolve import Truth
+from malipo.payments.dispatch import AnswerSource, ReviewReason
+from malipo.payments.resolution import Truth
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
@@ -22,16 +22,16 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
     settings = Settings(**NO_LIMITS, not_found_seconds=0, credit_by_itself=False)
     eager = PaymentSteps(Service.assemble(settings, service.database), merchant.id)
     old = eager.ago(3700)
-    shown: dict[str, Attention | str | None] = {}
+    shown: dict[str, ReviewReason | str | None] = {}
 
     for type_ in Type:
         differs = await eager.processing(type_)
         await eager.hear(differs, Verdict.CONFIRMED, amount=999)
-        shown[differs.id] = Attention.DIFFERS
+        shown[differs.id] = ReviewReason.DIFFERS
         forgotten = await eager.processing(type_)
         for _ in range(3):
             await eager.hear(forgotten, Verdict.MISSING)
-        shown[forgotten.id] = Attention.FORGOTTEN
+        shown[forgotten.id] = ReviewReason.FORGOTTEN
         shown[(await old.processing(type_)).id] = None  # too long
         shown[(await eager.contradicted(type_, Status.FAILED)).id] = "contradicted"
         shown[(await eager.contradicted(type_, Status.COMPLETED)).id] = "contradicted"
@@ -46,7 +46,7 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
     missing = await eager.send(PAYOUT)
     for _ in range(3):
         await eager.hear(missing, Verdict.MISSING, resubmit=Resubmit.UNSAFE)
-    shown[missing.id] = Attention.NOT_FOUND
+    shown[missing.id] = ReviewReason.NOT_FOUND
 
     assert await unsettled(eager) == shown
     assert set(await unsettled(eager, seconds=4000)) == {id_ for id_, why in shown.items() if why is not None}
@@ -61,7 +61,7 @@ async def test_a_payment_that_was_not_sent_and_is_spoken_of_is_on_the_list_and_i
 
     assert settled.transaction.status is Status.PROCESSING
     assert settled.transaction.provider_reference is None, "what is not signed is not written down as true"
-    assert await unsettled(steps) == {opened.id: Attention.UNSENT}
+    assert await unsettled(steps) == {opened.id: ReviewReason.UNSENT}
     assert (await steps.claim()).to_send == []
     await database_facts.assert_clean(steps.database)
     await steps.hear(opened, Verdict.CONFIRMED)
@@ -93,7 +93,7 @@ async def test_a_failed_payment_that_is_said_to_be_paid_is_listed_until_two_oper
     await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     for _ in range(9):
         await steps.hear(payout, Verdict.UNKNOWN)
-    assert await unsettled(steps) == {payout.id: Attention.SAID_PAID}
+    assert await unsettled(steps) == {payout.id: ReviewReason.SAID_PAID}
     await propose(steps, payout.id, Truth.FAILED)
     assert (await approve(steps, payout.id)).is_done
     assert await unsettled(steps) == {}

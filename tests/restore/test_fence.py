@@ -10,10 +10,11 @@ from malipo.errors import Conflict, Refusal
 from malipo.installation.state import OnHold, Restored
 from malipo.installation.store import installation
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments import resolve
+from malipo.payments import operator_cancel, resolve
 from malipo.payments.cancel import Cancellation
-from malipo.payments.dispatch import AnswerSource, Attention
+from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.initiate import Initiate
+from malipo.payments.resolution import Finding, Truth
 from malipo.payments.store import dispatch_restore
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
@@ -100,7 +101,7 @@ async def test_a_payout_waits_for_operators_where_a_network_would_pay_a_key_twic
     assert (await steps.claim()).to_send == []
     dispatch = await steps.dispatch(payout)
     assert dispatch is not None
-    assert dispatch.attention is Attention.RESTORED
+    assert dispatch.attention is ReviewReason.RESTORED
     with pytest.raises(Conflict, match="may have been sent before"):
         await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
 
@@ -132,7 +133,7 @@ async def test_an_operator_cancels_nothing_of_a_closed_merchant_before_its_netwo
 
 async def _cancel_as_operator(steps: PaymentSteps, transaction: Transaction) -> None:
     async with steps.database.begin() as tx:
-        await resolve.cancel(tx, transaction.id, actor=ASHA, now=clock.now())
+        await operator_cancel.cancel(tx, transaction.id, actor=ASHA, now=clock.now())
 
 
 async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_channel_is_held(
@@ -158,14 +159,14 @@ async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_
     await database_facts.assert_clean(steps.database)
 
 
-@pytest.mark.parametrize("truth", resolve.Truth)
+@pytest.mark.parametrize("truth", Truth)
 @pytest.mark.parametrize("type_", Type)
 async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
-    steps: PaymentSteps, type_: Type, truth: resolve.Truth
+    steps: PaymentSteps, type_: Type, truth: Truth
 ) -> None:
     """Where the network cannot be asked, its statement for the lost time has the last word."""
     payment = await steps.open(type_)
-    finding = resolve.Finding(truth, EVIDENCE)
+    finding = Finding(truth, EVIDENCE)
     with pytest.raises(Conflict, match="PENDING"):
         async with steps.database.begin() as tx:
             await resolve.propose(tx, payment.id, finding, actor=ASHA, now=clock.now())
@@ -227,13 +228,13 @@ async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_the
     assert of((await steps.claim()).to_send) == ([since.id] if goes else [])
     dispatch = await steps.dispatch(before)
     assert dispatch is not None
-    assert dispatch.attention is Attention.RESTORED
+    assert dispatch.attention is ReviewReason.RESTORED
     await database_facts.assert_clean(steps.database)
 
 
 async def _hear_that_nobody_can_be_asked(steps: PaymentSteps, transaction: Transaction) -> None:
     report = a_report(transaction, Verdict.UNKNOWN)
-    await steps.service.settle(replace(report, heard=replace(report.heard, cannot_ask=frozenset(Type))))
+    await steps.service.settle(replace(report, received=replace(report.received, cannot_ask=frozenset(Type))))
 
 
 async def _say_that_it_was_fenced(steps: PaymentSteps, ago: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.payments import record
+from malipo.payments import status_writer
 from malipo.payments.transaction import Type
 from malipo.webhooks import manage_endpoints, send_test
 from malipo.webhooks.fan_out import fan_out
@@ -149,7 +149,7 @@ async def _told_late(stack: WebhookStack, at: datetime) -> None:
     draft = order(merchant_id, Type.COLLECTION, 1000).draft
     assert draft is not None
     async with stack.database.begin() as tx:
-        await record.open_all(tx, [replace(draft, created_at=at)], {}, now=at)
+        await status_writer.open_all(tx, [replace(draft, created_at=at)], {}, now=at)
 
 
 async def test_what_is_kept_of_a_feed_has_no_gap_even_if_its_times_are_not_in_order(

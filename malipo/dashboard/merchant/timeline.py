@@ -20,9 +20,9 @@ from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments import correction
 from malipo.payments.correction import Correction
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.settle import reason_of
+from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.timeline import Booked, Told
+from malipo.payments.store.timeline import Booked, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
 
 
@@ -78,16 +78,16 @@ HEARD: dict[tuple[AnswerSource, Verdict], tuple[Tone, str]] = {
         "No clear answer from {network}. We assume nothing, and ask.",
     ),
     (AnswerSource.SEND, Verdict.UNSENT): (Tone.WAIT, "{network} could not be reached. Nothing was sent; we try again."),
-    (AnswerSource.ASK, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
-    (AnswerSource.ASK, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
-    (AnswerSource.ASK, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
-    (AnswerSource.ASK, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
-    (AnswerSource.ASK, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
-    (AnswerSource.ASK, Verdict.NOT_INDEXED): (
+    (AnswerSource.QUERY, Verdict.CONFIRMED): (Tone.GOOD, "We asked {network}: the money has moved."),
+    (AnswerSource.QUERY, Verdict.REFUSED): (Tone.BAD, "We asked {network}: no money has moved, and none will."),
+    (AnswerSource.QUERY, Verdict.WAITING): (Tone.WAIT, "We asked {network}: it has not decided yet."),
+    (AnswerSource.QUERY, Verdict.UNKNOWN): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (AnswerSource.QUERY, Verdict.MISSING): (Tone.WAIT, "We asked {network}: it does not know this payment."),
+    (AnswerSource.QUERY, Verdict.NOT_INDEXED): (
         Tone.WAIT,
         "We asked {network}: it does not find this payment, or not yet.",
     ),
-    (AnswerSource.ASK, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
+    (AnswerSource.QUERY, Verdict.UNSENT): (Tone.WAIT, "We asked {network}, and got no clear answer. We ask again."),
     (AnswerSource.CALLBACK, Verdict.CONFIRMED): (Tone.GOOD, "{network} reported: the money has moved."),
     (AnswerSource.CALLBACK, Verdict.REFUSED): (Tone.BAD, "{network} reported: no money has moved."),
     (AnswerSource.CALLBACK, Verdict.WAITING): (Tone.WAIT, "{network} reported: it has not decided yet."),
@@ -171,7 +171,7 @@ _RANKS = {Kind.NETWORK: 1, Kind.STATUS: 2, Kind.MONEY: 3, Kind.WEBHOOK: 4}
 
 
 def timeline(
-    transaction: Transaction, heard: Sequence[StoredAnswer], booked: Sequence[Booked], told: Sequence[Told]
+    transaction: Transaction, heard: Sequence[StoredAnswer], booked: Sequence[Booked], told: Sequence[DeliveryAttempt]
 ) -> list[Entry]:
     """The oldest first."""
     network = PROFILES[transaction.channel].name
@@ -190,7 +190,7 @@ def sentences() -> set[str]:
     """Every sentence that an entry may hold, for the test of translations."""
     said = chain(STATUSES.values(), HEARD.values(), BOOKED.values(), LATER.values())
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _GIVEN_UP}
-    return {words for _, words in said} | others | {reason_of(code) for code in FailureCode}
+    return {words for _, words in said} | others | {failure_reason_of(code) for code in FailureCode}
 
 
 def _rank(entry: Entry, transaction: Transaction) -> int:
@@ -263,7 +263,7 @@ def _moved(transaction: Transaction, each: Booked, network: str, standing: Corre
     return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.balance_after)})
 
 
-def _tries(told: Sequence[Told]) -> Iterator[Entry]:
+def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[Entry]:
     for each in told:
         if each.attempted_at is None:
             continue
@@ -279,7 +279,7 @@ def _tries(told: Sequence[Told]) -> Iterator[Entry]:
         )
 
 
-def _ends(told: Sequence[Told]) -> Iterator[Entry]:
+def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[Entry]:
     """What is still to come of each delivery, or that nothing is."""
     for each in {(each.endpoint_id, each.event_id): each for each in told}.values():
         if each.state == "PENDING":
@@ -288,7 +288,7 @@ def _ends(told: Sequence[Told]) -> Iterator[Entry]:
             yield Entry(each.attempted_at or each.due_at, Kind.WEBHOOK, Tone.BAD, _GIVEN_UP, _receiver(each))
 
 
-def _receiver(told: Told) -> dict[str, str]:
+def _receiver(told: DeliveryAttempt) -> dict[str, str]:
     return {"host": urlsplit(told.url).netloc, "event": told.event}
 
 

@@ -11,7 +11,7 @@ from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import transaction_list
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
-from malipo.payments.listing import keyset
+from malipo.payments.listing import keyset_pagination
 from malipo.payments.transaction import Transaction
 
 COLUMNS = (
@@ -40,7 +40,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 async def send(request: MerchantRequest) -> Response:
     asked = transaction_list.asked_in(request.http.query_params)
     asked.fields.check()
-    pieces = keyset.stream(request.service.read, request.merchant_id, asked.wanted)
+    pieces = keyset_pagination.stream(request.service.read, request.merchant_id, asked.wanted)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="transactions.csv"'}
     return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 

@@ -16,7 +16,7 @@ from malipo.networks.channels import PROFILES
 from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
 from malipo.payments.store import network_answers, transactions
 from malipo.payments.store import timeline as history
-from malipo.payments.transaction import Reason, Status, Told, Transaction
+from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction
 
 _SENT = "It was too late to cancel: it was already on its way to {network}."
 _ENDED = "It was too late to cancel: it had already ended."
@@ -86,7 +86,7 @@ async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Tr
         transaction,
         await network_answers.find(connection, merchant_id, transaction.id),
         await history.find_booked(connection, merchant_id, transaction.id),
-        await history.find_told(connection, merchant_id, transaction.id),
+        await history.find_delivery_attempts(connection, merchant_id, transaction.id),
     )
 
 
@@ -97,7 +97,7 @@ async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
     return transaction
 
 
-def _corrected(words: Words, told: Told | None, network: str) -> tuple[str, str] | None:
+def _corrected(words: Words, told: CorrectionNotice | None, network: str) -> tuple[str, str] | None:
     """The latest correction: how it looks, and in words."""
     if told is None:
         return None

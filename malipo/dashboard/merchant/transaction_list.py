@@ -12,9 +12,9 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.networks.channels import PROFILES
-from malipo.payments.listing import keyset
+from malipo.payments.listing import keyset_pagination
 from malipo.payments.listing.filter import Filter, filter_in
-from malipo.payments.listing.keyset import MOST_LOOKED_THROUGH, Page
+from malipo.payments.listing.keyset_pagination import MOST_LOOKED_THROUGH, Page
 from malipo.payments.store import transactions
 from malipo.validation.fields import Fields
 
@@ -76,7 +76,7 @@ async def _page(request: MerchantRequest, wanted: Filter, before: str | None, af
         if found is not None:
             return Page([found])
     return await request.service.read_snapshot(
-        lambda connection: keyset.page(
+        lambda connection: keyset_pagination.page(
             connection, request.merchant_id, wanted, before=before, after=after, limit=_PER_PAGE
         )
     )

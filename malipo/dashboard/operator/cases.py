@@ -18,7 +18,7 @@ from malipo.merchants.store import merchants
 from malipo.networks import circuit_store as networks
 from malipo.networks.channels import PROFILES
 from malipo.payments import case_reason
-from malipo.payments.resolve import NoSuchCase
+from malipo.payments.resolution import NoSuchCase
 from malipo.payments.store import cases, network_answers
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.network_answers import StoredAnswer

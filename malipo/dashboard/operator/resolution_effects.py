@@ -1,6 +1,6 @@
 """Effects of a resolution on the wallet, as sentences, shown to the operator before the decision.
 
-The rules are those of `payments/resolve.py`: the wallet follows the network, or the house bears the amount.
+The rules are those of `payments/resolution.py`: the wallet follows the network, or the house bears the amount.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from malipo.dashboard.language import Words
 from malipo.ledger.accounts import Wallet
 from malipo.payments import correction
 from malipo.payments.correction import Correction
-from malipo.payments.resolve import Truth
+from malipo.payments.resolution import Truth
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Status, Transaction, Type
 
@@ -104,7 +104,7 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
     truth, is_waived = finding_of(case, value)
     after = before
     if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        after = correction.hear(transaction, before, is_paid=truth.is_paid, source=None).correction
+        after = correction.contradict(transaction, before, is_paid=truth.is_paid, source=None).correction
     decided = correction.decide(
         transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
     ).correction

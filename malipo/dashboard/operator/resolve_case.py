@@ -1,6 +1,6 @@
 """Resolving a case: an operator proposes an outcome, another one approves or rejects it.
 
-The rules are those of `payments/resolve.py`. Here nobody decides about anything else than what they saw: each form
+The rules are those of `payments/resolution.py`. Here nobody decides about anything else than what they saw: each form
 names what was shown, and is refused if that has changed.
 """
 
@@ -18,8 +18,8 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
-from malipo.payments import resolve
-from malipo.payments.resolve import Finding, NoSuchCase, Resolved, Truth
+from malipo.payments import operator_cancel, resolve
+from malipo.payments.resolution import Finding, NoSuchCase, Resolved, Truth
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
@@ -114,7 +114,7 @@ async def cancel(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> None:
-        await resolve.cancel(tx, pages.payment_in(request), actor=request.actor, now=request.service.clock())
+        await operator_cancel.cancel(tx, pages.payment_in(request), actor=request.actor, now=request.service.clock())
 
     return await _done(request, form, act, "payment-cancelled")
 

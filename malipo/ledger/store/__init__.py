@@ -1,1 +1,1 @@
-"""The ledger's SQL, one file a matter."""
+"""The SQL of the ledger."""

@@ -30,7 +30,7 @@ def _proposal_of(row: Row) -> Proposal:
 
 
 async def lock_booking(tx: Tx, kind: str, bank_reference: str) -> None:
-    """Until the commit nobody else proposes or books this paper, of which there may be no row yet."""
+    """Until the commit nobody else proposes or books this reference. There may be no row to lock yet."""
     await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {bank_reference}")
 
 
@@ -50,7 +50,7 @@ async def find_all_open(connection: Conn) -> list[Proposal]:
 
 
 async def lock_open(tx: Tx, id_or_reference: str) -> list[Proposal]:
-    """The open ones that somebody can mean, held until the commit. A reference may be a top-up's and a settlement's."""
+    """The open proposals with this id or reference, held until the commit. A top-up and a settlement may share one."""
     rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS} FROM booking_proposals WHERE {_column_of(id_or_reference)} = $1 AND decided_at IS NULL
@@ -62,7 +62,7 @@ async def lock_open(tx: Tx, id_or_reference: str) -> list[Proposal]:
 
 
 def _column_of(id_or_reference: str) -> str:
-    """What looks like an id is one: nobody can put a reference of that form in the place of what was seen."""
+    """What looks like an id is one, so that no reference of that form can be mistaken for a proposal's id."""
     return "id" if id_or_reference.startswith(ID_PREFIX) else "bank_reference"
 
 

@@ -1,7 +1,7 @@
 """The lines of a merchant's statement.
 
 Lines are numbered without gaps and never change, so a long statement can be read in pieces, each with its own short
-look at the database, and still be one statement: the lines up to the number that was the last when it began.
+query. It ends with the line that was the last when reading began.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,8 +18,8 @@ from malipo.ledger.statement import KINDS, ROUTES, Filter, Line
 from malipo.ledger.statement_counts import CATEGORIES, TREE
 
 _PIECE = 1000
-_FIRST_PIECE = 50  # so that something is seen soon
-# How far the clocks of those who write lines may differ.
+_FIRST_PIECE = 50  # so that the first lines are sent soon
+# How far the clocks of the processes that write lines may differ.
 _SKEW = timedelta(minutes=5)
 
 _LINES = """
@@ -63,7 +63,7 @@ async def page(connection: Conn, merchant_id: str, wanted: Filter, *, page: int,
 
 
 async def _pieces(connection: Conn, merchant_id: str, wanted: Filter) -> list[Piece]:
-    """Where the lines are that match, the newest first, and how many."""
+    """The ranges of lines that may match, the newest first, with the number of matches in each."""
     sure, unsure = await _spans(connection, merchant_id, wanted)
     pieces = [Piece(each, await _count(connection, merchant_id, wanted, each)) for each in unsure]
     if wanted.kind is None:
@@ -92,7 +92,7 @@ async def _count(connection: Conn, merchant_id: str, wanted: Filter, span: Range
 
 
 async def _spans(connection: Conn, merchant_id: str, wanted: Filter) -> tuple[list[Range], list[Range]]:
-    """Lines that are surely between the two times, and those near either end that may be."""
+    """Ranges of lines that are certainly between the two times, and ranges near either end that may be."""
     low, high = [0, 0], [await _last(connection, merchant_id)] * 2
     if wanted.first is not None:
         low = [await _last_until(connection, merchant_id, wanted.first + skew) for skew in (-_SKEW, _SKEW)]
@@ -111,7 +111,7 @@ def _categories(wanted: Filter) -> list[int]:
 async def before(
     connection: Conn, merchant_id: str, wanted: Filter, *, number: int | None = None, limit: int
 ) -> list[Line]:
-    """The newest lines below a number, newest first. As quick far back as at the end: nothing is counted or skipped."""
+    """The newest lines below a number, newest first. No line is counted or skipped, so it is always quick."""
     where = _where(merchant_id, wanted)
     if wanted.first is not None:
         where.add("m.statement_line > {}", await _last_until(connection, merchant_id, wanted.first - _SKEW))
@@ -125,7 +125,7 @@ async def before(
 
 
 async def _last_until(connection: Conn, merchant_id: str, moment: datetime) -> int:
-    """The last line up to a time, give or take the clocks. Lines have no gaps, so it is found by halving."""
+    """The last line up to a time, by the clocks of the writers. Lines have no gaps: it is a binary search."""
     number = await connection.fetchval(
         """
         WITH RECURSIVE halved (low, high) AS (

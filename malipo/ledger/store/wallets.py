@@ -1,4 +1,4 @@
-"""Wallets are locked, moves are written, balances follow."""
+"""Wallets and moves: locks wallets, inserts moves, updates balances. Also bookings."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -43,7 +43,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> tuple[str, str]:
-    """These moves, and what they leave in the wallets, as `moving` and `following` take them."""
+    """These moves, and the wallets after them, as `insert_moves_sql` and `update_wallets_sql` take them."""
     touched: dict[str, Wallet] = {}
     rows: list[_Row] = []
     for posting in postings:
@@ -55,8 +55,8 @@ def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> 
     return _encode(rows).decode(), _encode([*touched.values()]).decode()
 
 
-def moving(moves: str, now: str) -> str:
-    """Writes moves, as a part of a statement: its parameters are named by whoever makes the whole."""
+def insert_moves_sql(moves: str, now: str) -> str:
+    """Inserts moves, as a part of a larger statement. The caller names the parameters."""
     return f"""
         INSERT INTO moves (merchant_id, cause_id, step, ordinal, move_number, source, target, channel, amount,
                            statement_line, balance_after, created_at)
@@ -66,8 +66,8 @@ def moving(moves: str, now: str) -> str:
     """
 
 
-def following(wallets: str, now: str) -> str:
-    """Writes what moves leave in wallets, as a part of the statement that writes the moves."""
+def update_wallets_sql(wallets: str, now: str) -> str:
+    """Updates the balances of wallets, as a part of the statement that inserts the moves."""
     return f"""
         UPDATE wallets SET available = new.available, in_flight = new.in_flight,
                            statement_lines = new.statement_lines, owed = new.owed,
@@ -78,11 +78,11 @@ def following(wallets: str, now: str) -> str:
     """
 
 
-_POST = f"WITH moved AS ({moving('$1', '$3')}) {following('$2', '$3')}"
+_POST = f"WITH moved AS ({insert_moves_sql('$1', '$3')}) {update_wallets_sql('$2', '$3')}"
 
 
 async def post(tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], *, now: datetime) -> None:
-    """Write moves and what they leave in the wallets, which the caller has locked."""
+    """Insert moves, and update the wallets, which the caller has locked."""
     if postings:
         await tx.execute(_POST, *documents_of(wallets, postings), now)
 

@@ -1,1 +1,1 @@
-"""`malipo ledger check`: payments against the book, the feed and the counts. It reads, and never mends."""
+"""`malipo ledger check`: payments compared with the ledger, the feed and the rollups. It only reads."""

@@ -1,6 +1,6 @@
-"""Holds what was put right after the end against the book: corrections, resolutions, debts, and what was told of them.
+"""Compares corrections, resolutions, debts and their events with the ledger.
 
-Written out in SQL by hand, independent of `correction.py`, so that a mistake there is found. It reads, and never mends.
+Written out in SQL by hand, independent of `correction.py`, so that a mistake there is found. It only reads.
 """
 
 from malipo.db import Conn
@@ -18,7 +18,7 @@ _MOVED = """
                AS strange
     FROM moves WHERE step IN ('contradiction', 'resolution') GROUP BY 1, 2
 """
-# What they must have moved, from what the merchant was told, what was last said, and what was decided.
+# What they must have moved, from the status of the payment, the latest report, and what was decided.
 _EXPECTED = """
     SELECT s.*, s.full_change * s.turn - s.credited - s.borne AS due FROM (
         SELECT c.*, t.amount, t.fee, t.type, t.status,
@@ -66,7 +66,7 @@ async def _wrong_moves(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_states(connection: Conn) -> list[Finding]:
-    """Corrections whose own columns do not fit each other, or the payment."""
+    """Corrections whose columns do not agree with each other, or with the payment."""
     rows = await connection.fetch(
         f"""
         SELECT transaction_id AS id, owed AS stored, greatest(-due, 0) AS computed FROM ({_EXPECTED}) e
@@ -79,7 +79,7 @@ async def _wrong_states(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_resolutions(connection: Conn) -> list[Finding]:
-    """What was moved by decisions, held against what was decided."""
+    """The moves of resolutions, compared with the resolutions."""
     rows = await connection.fetch(
         """
         WITH moved AS (
@@ -102,7 +102,7 @@ async def _wrong_resolutions(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_debts(connection: Conn) -> list[Finding]:
-    """What a wallet owes, held against what its payments owe."""
+    """What a wallet owes, compared with the sum of what its payments owe."""
     rows = await connection.fetch(
         """
         SELECT merchant_id, w.owed AS stored, coalesce(c.owed, 0) AS computed
@@ -115,7 +115,7 @@ async def _wrong_debts(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_events(connection: Conn) -> list[Finding]:
-    """Every correction was told once. What the feed no longer keeps cannot be counted any more."""
+    """Every correction that merchants are notified of has one event. Events that were pruned cannot be counted."""
     rows = await connection.fetch(
         """
         WITH told AS (

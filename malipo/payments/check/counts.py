@@ -1,6 +1,6 @@
-"""Holds everything that is counted against what it counts: totals of days, rollups, and what a search finds.
+"""Compares daily totals, rollups and the search index with the payments.
 
-It reads, and never mends. What is not counted yet is not missing.
+It only reads. What is not counted yet is not reported as missing.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from malipo.payments.check.expected import CELL, COUNTED, FOUND_IN_SEARCH, LEAF
 
 
 async def check(connection: Conn, differs: Collection[str]) -> list[Finding]:
-    """`differs` says in which of them something is wrong already."""
+    """`differs` names those in which the fingerprints differ."""
     return [
         *(await _wrong_totals(connection) if "totals" in differs else []),
         *await _wrong_counts(connection, are_leaves_right="counts" not in differs),
@@ -23,7 +23,7 @@ async def check(connection: Conn, differs: Collection[str]) -> list[Finding]:
 
 
 async def _wrong_totals(connection: Conn) -> list[Finding]:
-    """Totals held against transactions. An end whose event has no place in the feed yet is not counted yet."""
+    """Daily totals, compared with transactions. An end whose event has no feed number yet is not counted yet."""
     rows = await connection.fetch(
         f"""
         WITH expected AS (
@@ -71,7 +71,7 @@ async def _wrong_counts(connection: Conn, *, are_leaves_right: bool) -> list[Fin
 
 
 async def _wrong_search_index(connection: Conn) -> list[Finding]:
-    """A search finds what is counted, and nothing else."""
+    """The search index contains what is counted, and nothing else."""
     rows = await connection.fetch(
         f"""
         WITH expected AS (SELECT merchant_id, id, search_text FROM ({COUNTED}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0)

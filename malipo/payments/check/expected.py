@@ -1,4 +1,4 @@
-"""What the book, the feed and the counts must say of each transaction, as SQL.
+"""What the ledger, the feed and the rollups must contain for each transaction, as SQL.
 
 Written out by hand, independent of `status_effects.py` and `counts/categories.py`, so that a mistake there is found
 by the checks.
@@ -8,7 +8,7 @@ from malipo.counts.store import Rollup
 from malipo.outbox.event import IS_END
 from malipo.payments.counts.categories import TREE
 
-# Step, move_number, source, target, amount, and when it is due.
+# Step, number of the move, source, target, amount, and when it is due.
 _DUE_MOVES = (
     ("open", 1, "wallet", "in_flight", "t.amount + t.fee", "t.type = 'DISBURSEMENT'"),
     (
@@ -51,7 +51,7 @@ FOUND_EVENTS = """
     SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events WHERE event NOT LIKE '%.corrected'
 """
 
-# Ends that have no place in the feed yet, and those that the counter has not come to.
+# Ends whose event has no feed number yet, and those that the counter has not reached.
 _UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}"
 _UNCOUNTED = f"""
     {_UNNUMBERED}
@@ -68,8 +68,8 @@ UNNUMBERED = f"""
 UNCOUNTED = f"""
     SELECT t.* FROM ({_UNCOUNTED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
 """
-# Those that must be counted, each with a 1; and with a -1 those that are not yet. So nobody has to look for the few
-# uncounted ones among all.
+# All ended payments with a 1, and with a -1 those that are not counted yet: the sum is what must be counted. So the few
+# uncounted ones need no join with all.
 COUNTED = f"""
     SELECT merchant_id, id, type, channel, status, created_at, search_text, 1 AS count
     FROM transactions WHERE ended_at IS NOT NULL

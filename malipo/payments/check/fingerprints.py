@@ -1,7 +1,7 @@
-"""Fingerprints of all transactions: one look that says whether anything differs at all.
+"""Fingerprints of all transactions: one read of each table shows whether anything differs.
 
-Two sets of rows are the same if the sums of their rows' fingerprints are, which have 64 bits each. So no row has to
-look for its twin, and each table is read once. Where something differs, the audits join and say what.
+Two sets of rows are equal if the sums of their rows' fingerprints (64 bits each) are equal. So no join is needed, and
+each table is read once. Only where something differs, the checks join and find what.
 """
 
 from malipo.counts.check import stored_leaves
@@ -22,16 +22,16 @@ from malipo.payments.check.expected import (
 
 _COUNTED = f"merchant_id, {LEAF}, {CELL}"
 _SEARCHED = "merchant_id, id, search_text"
-# Three sums in one: what a fee and a millisecond weigh beside a shilling. They are primes, so that a mistake in one of
-# them is not made good by one in another.
+# Three sums in one: the weights of a fee and of a millisecond beside a shilling. They are primes, so that an error in
+# one of the sums is not cancelled by an error in another.
 _FEE, _MS = 15_485_863, 32_452_843
 # As far back as the merchant's events are kept.
 _KEPT_EVENTS = [(row, f"{due} AND (f.pruned_before IS NULL OR {at} >= f.pruned_before)") for row, at, due in DUE_EVENTS]
 
 
 async def differences(connection: Conn) -> set[str]:
-    """In which of moves, events, totals, counts and the search index something is not as it must be."""
-    # `fetch`, though it is one row: whoever asks for one row only gets no help from PostgreSQL's other processes.
+    """Which of moves, events, totals, counts and the search index differ from the transactions."""
+    # `fetch`, though it is one row: for `fetchrow` PostgreSQL uses no parallel workers.
     (expected,) = await connection.fetch(
         f"""
         SELECT {_sum(DUE_MOVES)} AS moves,
@@ -74,7 +74,7 @@ async def _found(connection: Conn, rows: str, columns: str) -> int:
 
 
 def _totals(condition: str) -> str:
-    """Ends, amounts, fees and milliseconds, each as often as it is there times the fingerprint of its day and sort."""
+    """Ends, amounts, fees and milliseconds, each multiplied by the fingerprint of its day, type and channel."""
     ms = "CASE WHEN isfinite(ended_at) THEN round(date_part('epoch', ended_at - created_at) * 1000)::bigint END"
     sort = f"hash_record_extended(ROW(t.merchant_id, {DAY}, t.type, t.channel), 0)::numeric"
     return f"""

@@ -1,7 +1,7 @@
-"""Holds every transaction against the moves and events its status calls for. It reads, and never mends.
+"""Compares every transaction with the moves and events that its status requires. It only reads.
 
-Most of it is proved by one look at each table (`fingerprints.py`); only where something differs, joins say what. The
-expectations are in `expected.py`.
+Fingerprints are compared first (`fingerprints.py`); only where they differ, joins find what. What is expected is in
+`expected.py`.
 """
 
 from malipo.db import Conn
@@ -63,7 +63,7 @@ async def _wrong_channels(connection: Conn, which: str) -> list[Finding]:
 
 
 async def _wrong_events(connection: Conn) -> list[Finding]:
-    """Events held against transactions, as far back as events are kept."""
+    """Events compared with transactions, as far back as events are kept."""
     rows = await connection.fetch(
         f"""
         WITH expected (merchant_id, id, event, at) AS ({_EXPECTED_EVENTS}), found AS ({FOUND_EVENTS})
@@ -87,7 +87,7 @@ async def _wrong_events(connection: Conn) -> list[Finding]:
 
 
 async def _wrong_feeds(connection: Conn) -> list[Finding]:
-    """Every place of a feed that was given and is kept has its event: no gap, and nothing beyond the end."""
+    """Every number of a feed that is kept has its event: there is no gap, and nothing beyond the end."""
     rows = await connection.fetch(
         """
         SELECT merchant_id, coalesce(f.last_number - f.pruned_to, 0) AS computed, coalesce(e.size, 0) AS stored
@@ -116,7 +116,7 @@ async def _lost_keys(connection: Conn) -> list[Finding]:
 
 
 async def _idle(connection: Conn) -> list[Finding]:
-    """Open payments that no worker would ever take up again."""
+    """Open payments without a dispatch: no worker would ever process them."""
     rows = await connection.fetch(
         """
         SELECT t.id, t.amount FROM transactions t

@@ -1,4 +1,4 @@
-"""The backlog of the counts: payments that have not ended, and ends that are not counted yet."""
+"""The backlog of the rollups: payments that have not ended, and ended ones that are not counted yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from malipo.counts.store import Rollup
 from malipo.db import Conn, Tx
 from malipo.outbox.event import IS_END
 
-# The transactions of merchant $1 that are in no count and in no search, as `uncounted`. Together with the counted ones
-# that is all of them, each once, at every moment. (They are few: looked up one by one, the planner believes it.)
+# The transactions of merchant $1 that are not in the rollups and not in the search index, as `uncounted`. Together with
+# the counted ones these are all transactions, each once, at every moment. (They are few, and the plan relies on it.)
 UNCOUNTED = f"""
     unnumbered AS MATERIALIZED (
         SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}
@@ -36,7 +36,7 @@ UNCOUNTED = f"""
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """A merchant whose counts lag behind the feed, and where that ends."""
+    """A merchant whose rollups are behind the feed, and the last number of the feed."""
 
     merchant_id: str
     last_number: int
@@ -53,7 +53,7 @@ class Ended:
 
 
 async def find_behind(connection: Conn, *, least: int, most: int) -> list[Behind]:
-    """The merchants with at least so many events that were not looked at, those with the most first."""
+    """The merchants with at least so many events that the counter has not read, those with the most first."""
     rows = await connection.fetch(
         """
         SELECT f.merchant_id, f.last_number FROM feeds f
@@ -69,7 +69,7 @@ async def find_behind(connection: Conn, *, least: int, most: int) -> list[Behind
 
 
 async def find_ended(tx: Tx, merchant_ids: Sequence[str], after: Sequence[int], last: Sequence[int]) -> list[Ended]:
-    """What ended by the events between these places of the merchants' feeds."""
+    """The payments whose end is between these numbers of the merchants' feeds."""
     rows = await tx.fetch(
         f"""
         SELECT t.merchant_id, t.id, t.type, t.channel, t.status, t.search_text

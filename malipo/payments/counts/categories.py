@@ -1,6 +1,6 @@
 """The categories that ended payments are counted in: one for each channel, type and end. Pure.
 
-The numbers are stored, so they may never change their meaning; what is added stands at the end.
+The numbers are stored, so their meaning never changes. New ones are added at the end.
 """
 
 from itertools import product
@@ -20,7 +20,7 @@ CATEGORIES = {sort: number for number, sort in enumerate(product(_CHANNELS, _TYP
 
 
 def categories_of(*, channel: Channel | None, type_: Type | None, status: Status | None) -> list[int]:
-    """Those that a filter wants; none, if it wants payments that have not ended."""
+    """The categories that match a filter; none, if it is for payments that have not ended."""
     return [
         number
         for (its_channel, its_type, its_status), number in CATEGORIES.items()

@@ -1,7 +1,7 @@
-"""Counts payments that have ended and makes them findable, after the fact: in the order of the feed, each once.
+"""Adds ended payments to the rollups and to the search index, in the order of the feed, each once.
 
-Readers look at what is not counted yet themselves (`backlog.py`). So nothing here is in a hurry, and no payment
-waits for it.
+It runs after the payments' commits. Readers read what is not counted yet themselves (`backlog.py`), so it is not
+urgent, and no payment waits for it.
 """
 
 from malipo import ids
@@ -15,14 +15,14 @@ from malipo.payments.counts.categories import CATEGORIES, TREE
 from malipo.payments.search import index
 from malipo.payments.transaction import Status, Type
 
-# Fewer than this are quicker looked at than counted; and the more are counted together, the cheaper is each.
+# Fewer than this are read faster than counted, and counting many together is cheaper.
 LEAST = 100
 _MERCHANTS = 50
 _EVENTS = 2000
 
 
 async def count(tx: Tx, *, least: int = LEAST) -> bool:
-    """Count for the merchants that are furthest behind. Whether more may be waiting."""
+    """Count for the merchants with the largest backlog. Returns whether more may be left."""
     behind = {
         each.merchant_id: each.last_number for each in await backlog.find_behind(tx, least=least, most=_MERCHANTS)
     }
@@ -30,7 +30,7 @@ async def count(tx: Tx, *, least: int = LEAST) -> bool:
         return False
     positions = await rollups.lock_positions(tx, Rollup.PAYMENTS, behind)
     each = max(_EVENTS // len(behind), least)
-    # Somebody may have counted on since we looked, but a mark never goes back.
+    # Another worker may have counted since we looked, but a position never goes back.
     new_positions = {
         merchant_id: max(position, min(behind[merchant_id], position + each))
         for merchant_id, position in positions.items()

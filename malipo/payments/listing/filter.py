@@ -1,4 +1,4 @@
-"""Which transactions somebody wants to see, as SQL."""
+"""The filters of a list of transactions, as SQL conditions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Filter:
 
 
 def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) -> Filter:
-    """As the API and the pages ask for it. `search_of` makes what is looked for out of what was typed."""
+    """From the query of the API or a page. `search_of` turns what was typed into the search term."""
     return Filter(
         status=fields.choice("status", Status),
         type=fields.choice("type", Type),
@@ -49,7 +49,7 @@ def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) ->
 
 
 def where_of(merchant_id: str, wanted: Filter) -> Conditions:
-    """Of transactions, as t."""
+    """Conditions on the table `transactions`, as `t`."""
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
     add_span(where, wanted)

@@ -1,13 +1,13 @@
 """The list of transactions: filters, ranges, search, exact totals and pages.
 
-None of it takes longer because there is more history. Totals are sums of counts and of what is not counted yet; a page
-far back, or of a filter that fits little, is found by walking down the counts; a search finds by windows.
+More history makes none of it slower. Totals are sums of the rollups and of the backlog; a page far back, or of a filter
+with few matches, is found by the rollups; a search uses n-grams.
 """
 
 from collections.abc import Collection
 
 from malipo.db import Conn
-from malipo.payments.listing import by_counts
+from malipo.payments.listing import offset_pagination
 from malipo.payments.listing.filter import Filter
 from malipo.payments.search import query
 from malipo.payments.transaction import Transaction
@@ -19,12 +19,12 @@ async def page(
     """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
     offset = (page - 1) * limit
     if wanted.term is None:
-        return await by_counts.page(connection, merchant_id, wanted, offset=offset, limit=limit)
+        return await offset_pagination.page(connection, merchant_id, wanted, offset=offset, limit=limit)
     return await query.page(connection, merchant_id, wanted, wanted.term, offset=offset, limit=limit)
 
 
 async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict[str, str]:
-    """A word for each merchant that changes whenever a payment of theirs is made, is taken up, or ends."""
+    """A version for each merchant. It changes whenever a payment of theirs is created, claimed, or ends."""
     rows = await connection.fetch(
         """
         SELECT merchant_id, concat_ws('-', latest.id, f.last_number, open.count, open.taken) AS version

@@ -1,4 +1,4 @@
-"""Whether an answer is believed, and what it says. Pure."""
+"""Whether an answer is believed, and which failure it reports. Pure."""
 
 from msgspec.structs import replace
 
@@ -6,7 +6,7 @@ from malipo.networks.connector import Answer, FailureCode, Type, Verdict
 from malipo.payments.dispatch import Dispatch, ReceivedAnswer
 from malipo.payments.transaction import Transaction
 
-# A payout has no customer who could decline it; what its payer lacks is our own float.
+# A payout has no customer who could decline it. Insufficient funds are those of our own float.
 _OF_A_PAYOUT = {
     FailureCode.DECLINED: FailureCode.REJECTED,
     FailureCode.EXPIRED: FailureCode.REJECTED,
@@ -14,14 +14,14 @@ _OF_A_PAYOUT = {
 }
 
 
-def is_believed(transaction: Transaction, heard: ReceivedAnswer) -> bool:
-    """Where a network has no query, an unsigned callback from a listed address is all there will ever be.
+def is_believed(transaction: Transaction, received: ReceivedAnswer) -> bool:
+    """If a network has no query, an unsigned callback from a listed address is believed: there will be nothing better.
 
     Even then a failure never ends a payout.
     """
-    is_good_enough = heard.is_listed and not heard.may_ask
-    is_refused_payout = transaction.type is Type.DISBURSEMENT and heard.answer.verdict is Verdict.REFUSED
-    return heard.is_trusted or (is_good_enough and not is_refused_payout)
+    is_good_enough = received.is_listed and not received.can_query
+    is_refused_payout = transaction.type is Type.DISBURSEMENT and received.answer.verdict is Verdict.REFUSED
+    return received.is_trusted or (is_good_enough and not is_refused_payout)
 
 
 def differs(transaction: Transaction, answer: Answer) -> bool:
@@ -32,17 +32,17 @@ def differs(transaction: Transaction, answer: Answer) -> bool:
     )
 
 
-def is_overtaken(dispatch: Dispatch, heard: ReceivedAnswer) -> bool:
-    """A success was heard after this question had left, so that its answer may be the older word."""
-    return dispatch.success_seconds is not None and heard.age_seconds >= dispatch.success_seconds
+def is_overtaken(dispatch: Dispatch, received: ReceivedAnswer) -> bool:
+    """A success was reported after this query was sent, so the answer may be older than the success."""
+    return dispatch.success_seconds is not None and received.age_seconds >= dispatch.success_seconds
 
 
 def with_success(dispatch: Dispatch) -> Dispatch:
-    return replace(dispatch, is_success_heard=True, success_seconds=0)
+    return replace(dispatch, is_success_reported=True, success_seconds=0)
 
 
 def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:
-    """A query often says no more than that it failed. Why, an unsigned callback is good enough to say."""
+    """A query often reports only that it failed. For the reason, an unsigned callback is good enough."""
     failure = answer.failure_code or FailureCode.REJECTED
     if failure is FailureCode.REJECTED and dispatch.hinted_failure:
         failure = dispatch.hinted_failure

@@ -1,56 +1,58 @@
-"""When a network is asked next about a payment. Pure."""
+"""When a network is queried next about a payment. Pure."""
 
 from msgspec.structs import replace
 
-from malipo.payments.dispatch import AnswerSource, Attention, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
 
-# How long a payment rests whose network cannot be asked. Only a callback or an operator ends it.
+# When a payment without a query is due again. Only a callback or an operator ends it.
 NO_QUERY_SECONDS = 86_400
 
 
-def ask_later(dispatch: Dispatch, heard: ReceivedAnswer, rules: Rules) -> Decision:
-    query_count = dispatch.query_count + (heard.source is AnswerSource.ASK)
-    seconds = rules.poll_seconds[min(query_count, len(rules.poll_seconds) - 1)] if heard.may_ask else NO_QUERY_SECONDS
-    is_exhausted = not heard.may_ask or query_count >= len(rules.poll_seconds)
-    dispatch = replace(dispatch, attention=attention_of(dispatch, is_exhausted=is_exhausted))
-    if heard.source is AnswerSource.CALLBACK and dispatch.next_action is NextAction.SENDING:
-        # The worker that is at it will say more.
+def query_later(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
+    query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)
+    seconds = (
+        rules.poll_seconds[min(query_count, len(rules.poll_seconds) - 1)] if received.can_query else NO_QUERY_SECONDS
+    )
+    is_exhausted = not received.can_query or query_count >= len(rules.poll_seconds)
+    dispatch = replace(dispatch, attention=review_reason_of(dispatch, is_exhausted=is_exhausted))
+    if received.source is AnswerSource.CALLBACK and dispatch.next_action is NextAction.SENDING:
+        # The worker that is sending it will report the reply.
         return Decision(dispatch=dispatch)
-    # The answer may be older than the hint that overtook it.
+    # A hint came after the query was sent, so the answer may be older than the hint.
     wait_seconds = 0 if dispatch.is_hinted else seconds
     return Decision(
-        dispatch=replace(dispatch, next_action=NextAction.ASK, query_count=query_count, is_hinted=False),
+        dispatch=replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False),
         wait_seconds=wait_seconds,
     )
 
 
-def ask_now(dispatch: Dispatch) -> Decision:
-    """Also what was about to be sent: somebody has heard of it, so nothing is sent before the network was asked."""
-    next_action = NextAction.ASK if dispatch.next_action is NextAction.SEND else dispatch.next_action
+def query_now(dispatch: Dispatch) -> Decision:
+    """Also a payment that was about to be sent: the network may know it, so it is queried before it is sent."""
+    next_action = NextAction.QUERY if dispatch.next_action is NextAction.SEND else dispatch.next_action
     return Decision(dispatch=replace(dispatch, next_action=next_action, is_hinted=True), wait_seconds=0)
 
 
-def ask_again(dispatch: Dispatch, heard: ReceivedAnswer, rules: Rules) -> Decision:
-    """After the end: at the times of the long schedule, which count from the end; and at those of the short one too, as
-    long as somebody says that it was paid."""
-    query_count = dispatch.query_count + (heard.source is AnswerSource.ASK)
-    is_exhausted = query_count >= len(rules.poll_seconds) or not heard.may_ask
-    asked = replace(dispatch, next_action=NextAction.ASK, query_count=query_count, is_hinted=False)
-    asked = replace(asked, attention=attention_of(asked, is_exhausted=is_exhausted))
-    if dispatch.is_hinted and heard.source is AnswerSource.ASK:
-        return Decision(dispatch=asked, wait_seconds=0)
+def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
+    """After the end the times of `follow_up_seconds` count from the end. While a success was reported and is not
+    confirmed, those of `poll_seconds` apply too."""
+    query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)
+    is_exhausted = query_count >= len(rules.poll_seconds) or not received.can_query
+    queried = replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False)
+    queried = replace(queried, attention=review_reason_of(queried, is_exhausted=is_exhausted))
+    if dispatch.is_hinted and received.source is AnswerSource.QUERY:
+        return Decision(dispatch=queried, wait_seconds=0)
     waits = [moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]
-    if dispatch.is_success_heard and not is_exhausted:
+    if dispatch.is_success_reported and not is_exhausted:
         waits.append(rules.poll_seconds[query_count])
-    if waits and heard.may_ask:
-        return Decision(dispatch=asked, wait_seconds=min(waits))
-    # Only an operator can say more. Without anything for one to look at, nothing is left to do.
-    keeps = asked.attention is not None
-    return Decision(dispatch=asked, wait_seconds=NO_QUERY_SECONDS) if keeps else Decision()
+    if waits and received.can_query:
+        return Decision(dispatch=queried, wait_seconds=min(waits))
+    # Only an operator can go on. Without a reason for review, nothing is left to do.
+    keeps = queried.attention is not None
+    return Decision(dispatch=queried, wait_seconds=NO_QUERY_SECONDS) if keeps else Decision()
 
 
-def attention_of(dispatch: Dispatch, *, is_exhausted: bool) -> Attention | None:
-    """A success that was heard, and that nobody has confirmed when the schedule ends, is for an operator."""
-    if dispatch.attention is None and dispatch.is_success_heard and is_exhausted:
-        return Attention.SAID_PAID
+def review_reason_of(dispatch: Dispatch, *, is_exhausted: bool) -> ReviewReason | None:
+    """A reported success that no query has confirmed by the end of the schedule is for operators to review."""
+    if dispatch.attention is None and dispatch.is_success_reported and is_exhausted:
+        return ReviewReason.SAID_PAID
     return dispatch.attention

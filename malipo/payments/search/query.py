@@ -1,4 +1,4 @@
-"""Search: transactions that hold a term in reference, phone or name, by n-grams and by a look at the backlog."""
+"""Search: transactions with a term in reference, phone or name, by n-grams and by reading the backlog."""
 
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
@@ -47,7 +47,7 @@ async def beside(
 
 
 async def _plan_for_the_term(connection: Conn) -> None:
-    """What such a statement costs depends on the term, so a plan for any term would be a bad one."""
+    """The best plan depends on the term, so a generic plan would be a bad one."""
     await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
 
 
@@ -62,7 +62,7 @@ async def _get(connection: Conn, merchant_id: str, ids: list[str]) -> list[Trans
 
 
 def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[object]]:
-    """The beginning of a statement, which names those that fit `matching`; and its values."""
+    """The beginning of a statement, which defines `matching`; and its values."""
     if len(term) < LEAST:
         where = where_of(merchant_id, wanted)
         return f"matching AS MATERIALIZED (SELECT t.id FROM transactions t WHERE {where})", where.values

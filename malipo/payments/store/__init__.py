@@ -1,1 +1,1 @@
-"""The payments' SQL, one file a table."""
+"""The SQL of payments, about one file for each table."""

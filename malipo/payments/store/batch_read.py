@@ -19,9 +19,9 @@ _decode_claimed = msgspec.json.Decoder(set[str]).decode
 _decode_tariffs = msgspec.json.Decoder(list[tuple[str, str, str, int, int, int, int, int | None]]).decode
 _decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int, int]]).decode
 
-# Keys come before wallets, as everywhere, and both in their order: no wallet is looked at until all keys are claimed.
+# Keys are locked before wallets, as everywhere, and both are sorted: no wallet is read until all keys are claimed.
 _STATEMENT = f"""
-    WITH claimed AS ({idempotency_keys.claiming("$1")}),
+    WITH claimed AS ({idempotency_keys.claim_keys_sql("$1")}),
          held AS (
              SELECT merchant_id, available, in_flight, statement_lines, owed FROM wallets
              WHERE merchant_id = ANY($3) AND (SELECT count(*) FROM claimed) >= 0
@@ -47,7 +47,7 @@ class BatchInputs(NamedTuple):
 async def find(
     tx: Tx, wanted: Mapping[IdempotencyKey, IdempotencyRecord], places: Collection[Place], merchant_ids: Iterable[str]
 ) -> BatchInputs:
-    """Take the keys that nobody has used, and hold the wallets of these merchants, until the commit."""
+    """Claim the keys that are new, and lock the wallets of these merchants, until the commit."""
     row = await tx.fetchrow(
         _STATEMENT, idempotency_keys.document_of(wanted), _encode([*places]).decode(), sorted(set(merchant_ids))
     )

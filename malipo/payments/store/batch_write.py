@@ -1,7 +1,7 @@
 """Writes a batch: statuses with their money and events, in one statement each.
 
-A round trip to the database costs more than most of what is asked in it (decision 21), and nothing here depends on the
-answer to anything else here.
+A round trip to the database costs more than most statements (decision 21), and these do not depend on each other's
+results.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from malipo.db import Contention, Tx
 from malipo.ledger.accounts import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox import store as outbox
-from malipo.outbox.store import Fact
+from malipo.outbox.store import OutboxEvent
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Status, Transaction
 
@@ -21,28 +21,28 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _if_new(document: str) -> str:
-    """Nothing, unless every transaction is new."""
+    """An empty document, unless every transaction is new."""
     return f"CASE WHEN (SELECT are_new FROM looked) THEN {document}::json ELSE '[]' END"
 
 
 _OPEN = f"""
-    WITH created AS ({transactions.creating("$1")}),
+    WITH created AS ({transactions.insert_transactions_sql("$1")}),
          looked AS (SELECT count(*) = json_array_length($1) AS are_new FROM created),
-         in_line AS ({dispatches.lining_up("created", "$6")}),
-         moved AS ({ledger.moving(_if_new("$2"), "$5")}),
-         followed AS ({ledger.following(_if_new("$3"), "$5")}),
-         told AS ({outbox.telling(_if_new("$4"))})
+         queued AS ({dispatches.insert_dispatches_sql("created", "$6")}),
+         moved AS ({ledger.insert_moves_sql(_if_new("$2"), "$5")}),
+         updated AS ({ledger.update_wallets_sql(_if_new("$3"), "$5")}),
+         inserted AS ({outbox.insert_events_sql(_if_new("$4"))})
     SELECT are_new FROM looked
 """
 
-_TELL_AND_MOVE = f"""
-    WITH moved AS ({ledger.moving("$1", "$4")}),
-         followed AS ({ledger.following("$2", "$4")})
-    {outbox.telling("$3")}
+_MOVES_AND_EVENTS = f"""
+    WITH moved AS ({ledger.insert_moves_sql("$1", "$4")}),
+         updated AS ({ledger.update_wallets_sql("$2", "$4")})
+    {outbox.insert_events_sql("$3")}
 """
 
 _ADVANCE = f"""
-    WITH ended AS ({dispatches.ending("$2")})
+    WITH ended AS ({dispatches.delete_dispatches_sql("$2")})
     UPDATE transactions t
     SET status = new.status, provider_reference = new.provider_reference, failure_code = new.failure_code,
         failure_reason = new.failure_reason, processing_at = new.processing_at, ended_at = new.ended_at
@@ -54,7 +54,7 @@ _ADVANCE = f"""
 
 
 class _Reached(msgspec.Struct, frozen=True):
-    """A transaction as it is written when it has moved on."""
+    """A transaction as it is written when it has reached a status."""
 
     merchant_id: str
     id: str
@@ -72,35 +72,35 @@ async def open_all(
     opened: Sequence[Transaction],
     wallets: Mapping[str, Wallet],
     postings: Sequence[Posting],
-    facts: Sequence[Fact],
+    events: Sequence[OutboxEvent],
     *,
     now: datetime,
 ) -> None:
-    """Write payments that begin, put them in line to be sent to their networks, move their money and tell of them."""
+    """Write new payments, their dispatches, their moves and their events."""
     are_new = await tx.fetchval(
         _OPEN,
         transactions.document_of(opened),
         *ledger.documents_of(wallets, postings),
-        outbox.document_of(facts),
+        outbox.document_of(events),
         now,
         _encode([each.id for each in opened if each.is_key_derived]).decode(),
     )
     if not are_new:
-        # An earlier try, whose answer was lost, was still being committed when we looked for what it wrote.
+        # An earlier try, whose commit was not confirmed to us, was still committing when we looked for what it wrote.
         raise Contention("an earlier try has written some of these payments", in_doubt=True)
 
 
-async def tell_and_move(
-    tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], facts: Sequence[Fact], *, now: datetime
+async def write_moves_and_events(
+    tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], events: Sequence[OutboxEvent], *, now: datetime
 ) -> None:
-    """Move the money of payments that have gone on, and tell of them."""
-    if postings or facts:
+    """Write the moves and events of payments that have reached a status or were corrected."""
+    if postings or events:
         documents = ledger.documents_of(wallets, postings)
-        await tx.execute(_TELL_AND_MOVE, *documents, outbox.document_of(facts), now)
+        await tx.execute(_MOVES_AND_EVENTS, *documents, outbox.document_of(events), now)
 
 
 async def advance(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> None:
-    """Write the status of transactions that the caller has locked at the one before. What ends leaves the line."""
+    """Write the next status of transactions that the caller has locked, and delete the dispatches of those that end."""
     reached = [
         _Reached(
             each.merchant_id,

@@ -1,4 +1,4 @@
-"""Cases: payments that an operator must look at, and what operators have said of them."""
+"""Cases: payments that an operator must look at, and the proposals and resolutions of operators."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -12,17 +12,17 @@ from malipo.payments.store.dispatches import DISPATCH, dispatch_of
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 
-AUTOMATIC = "malipo"  # who decided, where nobody had to
+AUTOMATIC = "malipo"  # who decided, where no operator had to
 
 
 class Case(NamedTuple):
     transaction: Transaction
     dispatch: Dispatch | None
     correction: Correction | None
-    is_contradicted: bool  # and nobody has decided what that means
+    is_contradicted: bool  # and operators have not decided about it yet
     is_sending: bool  # a request is on its way right now
     is_merchant_active: bool
-    proposed: str | None  # what somebody says became of it
+    proposed: str | None  # the outcome that an operator has proposed
 
 
 class Proposal(NamedTuple):
@@ -65,8 +65,7 @@ def _case_of(row: Row) -> Case:
 
 
 async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[Case]:
-    """Payments that a person must look at: those that only one can end, those that take too long, those that are said
-    to be paid although they failed, and a closed merchant's payouts that nobody sends."""
+    """Payments with a reason for review, payments that are open for too long, and payouts of closed merchants."""
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
@@ -83,7 +82,7 @@ async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[
 
 
 async def find_contradicted(connection: Conn) -> list[Case]:
-    """Payments that have ended and are in doubt: their network contradicts itself, or an operator contradicts it."""
+    """Payments that have ended and whose outcome is in doubt: by a contradiction of the network, or by a proposal."""
     rows = await connection.fetch(
         f"""
         SELECT {_CASE} FROM {_JOINED}
@@ -110,7 +109,7 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
     )
     if key is None:
         return None
-    # Locked first and read afterwards: what a lock was waited for may have changed the rows beside it.
+    # Locked first and read afterwards: the commit that the lock waited for may have changed the joined rows.
     await tx.execute("SELECT FROM transactions WHERE merchant_id = $1 AND id = $2 FOR UPDATE", *key.values())
     row = await tx.fetchrow(f"SELECT {_CASE} FROM {_JOINED} WHERE t.merchant_id = $1 AND t.id = $2", *key.values())
     assert row is not None
@@ -139,7 +138,7 @@ async def insert_proposal(tx: Tx, transaction: Transaction, proposal: Proposal) 
 
 
 async def insert_automatic(tx: Tx, transaction: Transaction, change: Change, *, now: datetime) -> None:
-    """What malipo has decided by itself stands beside what operators decide."""
+    """An automatic resolution is stored beside those of operators."""
     await tx.execute(
         """
         INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence, requested_by,
@@ -174,7 +173,7 @@ async def find_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:
 async def end_proposal(
     tx: Tx, proposal_id: str, *, decided_by: str, is_approved: bool, change: Change | None = None, now: datetime
 ) -> None:
-    """With the moves that it made, if it made any."""
+    """Approve or reject it, with the change that it made, if any."""
     await tx.execute(
         """
         UPDATE resolutions

@@ -1,4 +1,4 @@
-"""Corrections: how far payments were put right after their end. Only `record.py` may call what writes here."""
+"""Corrections of payments that have ended. Only `status_writer.py` may call what writes here."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from malipo.db import Conn, Row, Tx
 from malipo.payments.correction import Correction, is_open
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.transaction import Told, Transaction
+from malipo.payments.transaction import CorrectionNotice, Transaction
 
 _encode = msgspec.json.Encoder().encode
-_decode_told = msgspec.json.Decoder(Told).decode
+_decode_notice = msgspec.json.Decoder(CorrectionNotice).decode
 
 COLUMNS = "c.is_paid, c.source, c.is_fee_paid, c.credited, c.borne, c.owed, c.ordinal, c.told, c.latest"
 
@@ -31,12 +31,12 @@ def correction_of(row: Row) -> Correction | None:
         owed=row["owed"],
         ordinal=row["ordinal"],
         told=row["told"],
-        latest=told_of(row["latest"]),
+        latest=notice_of(row["latest"]),
     )
 
 
-def told_of(latest: str | None) -> Told | None:
-    return None if latest is None else _decode_told(latest)
+def notice_of(latest: str | None) -> CorrectionNotice | None:
+    return None if latest is None else _decode_notice(latest)
 
 
 async def find(connection: Conn, keys: Collection[Key]) -> dict[Key, Correction]:

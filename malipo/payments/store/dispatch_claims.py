@@ -1,6 +1,6 @@
-"""What workers take out of the queue: payments to send, to ask about, or to end because they lapsed.
+"""Claims of workers on the work queue: payments to send, to query, or to end because they lapsed.
 
-A claim takes its rows without ever waiting for a lock: what somebody else holds is left to them.
+A claim never waits for a lock: rows that another worker has locked are skipped.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.store.dispatches import DISPATCH, SUBJECTS, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key
 
-# Nothing is held, by operators or by a fence, the database was compared, and it need not be asked about first.
+# There is no hold and no fence, the database was compared, and it need not be queried first.
 _MAY_BE_SENT = f"""
     {send_counts.IS_COMPARED} AND NOT {installation.IS_CLOSED}
     AND NOT {holds.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
@@ -53,7 +53,7 @@ async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[Subject]:
 
 
 async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[Subject]:
-    """Collections that nobody has taken up in time, whether their network is down or not connected."""
+    """Collections that no worker has claimed in time, because their network is down or not connected."""
     return await find_subjects(
         tx,
         f"""
@@ -70,7 +70,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
 
 
 async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[Subject]:
-    """Collections that were taken up, and of which provably nothing has left us in time."""
+    """Collections that were claimed, and of which provably nothing was sent in time."""
     return await find_subjects(
         tx,
         f"""
@@ -89,9 +89,9 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
 async def take(
     tx: Tx, keys: Collection[Key], *, connector: str, claim_id: str, lease_seconds: float, worker_id: str
 ) -> CountedBatch | None:
-    """From here on they are being sent: whoever finds them after the lease must ask first.
+    """From here on they are being sent: after the lease the network must be queried first.
 
-    How many batches of sends there were, with this one; none if the worker is not known here.
+    Returns how many batches of sends there were, with this one; None if the worker is not registered.
     """
     row = await tx.fetchrow(
         f"""
@@ -113,7 +113,7 @@ async def take(
 
 
 async def take_back(tx: Tx, claim_id: str) -> None:
-    """Nothing of it has left us. What was fenced meanwhile belongs to no claim any more, and is asked about."""
+    """Nothing of this claim was sent. What was fenced meanwhile belongs to no claim any more, and is queried."""
     await tx.execute(
         """
         UPDATE dispatches SET next_action = 'send', send_count = send_count - 1, claim_id = NULL, due_at = now()
@@ -124,7 +124,7 @@ async def take_back(tx: Tx, claim_id: str) -> None:
 
 
 async def find_claimed(connection: Conn, claim_id: str) -> list[Subject]:
-    """What was taken under a claim whose commit we did not hear of."""
+    """What was claimed by a commit that was not confirmed to us."""
     return await find_subjects(
         connection,
         f"""
@@ -136,12 +136,12 @@ async def find_claimed(connection: Conn, claim_id: str) -> list[Subject]:
 
 
 async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
-    """Open payments that are due to be asked about, and ours to ask until the lease ends."""
+    """Open payments whose query is due. They are claimed until the lease ends."""
     return await _claim_queries(tx, "NOT is_follow_up", connector, lease_seconds, most)
 
 
 async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[Subject]:
-    """The same of payments that have ended. They yield to the open ones, so they are claimed after them."""
+    """The same for payments that have ended. Open ones have priority, so these are claimed after them."""
     return await _claim_queries(tx, "is_follow_up", connector, lease_seconds, most)
 
 

@@ -1,4 +1,4 @@
-"""After a restore: open payments whose network must be asked before anything else is done about them."""
+"""Dispatches after a restore: open payments whose network must be queried first."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from malipo.payments.store.transactions import COLUMNS, Key
 
 
 async def claim_asked_first(tx: Tx, channel: Channel, type_: Type, *, lease_seconds: float, most: int) -> list[Subject]:
-    """Payments that were not sent, as far as we know, and whose network must be asked before they are."""
+    """Payments that were not sent, as far as we know, and whose network must be queried before they are sent."""
     return await find_subjects(
         tx,
         f"""
@@ -32,10 +32,10 @@ async def claim_asked_first(tx: Tx, channel: Channel, type_: Type, *, lease_seco
 
 
 async def ask_all_first(tx: Tx) -> int:
-    """The database was restored: what is open in it may have been sent, or ended, since. How many there are.
+    """The database was restored: open payments may have been sent, or ended, since. Returns how many there are.
 
-    What was not sent yet is asked about before anything else; what was sent counts as sent, now, so that no network is
-    believed to have forgotten it before it had the time to find it.
+    A payment that was not sent yet is queried first. One that was sent counts as sent now, so that "not found" is not
+    believed before the network had the time to find it.
     """
     rows = await tx.fetch(
         """
@@ -50,7 +50,7 @@ async def ask_all_first(tx: Tx) -> int:
 
 
 async def ask_first_what_came_late(tx: Tx) -> None:
-    """A batch of new payments that was under way when the fence went up. Nobody has counted them as open then."""
+    """A batch of new payments that was being committed when the fence began, and was not among the open ones."""
     await tx.execute(
         f"""
         UPDATE dispatches SET is_asked_first = true, due_at = now(), sent_at = {installation.EPOCH_BEGAN_AT}
@@ -60,7 +60,7 @@ async def ask_first_what_came_late(tx: Tx) -> None:
 
 
 async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
-    """Operators have looked at a channel whose network cannot be asked: what waits there goes. How many."""
+    """Operators release a channel without a query: its waiting payments may be sent. Returns how many."""
     rows = await tx.fetch(
         """
         UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now()
@@ -73,7 +73,7 @@ async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
 
 
 async def find_asked_first(connection: Conn, keys: Collection[Key]) -> set[Key]:
-    """Those of these payments whose network must be asked before anything else is done about them."""
+    """Those of these payments whose network must be queried first."""
     rows = await connection.fetch(
         """
         SELECT merchant_id, transaction_id FROM dispatches
@@ -85,7 +85,7 @@ async def find_asked_first(connection: Conn, keys: Collection[Key]) -> set[Key]:
 
 
 class OpenPayments(NamedTuple):
-    """Open payments of one kind, and what is known of them."""
+    """How many open payments there are of one kind, and their amount."""
 
     channel: str
     type: str
@@ -94,7 +94,7 @@ class OpenPayments(NamedTuple):
     attention: str | None
     payments: int
     amount: int
-    not_asked: int  # whose network has not answered since
+    not_asked: int  # whose network has not answered since the restore
 
 
 async def find_open(connection: Conn) -> list[OpenPayments]:

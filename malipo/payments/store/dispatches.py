@@ -1,7 +1,4 @@
-"""Dispatches: what workers must do about open payments. Due times are by the database's clock.
-
-A claim takes its rows without ever waiting for a lock: what somebody else holds is left to them.
-"""
+"""Dispatches: the work queue of open payments. Due times are by the database's clock."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -12,7 +9,7 @@ from malipo.db import Conn, Row, Tx
 from malipo.installation.store import installation
 from malipo.networks.connector import Channel, FailureCode
 from malipo.payments.correction import Correction
-from malipo.payments.dispatch import Attention, Dispatch, NextAction
+from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.store import corrections
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
@@ -23,8 +20,8 @@ _encode = msgspec.json.Encoder().encode
 
 DISPATCH = """
     d.connector, d.next_action, d.send_count, d.query_count, d.not_found_count, d.not_indexed_count, d.is_acknowledged,
-    d.is_hinted, d.success_heard_at IS NOT NULL AS is_success_heard, d.is_follow_up, d.is_asked_first, d.hinted_failure,
-    d.attention,
+    d.is_hinted, d.success_heard_at IS NOT NULL AS is_success_reported, d.is_follow_up, d.is_asked_first,
+    d.hinted_failure, d.attention,
     date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
     date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
 """
@@ -37,7 +34,7 @@ SUBJECTS = f"""
 
 
 class Subject(NamedTuple):
-    """A transaction, what is to be done about it, if anything, and how far it was put right after its end."""
+    """A transaction with its dispatch and its correction, if it has them."""
 
     transaction: Transaction
     dispatch: Dispatch | None
@@ -56,11 +53,11 @@ def dispatch_of(row: Row) -> Dispatch | None:
         not_indexed_count=row["not_indexed_count"],
         is_acknowledged=row["is_acknowledged"],
         is_hinted=row["is_hinted"],
-        is_success_heard=row["is_success_heard"],
+        is_success_reported=row["is_success_reported"],
         is_follow_up=row["is_follow_up"],
         is_asked_first=row["is_asked_first"],
         hinted_failure=None if row["hinted_failure"] is None else FailureCode(row["hinted_failure"]),
-        attention=None if row["attention"] is None else Attention(row["attention"]),
+        attention=None if row["attention"] is None else ReviewReason(row["attention"]),
         sent_seconds=row["sent_seconds"],
         queued_seconds=row["queued_seconds"],
         success_seconds=row["success_seconds"],
@@ -79,7 +76,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Subject
         [key for _, key in keys],
     )
     found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
-    # In a statement of its own: joined to the first, it would be as it was before the lock was waited for.
+    # In a statement of its own: joined to the first, it would be as it was before the lock was granted.
     rows = await tx.fetch(
         f"""
         SELECT d.merchant_id, d.transaction_id, {DISPATCH} FROM dispatches d
@@ -105,7 +102,7 @@ class _Decided(msgspec.Struct, frozen=True):
 
 
 async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) -> None:
-    """Write where we stand, and in how many seconds it is next due (None: as it was)."""
+    """Write dispatches, and in how many seconds each is next due (None: unchanged)."""
     if not decided:
         return
     await tx.execute(
@@ -115,7 +112,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
             query_count = said.query_count, not_found_count = said.not_found_count,
             not_indexed_count = said.not_indexed_count, is_acknowledged = said.is_acknowledged,
             is_hinted = said.is_hinted, hinted_failure = said.hinted_failure, is_asked_first = said.is_asked_first,
-            success_heard_at = CASE WHEN NOT said.is_success_heard THEN NULL
+            success_heard_at = CASE WHEN NOT said.is_success_reported THEN NULL
                                     WHEN said.success_seconds = 0 THEN clock_timestamp()
                                     ELSE d.success_heard_at END,
             attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.send_count > 0 THEN now() END),
@@ -123,7 +120,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
                  connector text, next_action text, send_count smallint, query_count int, not_found_count int,
-                 not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_heard boolean,
+                 not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_reported boolean,
                  is_asked_first boolean, success_seconds float8, hinted_failure text, attention text)
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
@@ -132,7 +129,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
 
 
 async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]) -> None:
-    """Have networks asked about payments that have ended, in so many seconds."""
+    """Have networks queried about payments that have ended, each in so many seconds."""
     if not ended:
         return
     await tx.execute(
@@ -165,7 +162,7 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
 
 
 async def clear_doubt(tx: Tx, key: Key) -> None:
-    """Operators have decided what was in doubt about a payment that has ended."""
+    """Operators have resolved a payment that has ended: nothing is left to review."""
     await tx.execute(
         """
         UPDATE dispatches SET attention = NULL, success_heard_at = NULL
@@ -175,10 +172,10 @@ async def clear_doubt(tx: Tx, key: Key) -> None:
     )
 
 
-def lining_up(created: str, derived: str) -> str:
-    """Puts new payments in line to be sent, as a part of the statement that writes them.
+def insert_dispatches_sql(created: str, derived: str) -> str:
+    """Queues new payments for sending, as a part of the statement that inserts them.
 
-    In the week after a restore a payment whose key is derived may be one that was sent before: it is asked about first.
+    In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
     `derived` is a document of the ids of those.
     """
     return f"""
@@ -190,8 +187,8 @@ def lining_up(created: str, derived: str) -> str:
     """
 
 
-def ending(keys: str) -> str:
-    """Takes payments out of the line, as a part of a statement."""
+def delete_dispatches_sql(keys: str) -> str:
+    """Takes payments out of the queue, as a part of a statement."""
     return f"""
         DELETE FROM dispatches d USING json_array_elements({keys}) AS done
         WHERE d.merchant_id = done ->> 0 AND d.transaction_id = done ->> 1
@@ -200,7 +197,7 @@ def ending(keys: str) -> str:
 
 async def delete(tx: Tx, keys: Collection[Key]) -> None:
     if keys:
-        await tx.execute(ending("$1::json"), _encode([*keys]).decode())
+        await tx.execute(delete_dispatches_sql("$1::json"), _encode([*keys]).decode())
 
 
 async def find_subjects(connection: Conn, query: str, *arguments: object) -> list[Subject]:

@@ -1,4 +1,4 @@
-"""Idempotency keys, kept for ever in the commit of the transaction they made."""
+"""Idempotency keys: written in the commit of their transaction, and kept for ever."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,12 +22,12 @@ class IdempotencyRecord(NamedTuple):
 
 
 def document_of(claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
-    """In one order, so that no two commits wait for each other."""
+    """Sorted, so that there are no deadlocks."""
     return _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode()
 
 
-def claiming(claims: str) -> str:
-    """Takes the idempotency keys that nobody has used, as a part of a statement. Who is using one is waited for."""
+def claim_keys_sql(claims: str) -> str:
+    """Claims the keys that are new, as a part of a statement. A commit that is using one of them is waited for."""
     return f"""
         INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
         SELECT claim ->> 0, claim ->> 1, claim ->> 2, decode(claim ->> 3, 'base64'), claim ->> 4
@@ -38,7 +38,7 @@ def claiming(claims: str) -> str:
 
 
 async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey, tuple[IdempotencyRecord, Transaction]]:
-    """What these idempotency keys were used for, and what they made."""
+    """What these idempotency keys were used for, and their transactions."""
     rows = await tx.fetch(
         f"""
         SELECT k.route, k.key, k.request_hash, {COLUMNS}

@@ -1,4 +1,4 @@
-"""Network answers: everything a network, or its silence, said of a payment. They only ever grow."""
+"""Network answers: every answer about a payment, timeouts included. They are only inserted."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -46,7 +46,7 @@ async def insert(tx: Tx, answers: Sequence[StoredAnswer]) -> set[str]:
 
 
 async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[StoredAnswer]:
-    """What was heard of a payment, oldest first."""
+    """The answers about a payment, oldest first."""
     rows = await connection.fetch(
         """
         SELECT id, merchant_id, transaction_id, received_at, connector, source, verdict, code, detail
@@ -59,5 +59,5 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[
 
 
 def storable(text: str) -> str:
-    """A network may send anything; a column takes no NUL, and nobody reads a page."""
+    """A network may send anything. PostgreSQL stores no NUL, and a long text is cut."""
     return text.replace("\0", "")[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()

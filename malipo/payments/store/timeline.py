@@ -1,4 +1,4 @@
-"""Everything that happened to one payment: what was booked for it, and whom it was told to."""
+"""The timeline of one payment: its moves, and the attempts to deliver its events."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from malipo.ledger.accounts import Account, Move, Step
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """A move of a payment's money, as it stands in the book."""
+    """A move of a payment, as the ledger has it."""
 
     created_at: datetime
     step: Step
@@ -18,8 +18,8 @@ class Booked:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One try to tell an endpoint of a payment; without a time, a delivery that was never tried."""
+class DeliveryAttempt:
+    """One attempt to deliver an event of a payment to an endpoint; without a time, a delivery without attempts."""
 
     event: str
     event_id: str
@@ -34,7 +34,7 @@ class Told:
 
 
 async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -> list[Booked]:
-    """What a payment moved, in the order of the book."""
+    """The moves of a payment, in the order of the ledger."""
     rows = await connection.fetch(
         """
         SELECT created_at, step, source, target, amount, channel, balance_after FROM moves
@@ -54,8 +54,8 @@ async def find_booked(connection: Conn, merchant_id: str, transaction_id: str) -
     ]
 
 
-async def find_told(connection: Conn, merchant_id: str, transaction_id: str) -> list[Told]:
-    """Every try to tell any of the merchant's endpoints, those that are deleted since included."""
+async def find_delivery_attempts(connection: Conn, merchant_id: str, transaction_id: str) -> list[DeliveryAttempt]:
+    """Every attempt to any of the merchant's endpoints, deleted ones included."""
     rows = await connection.fetch(
         """
         SELECT v.event, d.event_id, d.endpoint_id, e.url, d.state, d.due_at, a.attempted_at, a.duration_ms,
@@ -69,4 +69,4 @@ async def find_told(connection: Conn, merchant_id: str, transaction_id: str) -> 
         merchant_id,
         transaction_id,
     )
-    return [Told(*row.values()) for row in rows]
+    return [DeliveryAttempt(*row.values()) for row in rows]

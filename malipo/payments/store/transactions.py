@@ -1,4 +1,4 @@
-"""Transactions. Only `record.py` may call what writes here."""
+"""Transactions. Only `status_writer.py` may call what writes here."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
-from malipo.payments.transaction import Status, Told, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, Status, Transaction, Type
 
 Key = tuple[str, str]  # a merchant's id and a transaction's
 
@@ -18,11 +18,11 @@ COLUMNS = """
 """
 
 _decode = msgspec.json.Decoder().decode
-_decode_correction = msgspec.json.Decoder(Told).decode
+_decode_notice = msgspec.json.Decoder(CorrectionNotice).decode
 _encode = msgspec.json.Encoder().encode
 
 
-# Found by name, which is quicker than to ask the enumeration.
+# Looked up in a dict, which is faster than calling the enumeration.
 _TYPES = {each.value: each for each in Type}
 _CHANNELS = {each.value: each for each in Channel}
 _STATUSES = {each.value: each for each in Status}
@@ -53,12 +53,12 @@ def transaction_of(row: Row) -> Transaction:
 
 
 def document_of(transactions: Sequence[Transaction]) -> str:
-    # One document and not an array a column: the driver looks at every element of an array twice.
+    # One document instead of an array for each column: the driver reads every element of an array twice.
     return _encode([msgspec.structs.asdict(each) | {"search_text": each.search_text} for each in transactions]).decode()
 
 
-def creating(transactions: str) -> str:
-    """Writes new transactions, as a part of a statement, and returns those that were not there before."""
+def insert_transactions_sql(transactions: str) -> str:
+    """Inserts transactions, as a part of a statement, and returns those that are new."""
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
                                   phone, name, description, metadata, search_text, created_at)
@@ -115,7 +115,7 @@ async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Trans
     if row is None:
         return None
     found = transaction_of(row)
-    return found if row["latest"] is None else replace(found, correction=_decode_correction(row["latest"]))
+    return found if row["latest"] is None else replace(found, correction=_decode_notice(row["latest"]))
 
 
 async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, Status]:
@@ -131,7 +131,7 @@ async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, St
 
 
 async def find_ids(tx: Tx, wanted: Sequence[Key]) -> list[str | None]:
-    """The id of each transaction that is meant by its id or its reference."""
+    """The id of each transaction, which is given by its id or its reference."""
     rows = await tx.fetch(
         """
         SELECT t.merchant_id, t.reference, t.id FROM transactions t

@@ -23,7 +23,7 @@ class UnknownCallback(NamedTuple):
 
 
 async def insert(tx: Tx, callbacks: Sequence[UnknownCallback]) -> None:
-    """Keep what was said. A second try of the same commit writes nothing twice."""
+    """A second try of the same commit inserts nothing twice."""
     for each in callbacks:
         await tx.execute(
             """

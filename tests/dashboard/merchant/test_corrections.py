@@ -13,7 +13,7 @@ from malipo.dashboard.merchant.transaction_detail import _CORRECTED
 from malipo.db import Database
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import resolve
-from malipo.payments.resolve import Finding, Truth
+from malipo.payments.resolution import Finding, Truth
 from malipo.payments.transaction import Reason, Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Running, make_merchant

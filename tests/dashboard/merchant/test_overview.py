@@ -24,7 +24,7 @@ from malipo.merchants.store.sessions import Session
 from malipo.networks.circuit_store import Down
 from malipo.networks.connector import Channel
 from malipo.outbox.daily_totals import Total
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Transaction, Type
 from malipo.service import Service
 from malipo.webhooks.endpoint import Endpoint

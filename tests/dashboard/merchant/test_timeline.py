@@ -18,7 +18,7 @@ from malipo.payments.correction import Change as CorrectionChange
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store.network_answers import StoredAnswer
-from malipo.payments.store.timeline import Booked, Told
+from malipo.payments.store.timeline import Booked, DeliveryAttempt
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.dashboard.merchant.timeline_grids import BOOKED_GRID, HEARD_GRID, LATER_GRID, STATUS_GRID
 from tests.payments.test_transaction import a_transaction
@@ -35,7 +35,7 @@ def said(entry: Entry) -> str:
 
 
 def heard(
-    act: AnswerSource = AnswerSource.ASK, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str
+    act: AnswerSource = AnswerSource.QUERY, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str
 ) -> StoredAnswer:
     words: dict[str, Any] = {"connector": "mpesa", "code": "", "detail": ""} | how
     return StoredAnswer(
@@ -48,7 +48,7 @@ def booked(step: Step, source: Account, target: Account, *, at: datetime = NOW, 
     return Booked(at, step, Move(source, target, 1250, channel), after)
 
 
-TRY = Told(
+TRY = DeliveryAttempt(
     event="payment.completed",
     event_id="evt_1",
     endpoint_id="wh_1",
@@ -112,7 +112,9 @@ class Book:
         self.booked: list[Booked] = []
 
     def hear(self, *, is_paid: bool) -> "Book":
-        return self._book(correction.hear(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.ASK))
+        return self._book(
+            correction.contradict(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.QUERY)
+        )
 
     def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
         decided = correction.decide(
@@ -300,7 +302,7 @@ def test_a_reply_in_the_millisecond_of_its_sending_stands_after_it() -> None:
 
 
 def test_the_oldest_comes_first_whatever_it_is() -> None:
-    early = heard(AnswerSource.ASK, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
+    early = heard(AnswerSource.QUERY, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
     late = booked(Step.CONTRADICTION, Account.FLOAT, Account.SUSPENSE, at=NOW + timedelta(hours=1))
     entries = timeline(whole(), [early], [late], [change(TRY, attempted_at=NOW + timedelta(seconds=3))])
     assert [each.at for each in entries] == sorted(each.at for each in entries)
@@ -309,7 +311,7 @@ def test_the_oldest_comes_first_whatever_it_is() -> None:
 
 def test_the_same_answer_again_and_again_is_one_entry_with_its_number() -> None:
     asked = [heard(at=NOW - timedelta(milliseconds=900 - n)) for n in range(40)]
-    entries = timeline(whole(), [*asked, heard(AnswerSource.ASK, Verdict.CONFIRMED)], [], [])
+    entries = timeline(whole(), [*asked, heard(AnswerSource.QUERY, Verdict.CONFIRMED)], [], [])
     waited, confirmed = (each for each in entries if each.kind == "network")
     assert (waited.times, waited.at, waited.until) == (40, asked[0].received_at, asked[-1].received_at)
     assert (confirmed.times, confirmed.until) == (1, None)

@@ -19,7 +19,7 @@ from malipo.ledger.accounts import Account, Move, Posting, Step
 from malipo.ledger.bookings import Kind, book
 from malipo.ledger.statement import Filter, Line
 from malipo.ledger.store import statement, wallets
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant, Running, make_merchant

@@ -16,7 +16,7 @@ from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.operators import store as operators
 from malipo.operators import store as sessions
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Merchant, Running, make_merchant

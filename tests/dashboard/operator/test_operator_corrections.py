@@ -11,7 +11,7 @@ from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, Effect, effect_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
-from malipo.payments.dispatch import AnswerSource, Attention
+from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
@@ -285,4 +285,4 @@ async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room
 
 def test_every_reason_to_look_has_a_sentence() -> None:
     others = {"now_unpaid", "now_paid", "closed_merchant", "doubted", "late", "none"}
-    assert set(SENTENCES) == {each.value for each in Attention} | others
+    assert set(SENTENCES) == {each.value for each in ReviewReason} | others

@@ -8,7 +8,7 @@ import aiohttp
 import asyncpg
 import pytest
 
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
 

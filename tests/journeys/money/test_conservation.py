@@ -19,8 +19,8 @@ from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Channel
 from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.record import Change
 from malipo.payments.status_effects import EVENTS
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service
 from malipo.settings import Settings

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from malipo.db import Database
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant

@@ -10,7 +10,7 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.payments.cancel import Cancellation
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from tests.conftest import Merchant

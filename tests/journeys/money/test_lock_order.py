@@ -13,7 +13,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.payments.initiate import Initiated
-from malipo.payments.record import Outcome
+from malipo.payments.status_writer import Outcome
 from malipo.payments.transaction import Cause, Type
 from malipo.service import Service
 from malipo.settings import Settings

@@ -1,4 +1,4 @@
-"""Answers of a network, payments they are about, and what follows, in a word."""
+"""Answers of a network, payments, and each decision as one word."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from malipo.networks.connector import Answer, Resubmit, Verdict
 from malipo.payments.dispatch import (
     AnswerSource,
-    Attention,
     Decision,
     Dispatch,
     LatestAnswer,
     NextAction,
     ReceivedAnswer,
+    ReviewReason,
     Rules,
 )
 from malipo.payments.network_answer.decide import decide
@@ -26,7 +26,7 @@ RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, follow_up_secon
 
 HEARD = {
     "send": (AnswerSource.SEND, True),
-    "ask": (AnswerSource.ASK, True),
+    "ask": (AnswerSource.QUERY, True),
     "callback-signed": (AnswerSource.CALLBACK, True),
     "callback-unsigned": (AnswerSource.CALLBACK, False),
 }
@@ -38,13 +38,13 @@ OTHERS: list[dict[str, Any]] = [
 ]
 
 
-def sent(next_action: NextAction = NextAction.ASK, **changes: Any) -> Dispatch:
+def sent(next_action: NextAction = NextAction.QUERY, **changes: Any) -> Dispatch:
     """Sent once, a moment ago."""
     return replace(Dispatch(connector="mpesa", next_action=next_action, send_count=1, sent_seconds=5), **changes)
 
 
-def heard(
-    verdict: Verdict, act: AnswerSource = AnswerSource.ASK, *, is_trusted: bool = True, **answer: Any
+def received(
+    verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, *, is_trusted: bool = True, **answer: Any
 ) -> ReceivedAnswer:
     resubmit = answer.pop("resubmit", Resubmit.UNSAFE)
     return ReceivedAnswer(
@@ -60,21 +60,21 @@ def processing(type_: Type = Type.DISBURSEMENT) -> Transaction:
     return a_transaction(type_, Status.PROCESSING)
 
 
-SUSPECT = Dispatch(connector="mpesa", next_action=NextAction.ASK, send_count=1, attention=Attention.UNSENT)
+SUSPECT = Dispatch(connector="mpesa", next_action=NextAction.QUERY, send_count=1, attention=ReviewReason.UNSENT)
 
 
 def in_words(given: Dispatch | None, decision: Decision) -> str:
-    """What a decision comes to, in the words of the grid."""
+    """A decision as one word of the grid."""
     if decision.cause is Cause.SUBMITTED:
         assert decision.dispatch is not None
-        unheard = replace(decision.dispatch, is_success_heard=False, success_seconds=None)
+        unheard = replace(decision.dispatch, is_success_reported=False, success_seconds=None)
         assert (unheard, decision.wait_seconds) == (SUSPECT, 0)
         return "suspect"
     if decision.cause is not None:
         assert not decision.is_contradiction
         if decision.dispatch is not None:
             assert (decision.cause, decision.dispatch.is_follow_up) == (Cause.REFUSED, True)
-            assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.ASK, 600)
+            assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.QUERY, 600)
             return "failed+"
         return {Cause.CONFIRMED: "completed", Cause.REFUSED: "failed"}[decision.cause]
     assert decision.failure_code is None, "only what failed has a reason"
@@ -96,22 +96,24 @@ def the_dispatch_of(status: Status, act: AnswerSource) -> Dispatch | None:
     if status is Status.PENDING:
         return Dispatch()
     if status is Status.PROCESSING:
-        return sent(NextAction.SENDING if act is AnswerSource.SEND else NextAction.ASK)
+        return sent(NextAction.SENDING if act is AnswerSource.SEND else NextAction.QUERY)
     return (
-        Dispatch(connector="mpesa", next_action=NextAction.ASK, is_follow_up=True) if act is AnswerSource.ASK else None
+        Dispatch(connector="mpesa", next_action=NextAction.QUERY, is_follow_up=True)
+        if act is AnswerSource.QUERY
+        else None
     )
 
 
 def unanswerable(verdict: Verdict, how: str, **answer: Any) -> ReceivedAnswer:
-    """Heard of a network that cannot be asked."""
+    """An answer of a network without a query."""
     act, is_trusted = HEARD[how.replace("listed", "unsigned")]
-    news = heard(verdict, act, is_trusted=is_trusted, **answer)
+    news = received(verdict, act, is_trusted=is_trusted, **answer)
     return replace(news, is_listed=how == "callback-listed", cannot_ask=frozenset(Type))
 
 
 @dataclass
 class Life:
-    """A payment's whole way, with a worker who does at once whatever is due."""
+    """A payment from its creation to its end, with a worker that does at once whatever is due."""
 
     transaction: Transaction
     dispatch: Dispatch | None = None
@@ -154,7 +156,7 @@ class Life:
         self.dispatch = decision.dispatch
         if self.dispatch is not None and self.dispatch.success_seconds == 0:
             self.success_at = self.now
-        if self.dispatch is None or not self.dispatch.is_success_heard:
+        if self.dispatch is None or not self.dispatch.is_success_reported:
             self.success_at = None
         self.now += timedelta(seconds=decision.wait_seconds or 0)
         return decision

@@ -1,27 +1,27 @@
-"""After a restore: what is done about a payment that may have been sent before, held against a grid written by hand."""
+"""After a restore: what is done about a payment that may have been sent before, compared with a grid written by hand."""
 
 import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention, Decision, Dispatch, NextAction, Rules
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReviewReason, Rules
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Type
-from tests.payments.network_answer.answers import heard
+from tests.payments.network_answer.answers import received
 from tests.payments.test_transaction import a_transaction
 
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)
 
 # A payment that was not sent, as far as we know. What each answer of its network means, where the network refuses
-# duplicates, where it does not, and where it cannot be asked; young and old as it is since the restore. Open at the
+# duplicates, where it does not, and where it has no query; young and old as it is since the restore. Open at the
 # restore, or taken in since, when a merchant repeats what may have been sent before.
 #
-# A fault is an answer that was not heard.
+# A fault is an answer that was not received.
 #
-#   sent     the network has it: it counts as sent, and is asked about
-#   goes     the network has nothing of it: it may be sent
-#   held     only an operator can let it go
-#   later    its network is asked again
+#   sent     the network has it: it counts as sent, and is queried
+#   goes     the network does not have it: it may be sent
+#   held     only an operator can release it
+#   later    its network is queried again
 GRID = """
     type          taken_in  verdict      seconds  duplicates_refused  unsafe  cannot_ask
     COLLECTION    before    confirmed    0        sent                sent    sent
@@ -61,8 +61,8 @@ GRID = """
 _, *ROWS = [line.split() for line in GRID.strip().splitlines()]
 
 
-def asked_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
-    """So many seconds after the restore was noticed."""
+def queried_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
+    """So many seconds after the restore was detected."""
     queued = seconds + 60 if taken_in == "before" else seconds / 2
     return Dispatch(is_asked_first=True, sent_seconds=seconds, queued_seconds=queued, query_count=query_count)
 
@@ -71,8 +71,8 @@ def asked_first(seconds: float, *, taken_in: str = "before", query_count: int = 
 def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing_of_it(
     type_: str, taken_in: str, verdict: str, seconds: str, refused: str, unsafe: str, cannot: str
 ) -> None:
-    given = asked_first(float(seconds), taken_in=taken_in)
-    news = heard(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else heard(Verdict(verdict))
+    given = queried_first(float(seconds), taken_in=taken_in)
+    news = received(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else received(Verdict(verdict))
     for expected, told in (
         (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
         (unsafe, replace(news, resubmit=Resubmit.UNSAFE)),
@@ -85,12 +85,12 @@ def _follows(decision: Decision) -> str:
     dispatch = decision.dispatch
     assert dispatch is not None
     if decision.cause is not None:
-        assert (decision.cause, dispatch.next_action, dispatch.send_count) == (Cause.SUBMITTED, NextAction.ASK, 1)
+        assert (decision.cause, dispatch.next_action, dispatch.send_count) == (Cause.SUBMITTED, NextAction.QUERY, 1)
         return "sent"
     if not dispatch.is_asked_first:
         assert (dispatch.next_action, decision.wait_seconds) == (NextAction.SEND, 0)
         return "goes"
-    return "held" if dispatch.attention is Attention.RESTORED else "later"
+    return "held" if dispatch.attention is ReviewReason.RESTORED else "later"
 
 
 # When its network is asked again, by the schedule 10, 60, 300: but "not known" no later than it counts, and a second.
@@ -111,16 +111,16 @@ def _follows(decision: Decision) -> str:
     ],
 )
 @pytest.mark.parametrize("type_", Type)
-def test_a_network_that_does_not_know_it_is_asked_again_as_soon_as_that_counts(
+def test_a_network_that_does_not_know_it_is_queried_again_as_soon_as_that_counts(
     type_: Type, verdict: Verdict, seconds: float, query_count: int, wait_seconds: float
 ) -> None:
-    decision = decide(a_transaction(type_), asked_first(seconds, query_count=query_count), heard(verdict), RULES)
+    decision = decide(a_transaction(type_), queried_first(seconds, query_count=query_count), received(verdict), RULES)
     assert decision.wait_seconds == pytest.approx(wait_seconds)
     assert decision.dispatch is not None
     assert decision.dispatch.is_asked_first
 
 
-# After how many answers an operator is shown a payment that is asked about first.
+# After how many answers an operator is shown a payment that is queried first.
 @pytest.mark.parametrize(
     ("verdict", "is_fault", "query_count", "is_shown"),
     [
@@ -136,16 +136,16 @@ def test_a_network_whose_answers_say_nothing_is_shown_soon(
     verdict: Verdict, is_fault: bool, query_count: int, is_shown: bool
 ) -> None:
     rules = Rules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
-    given = asked_first(100, query_count=query_count)
-    decision = decide(a_transaction(Type.DISBURSEMENT), given, heard(verdict, is_fault=is_fault), rules)
+    given = queried_first(100, query_count=query_count)
+    decision = decide(a_transaction(Type.DISBURSEMENT), given, received(verdict, is_fault=is_fault), rules)
     assert decision.dispatch is not None
-    assert (decision.dispatch.attention is Attention.RESTORED) is is_shown
+    assert (decision.dispatch.attention is ReviewReason.RESTORED) is is_shown
 
 
 @pytest.mark.parametrize("verdict", Verdict)
-def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_asked(verdict: Verdict) -> None:
-    callback = heard(verdict, AnswerSource.CALLBACK, is_trusted=False)
-    decision = decide(a_transaction(Type.DISBURSEMENT), asked_first(9999), callback, RULES)
+def test_after_a_restore_a_callback_about_a_payment_that_was_not_sent_has_its_network_queried(verdict: Verdict) -> None:
+    callback = received(verdict, AnswerSource.CALLBACK, is_trusted=False)
+    decision = decide(a_transaction(Type.DISBURSEMENT), queried_first(9999), callback, RULES)
     assert decision.cause is Cause.SUBMITTED
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.ASK, False)
+    assert (decision.dispatch.next_action, decision.dispatch.is_asked_first) == (NextAction.QUERY, False)

@@ -5,10 +5,19 @@ from typing import Any
 import pytest
 
 from malipo.networks.connector import FailureCode, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention, NextAction
+from malipo.payments.dispatch import AnswerSource, NextAction, ReviewReason
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Type
-from tests.payments.network_answer.answers import HEARD, OTHERS, RULES, Life, heard, processing, sent, the_dispatch_of
+from tests.payments.network_answer.answers import (
+    HEARD,
+    OTHERS,
+    RULES,
+    Life,
+    processing,
+    received,
+    sent,
+    the_dispatch_of,
+)
 from tests.payments.test_transaction import a_transaction
 
 
@@ -20,19 +29,19 @@ def test_an_answer_about_another_amount_or_phone_ends_nothing_and_needs_attentio
     type_: Type, verdict: Verdict, how: str, other: dict[str, Any]
 ) -> None:
     act, is_trusted = HEARD[how]
-    answer = heard(verdict, act, is_trusted=is_trusted, **other)
+    answer = received(verdict, act, is_trusted=is_trusted, **other)
 
     decision = decide(processing(type_), the_dispatch_of(Status.PROCESSING, act), answer, RULES)
 
     assert decision.cause is None
     assert decision.dispatch is not None
-    assert decision.dispatch.next_action is NextAction.ASK
-    assert decision.dispatch.attention is Attention.DIFFERS
+    assert decision.dispatch.next_action is NextAction.QUERY
+    assert decision.dispatch.attention is ReviewReason.DIFFERS
 
 
 @pytest.mark.parametrize("same", [{}, {"amount": 1000}, {"phone": "+255754000001"}])
 def test_an_answer_that_repeats_our_amount_and_phone_is_believed(same: dict[str, Any]) -> None:
-    assert decide(processing(), sent(), heard(Verdict.CONFIRMED, **same), RULES).cause is Cause.CONFIRMED
+    assert decide(processing(), sent(), received(Verdict.CONFIRMED, **same), RULES).cause is Cause.CONFIRMED
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -42,30 +51,30 @@ def test_an_answer_about_another_amount_or_phone_contradicts_nothing(
     type_: Type, status: Status, other: dict[str, Any]
 ) -> None:
     says = Verdict.REFUSED if status is Status.COMPLETED else Verdict.CONFIRMED
-    given_ = the_dispatch_of(status, AnswerSource.ASK)
-    assert not decide(a_transaction(type_, status), given_, heard(says, **other), RULES).is_contradiction
+    given_ = the_dispatch_of(status, AnswerSource.QUERY)
+    assert not decide(a_transaction(type_, status), given_, received(says, **other), RULES).is_contradiction
 
 
 def test_a_callback_that_overtakes_the_reply_leaves_it_to_the_worker_who_is_sending() -> None:
     for verdict in (Verdict.WAITING, Verdict.UNKNOWN, Verdict.MISSING, Verdict.UNSENT):
-        decision = decide(processing(), sent(NextAction.SENDING), heard(verdict, AnswerSource.CALLBACK), RULES)
+        decision = decide(processing(), sent(NextAction.SENDING), received(verdict, AnswerSource.CALLBACK), RULES)
         assert decision.dispatch is not None
         assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.SENDING, None)
 
 
 def test_a_hint_that_overtakes_the_reply_is_not_forgotten_when_the_reply_comes() -> None:
     life = Life(processing())
-    assert life.hear(heard(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)).wait_seconds == 0
-    assert life.hear(heard(Verdict.WAITING, AnswerSource.SEND)).wait_seconds == 0
-    assert life.hear(heard(Verdict.WAITING)).wait_seconds == 60, "once was enough"
+    assert life.hear(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)).wait_seconds == 0
+    assert life.hear(received(Verdict.WAITING, AnswerSource.SEND)).wait_seconds == 0
+    assert life.hear(received(Verdict.WAITING)).wait_seconds == 60, "once was enough"
 
 
-def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_asked_about() -> None:
+def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_queried() -> None:
     decision = decide(
-        processing(), sent(NextAction.SEND), heard(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False), RULES
+        processing(), sent(NextAction.SEND), received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False), RULES
     )
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.ASK, 0)
+    assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.QUERY, 0)
 
 
 # What a hint says of the reason, what the answer then says, and what the merchant is told.
@@ -95,16 +104,16 @@ def test_a_hint_only_colours_the_reason(type_: str, hint: str, answer: str, told
         return None if word == "-" else FailureCode(word)
 
     life = Life(processing(Type(type_)))
-    hinted = life.hear(heard(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=code(hint)))
+    hinted = life.hear(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=code(hint)))
     assert hinted.cause is None, "it ends nothing"
 
-    ended = life.hear(heard(Verdict.REFUSED, failure_code=code(answer)))
+    ended = life.hear(received(Verdict.REFUSED, failure_code=code(answer)))
 
     assert (ended.cause, ended.failure_code) == (Cause.REFUSED, FailureCode(told))
 
 
 def test_a_hint_of_failure_does_not_stand_against_a_confirmation() -> None:
     life = Life(processing())
-    life.hear(heard(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=FailureCode.DECLINED))
-    life.hear(heard(Verdict.CONFIRMED))
+    life.hear(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=FailureCode.DECLINED))
+    life.hear(received(Verdict.CONFIRMED))
     assert life.transaction.status is Status.COMPLETED

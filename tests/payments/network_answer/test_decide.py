@@ -1,4 +1,4 @@
-"""What is done about a payment when something is heard of it, held against a grid written by hand from the specification."""
+"""What is decided when an answer is received, compared with a grid written by hand from the specification."""
 
 import itertools
 
@@ -10,24 +10,24 @@ from malipo.payments.transaction import Status, Type
 from tests.payments.network_answer.answers import (
     HEARD,
     RULES,
-    heard,
     in_words,
+    received,
     the_dispatch_of,
 )
 from tests.payments.test_transaction import a_transaction
 
-# What follows from each verdict, by what the payment is, where it stands and how we heard. A payment that was sent once, a
-# moment ago. After the end, what comes by itself finds nothing to be done; an answer, the question that was asked. A reply
-# after a failure, which does not say that nothing was taken in, is a worker's who slept and has sent it after all.
+# What follows from each verdict, by the type and status of the payment and the source of the answer. The payment was sent
+# once, a moment ago. After the end there is no dispatch for a callback or a reply; for an answer to a query there is one. A
+# reply after a failure that may mean that the network has it comes from a worker that was paused and has sent it after all.
 #
 #   completed, failed   the payment ends
-#   failed+             and its network is asked again in ten minutes, in case it was paid after all
-#   later, now          its network is asked, on the schedule or at once
+#   failed+             and its network is queried again in ten minutes, in case it was paid after all
+#   later, now          its network is queried, on the schedule or at once
 #   again               it is sent again: provably nothing was
-#   suspect             we have not sent it, and yet somebody speaks of it: it counts as sent, its network is asked before
-#                       anything is, and an operator is told
-#   contradiction       what the merchant saw stays; the network's float follows its word, and it is asked again
-#   done                it was asked, and there is no more to ask
+#   suspect             an answer about a payment that we have not sent: it counts as sent, its network is queried first,
+#                       and it is shown to operators
+#   contradiction       the status stays; the network's float follows its report, and it is queried again
+#   done                it was queried, and no more queries are needed
 #   -                   nothing
 GRID = """
     type          status      heard              confirmed      refused        waiting    unknown    missing    not_indexed  unsent
@@ -78,25 +78,25 @@ GRID = """
 
 HEADER, *ROWS = [line.split() for line in GRID.splitlines() if line.strip()]
 CELLS = [
-    (Type(type_), Status(status), heard, Verdict(verdict), cell)
-    for type_, status, heard, *cells in ROWS
+    (Type(type_), Status(status), received, Verdict(verdict), cell)
+    for type_, status, received, *cells in ROWS
     for verdict, cell in zip(HEADER[3:], cells, strict=True)
 ]
 
 
 @pytest.mark.parametrize(("type_", "status", "how", "verdict", "expected"), CELLS)
-def test_what_is_heard_leads_where_the_grid_says(
+def test_an_answer_leads_where_the_grid_says(
     type_: Type, status: Status, how: str, verdict: Verdict, expected: str
 ) -> None:
     act, is_trusted = HEARD[how]
     given_ = the_dispatch_of(status, act)
 
-    decision = decide(a_transaction(type_, status), given_, heard(verdict, act, is_trusted=is_trusted), RULES)
+    decision = decide(a_transaction(type_, status), given_, received(verdict, act, is_trusted=is_trusted), RULES)
 
     assert in_words(given_, decision) == expected
     assert (decision.failure_code is not None) == expected.startswith("failed")
     if not status.is_final and verdict is Verdict.CONFIRMED and decision.dispatch is not None:
-        assert decision.dispatch.is_success_heard, "a success that was heard is never forgotten"
+        assert decision.dispatch.is_success_reported, "a success that was heard is never forgotten"
 
 
 def test_the_grid_leaves_no_cell_out() -> None:

@@ -1,4 +1,4 @@
-"""The same at a network that cannot be asked."""
+"""What is decided at a network without a query."""
 
 from datetime import timedelta
 
@@ -6,28 +6,28 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention, Dispatch, NextAction
+from malipo.payments.dispatch import AnswerSource, Dispatch, NextAction, ReviewReason
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Status, Type
 from tests.payments.network_answer.answers import (
     HEARD,
     RULES,
     Life,
-    heard,
     in_words,
     processing,
+    received,
     sent,
     the_dispatch_of,
     unanswerable,
 )
 from tests.payments.test_transaction import a_transaction
 
-# The same at a network that cannot be asked. A callback that is not signed counts if it comes from a listed address and
+# The same at a network without a query. A callback that is not signed counts if it comes from a listed address and
 # repeats the amount; even then a failure never ends a payout. A success that does not count is shown to an operator.
 #
-#   rest                nobody can be asked: it waits for a callback
-#   unheard             and an operator is told, because it may have been paid
-#   said_paid           somebody says that it was paid, and an operator is shown that
+#   rest                it waits for a callback
+#   unheard             and it is shown to operators, because it may have been paid
+#   said_paid           it was reported as paid, and is shown to operators
 NO_QUERY = """
     type          status      heard              confirmed      refused        waiting  unknown  missing  not_indexed  unsent
 
@@ -74,7 +74,7 @@ HEADER, *NO_QUERY_ROWS = [line.split() for line in NO_QUERY.splitlines() if line
         for verdict, cell in zip(HEADER[3:], cells, strict=True)
     ],
 )
-def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
+def test_without_a_query_an_answer_leads_where_the_grid_says(
     type_: Type, status: Status, how: str, verdict: Verdict, expected: str
 ) -> None:
     given_ = the_dispatch_of(status, HEARD[how.replace("listed", "unsigned")][0])
@@ -86,13 +86,13 @@ def test_where_nobody_can_be_asked_what_is_heard_leads_where_the_grid_says(
         assert (decision.dispatch.attention or "rest") == expected
     elif expected == "said_paid":
         assert decision.dispatch is not None
-        assert (decision.dispatch.attention, decision.wait_seconds) == (Attention.SAID_PAID, None)
+        assert (decision.dispatch.attention, decision.wait_seconds) == (ReviewReason.SAID_PAID, None)
     else:
         assert in_words(given_, decision) == expected
 
 
 @pytest.mark.parametrize("type_", Type)
-def test_where_nobody_can_be_asked_a_success_of_another_amount_is_not_believed(type_: Type) -> None:
+def test_where_there_is_no_query_a_success_of_another_amount_is_not_believed(type_: Type) -> None:
     """A connector whose network always names the amount says so of a callback without one: it is of no payment."""
     for wrong in ({"amount": 999}, {"amount": 1001}, {"lacks_amount": True}):
         news = unanswerable(Verdict.CONFIRMED, "callback-listed", **wrong)
@@ -101,7 +101,7 @@ def test_where_nobody_can_be_asked_a_success_of_another_amount_is_not_believed(t
         assert decision.dispatch is not None
 
 
-def test_a_list_of_addresses_counts_only_where_nobody_can_be_asked() -> None:
+def test_a_list_of_addresses_counts_only_where_there_is_no_query() -> None:
     news = replace(unanswerable(Verdict.CONFIRMED, "callback-listed", amount=1000), cannot_ask=frozenset())
     assert in_words(sent(), decide(processing(), sent(), news, RULES)) == "now"
     other = replace(news, cannot_ask=frozenset({Type.COLLECTION}))
@@ -110,20 +110,20 @@ def test_a_list_of_addresses_counts_only_where_nobody_can_be_asked() -> None:
 
 def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_network_does_not_know_it() -> None:
     life = Life(a_transaction(Type.DISBURSEMENT), dispatch=Dispatch())
-    life.hear(heard(Verdict.WAITING, AnswerSource.CALLBACK, is_trusted=False))
+    life.hear(received(Verdict.WAITING, AnswerSource.CALLBACK, is_trusted=False))
     assert life.transaction.status is Status.PROCESSING
     for _ in range(3):
         assert life.dispatch is not None
-        assert life.dispatch.next_action is NextAction.ASK
+        assert life.dispatch.next_action is NextAction.QUERY
         life.now += timedelta(seconds=301)
-        life.hear(heard(Verdict.MISSING, resubmit=Resubmit.DUPLICATES_REFUSED))
+        life.hear(received(Verdict.MISSING, resubmit=Resubmit.DUPLICATES_REFUSED))
     assert life.dispatch is not None
     assert life.dispatch.next_action is NextAction.SEND
 
 
-def test_nothing_is_sent_that_is_said_to_be_paid_where_nobody_can_be_asked() -> None:
+def test_nothing_is_sent_that_is_said_to_be_paid_where_there_is_no_query() -> None:
     given_ = sent(NextAction.SEND, send_count=0)
     news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
     decision = decide(processing(), given_, news, RULES)
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_action, decision.dispatch.attention) == (NextAction.ASK, Attention.SAID_PAID)
+    assert (decision.dispatch.next_action, decision.dispatch.attention) == (NextAction.QUERY, ReviewReason.SAID_PAID)

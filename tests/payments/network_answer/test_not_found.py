@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import FailureCode, Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Attention, NextAction
+from malipo.payments.dispatch import AnswerSource, NextAction, ReviewReason
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Type
-from tests.payments.network_answer.answers import RULES, Life, heard, in_words, processing, sent
+from tests.payments.network_answer.answers import RULES, Life, in_words, processing, received, sent
 
 
-# "Unknown, or not indexed yet": how often in a row it was said before, how long after the last sending.
+# "Unknown, or not indexed yet": how many such answers in a row before, how long after the last sending.
 @pytest.mark.parametrize(
     ("before", "seconds", "is_failed"), [(5, 1800, True), (4, 1800, False), (5, 1799, False), (99, 1799, False)]
 )
@@ -18,22 +18,22 @@ def test_unknown_or_not_indexed_counts_after_half_an_hour_and_six_in_a_row(
     before: int, seconds: int, is_failed: bool
 ) -> None:
     given_ = sent(not_indexed_count=before, sent_seconds=seconds)
-    decision = decide(processing(Type.COLLECTION), given_, heard(Verdict.NOT_INDEXED), RULES)
+    decision = decide(processing(Type.COLLECTION), given_, received(Verdict.NOT_INDEXED), RULES)
     assert (decision.cause is Cause.REFUSED) == is_failed
     if is_failed:
         assert decision.failure_code is FailureCode.NOT_RECEIVED
-    payout = decide(processing(), given_, heard(Verdict.NOT_INDEXED, resubmit=Resubmit.UNSAFE), RULES)
+    payout = decide(processing(), given_, received(Verdict.NOT_INDEXED, resubmit=Resubmit.UNSAFE), RULES)
     assert payout.cause is None, "a payout never fails because it is not found"
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.WAITING, Verdict.MISSING])
 def test_any_other_answer_begins_the_row_of_six_anew(verdict: Verdict) -> None:
-    decision = decide(processing(Type.COLLECTION), sent(not_indexed_count=5), heard(verdict), RULES)
+    decision = decide(processing(Type.COLLECTION), sent(not_indexed_count=5), received(verdict), RULES)
     assert decision.dispatch is not None
     assert decision.dispatch.not_indexed_count == 0
 
 
-# "I do not know it": how often it was said before, how long after the last sending, and what follows.
+# "Not found": how many such answers before, how long after the last sending, and what follows.
 NOT_FOUND = """
     type          resubmit             sends  acknowledged  before  seconds  follows
     COLLECTION    unsafe               1      no            0       9999     later
@@ -74,7 +74,7 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
         sent_seconds=int(seconds),
     )
 
-    decision = decide(processing(Type(type_)), given_, heard(Verdict.MISSING, resubmit=Resubmit(resubmit)), RULES)
+    decision = decide(processing(Type(type_)), given_, received(Verdict.MISSING, resubmit=Resubmit(resubmit)), RULES)
 
     attention = decision.dispatch.attention if decision.dispatch is not None else None
     assert (attention or in_words(given_, decision)) == follows
@@ -94,21 +94,21 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
 @pytest.mark.parametrize(
     ("act", "is_trusted"), [(AnswerSource.SEND, True), (AnswerSource.CALLBACK, True), (AnswerSource.CALLBACK, False)]
 )
-def test_not_found_counts_only_as_the_answer_to_a_question(act: AnswerSource, is_trusted: bool) -> None:
+def test_not_found_counts_only_as_the_answer_to_a_query(act: AnswerSource, is_trusted: bool) -> None:
     given_ = sent(not_found_count=9, sent_seconds=3600)
-    answer = heard(Verdict.MISSING, act, is_trusted=is_trusted, resubmit=Resubmit.DUPLICATES_REFUSED)
+    answer = received(Verdict.MISSING, act, is_trusted=is_trusted, resubmit=Resubmit.DUPLICATES_REFUSED)
 
     for type_ in Type:
         decision = decide(processing(type_), given_, answer, RULES)
 
         assert decision.cause is None
         assert decision.dispatch is not None
-        assert (decision.dispatch.next_action, decision.dispatch.not_found_count) == (NextAction.ASK, 9)
+        assert (decision.dispatch.next_action, decision.dispatch.not_found_count) == (NextAction.QUERY, 9)
 
 
 def test_a_network_that_has_it_after_all_is_not_held_to_what_it_did_not_know_before() -> None:
     given_ = sent(not_found_count=2, sent_seconds=3600)
-    waiting = decide(processing(), given_, heard(Verdict.WAITING), RULES).dispatch
+    waiting = decide(processing(), given_, received(Verdict.WAITING), RULES).dispatch
     assert waiting is not None
     assert (waiting.not_found_count, waiting.is_acknowledged) == (0, True)
 
@@ -116,7 +116,7 @@ def test_a_network_that_has_it_after_all_is_not_held_to_what_it_did_not_know_bef
 def test_a_payout_that_is_never_found_is_sent_three_times_and_then_left_to_an_operator() -> None:
     life = Life(processing())
     for _ in range(30):
-        life.hear(heard(Verdict.MISSING, AnswerSource.ASK, resubmit=Resubmit.DUPLICATES_REFUSED))
+        life.hear(received(Verdict.MISSING, AnswerSource.QUERY, resubmit=Resubmit.DUPLICATES_REFUSED))
         assert life.dispatch is not None
         if life.dispatch.next_action is NextAction.SEND:
             life.send()
@@ -124,41 +124,41 @@ def test_a_payout_that_is_never_found_is_sent_three_times_and_then_left_to_an_op
     assert life.sendings == 3
     assert life.transaction.status is Status.PROCESSING
     assert life.dispatch is not None
-    assert life.dispatch.attention is Attention.NOT_FOUND
-    assert life.dispatch.next_action is NextAction.ASK
+    assert life.dispatch.attention is ReviewReason.NOT_FOUND
+    assert life.dispatch.next_action is NextAction.QUERY
 
 
 def test_connections_that_were_refused_are_no_sendings() -> None:
     life = Life(processing())
     for _ in range(20):
-        assert life.hear(heard(Verdict.UNSENT, AnswerSource.SEND)).wait_seconds == 5
+        assert life.hear(received(Verdict.UNSENT, AnswerSource.SEND)).wait_seconds == 5
         life.send()
     assert life.dispatch is not None
     assert life.dispatch.send_count == 1
 
-    life.hear(heard(Verdict.REFUSED, AnswerSource.SEND))
+    life.hear(received(Verdict.REFUSED, AnswerSource.SEND))
     assert life.transaction.status is Status.FAILED, "of all those, one has arrived"
 
 
 @pytest.mark.parametrize("type_", Type)
 def test_a_refusal_of_a_second_sending_is_not_believed(type_: Type) -> None:
     given_ = sent(NextAction.SENDING, send_count=2)
-    refused = decide(processing(type_), given_, heard(Verdict.REFUSED, AnswerSource.SEND), RULES)
+    refused = decide(processing(type_), given_, received(Verdict.REFUSED, AnswerSource.SEND), RULES)
     assert in_words(given_, refused) == "later"
 
-    asked = decide(processing(type_), refused.dispatch, heard(Verdict.REFUSED, AnswerSource.ASK), RULES)
+    asked = decide(processing(type_), refused.dispatch, received(Verdict.REFUSED, AnswerSource.QUERY), RULES)
     assert asked.cause is Cause.REFUSED, "of a question it is"
 
 
-def test_a_signed_refusal_after_a_second_sending_may_be_of_the_second_and_is_asked_about() -> None:
-    refused = decide(processing(), sent(send_count=2), heard(Verdict.REFUSED, AnswerSource.CALLBACK), RULES)
+def test_a_signed_refusal_after_a_second_sending_may_be_of_the_second_and_is_queried() -> None:
+    refused = decide(processing(), sent(send_count=2), received(Verdict.REFUSED, AnswerSource.CALLBACK), RULES)
     assert refused.cause is None
     assert refused.dispatch is not None
-    assert refused.dispatch.next_action is NextAction.ASK
+    assert refused.dispatch.next_action is NextAction.QUERY
 
 
 def test_a_second_sending_that_is_confirmed_is_believed() -> None:
     decision = decide(
-        processing(), sent(NextAction.SENDING, send_count=2), heard(Verdict.CONFIRMED, AnswerSource.SEND), RULES
+        processing(), sent(NextAction.SENDING, send_count=2), received(Verdict.CONFIRMED, AnswerSource.SEND), RULES
     )
     assert decision.cause is Cause.CONFIRMED

@@ -59,7 +59,7 @@ async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_end
         transaction_id=made.id,
         received_at=clock.now(),
         connector="clickpesa",
-        source=AnswerSource.ASK,
+        source=AnswerSource.QUERY,
         verdict=Verdict.WAITING,
         code="TIP",
         detail="In process",

@@ -8,7 +8,7 @@ import pytest
 from malipo import clock
 from malipo.db import Database
 from malipo.networks.connector import Channel
-from malipo.payments.listing import keyset
+from malipo.payments.listing import keyset_pagination
 from malipo.payments.listing.filter import Filter
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
@@ -182,13 +182,13 @@ async def test_words_of_customers_are_never_markup(shop: TransactionPages) -> No
 
 async def through(
     shop: TransactionPages, wanted: Filter, *, most: int, upwards: str | None = None
-) -> list[keyset.Page]:
+) -> list[keyset_pagination.Page]:
     """Page by page in one direction, two at a time, until there is none."""
-    pages: list[keyset.Page] = []
+    pages: list[keyset_pagination.Page] = []
     key: dict[str, str] = {"after": upwards} if upwards else {}
     async with shop.service.database.read() as connection:
         while not pages or key:
-            page = await keyset.page(connection, shop.merchant.id, wanted, limit=2, most=most, **key)
+            page = await keyset_pagination.page(connection, shop.merchant.id, wanted, limit=2, most=most, **key)
             pages.append(page)
             following = page.newer if upwards else page.older
             key = {} if following is None else {"after" if upwards else "before": following}

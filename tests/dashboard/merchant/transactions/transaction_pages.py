@@ -15,7 +15,7 @@ from malipo import clock, ids
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.merchants.roles import Role
-from malipo.payments.record import Change
+from malipo.payments.status_writer import Change
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.service import Service

@@ -1,7 +1,7 @@
-"""The only writer of a status. None can be written without its money and its event: all three are one commit.
+"""The only writer of a status. A status, its moves and its event are always written in one commit.
 
-Whoever calls holds the locks or takes them here, always in this order: idempotency keys, transactions, wallets,
-each sorted by id. So no two commits wait for each other.
+Locks are always taken in this order, here or by the caller: idempotency keys, transactions, wallets, each sorted by
+id. So there are no deadlocks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from malipo.db import Tx
 from malipo.ledger.accounts import Posting, Wallet
 from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
-from malipo.outbox.store import Fact
+from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
 from malipo.payments.correction import Change as CorrectionChange
 from malipo.payments.status_effects import CORRECTED, event_of, posting_of
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A transaction that has ended, and one step of putting it right, with what it owed before."""
+    """A transaction that has ended, one step of its correction, and what it owed before."""
 
     transaction: Transaction
     change: CorrectionChange
@@ -58,14 +58,14 @@ class Corrected:
             owed=after.owed - self.owed_before,
         )
 
-    def fact(self, now: datetime) -> Fact | None:
+    def outbox_event(self, now: datetime) -> OutboxEvent | None:
         if self.change.reason is None:
             return None
         after = self.change.correction
         at = max(now, self.transaction.ended_at or now)
         event = CORRECTED[self.transaction.type]
         transaction = replace(self.transaction, correction=after.latest)
-        return _fact(event, transaction, at, ordinal=after.told)
+        return _outbox_event(event, transaction, at, ordinal=after.told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class Outcome:
 
 
 async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
-    """Write new transactions, none of which is there."""
+    """Write new transactions. None of them exists yet."""
     if opened:
-        await batch_write.open_all(tx, opened, wallets, _postings(opened), _facts(opened), now=now)
+        await batch_write.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[Change], *, now: datetime) -> list[Outcome | None]:
-    """Let changes happen in their order. One that leads nowhere moves nothing; None stands for no such payment."""
+    """Apply changes in their order. One that is not allowed changes nothing; None: there is no such payment."""
     found = await transactions.lock(tx, {(change.merchant_id, change.transaction_id) for change in changes})
     current = dict(found)
     reached: list[Transaction] = []
@@ -108,7 +108,7 @@ async def write(
     *,
     now: datetime,
 ) -> None:
-    """Write the statuses that were reached, and what was put right after the end, in their order.
+    """Write the statuses that were reached, and the corrections, in their order.
 
     The caller has found and locked these transactions.
     """
@@ -118,20 +118,20 @@ async def write(
     if latest:
         await batch_write.advance(tx, [(found[key].status, each) for key, each in latest.items()])
     postings = _postings(reached) + [each.posting for each in corrected]
-    facts = _facts(reached) + [fact for each in corrected if (fact := each.fact(now))]
+    events = _events(reached) + [event for each in corrected if (event := each.outbox_event(now))]
     wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
-    await batch_write.tell_and_move(tx, wallets, postings, facts, now=now)
+    await batch_write.write_moves_and_events(tx, wallets, postings, events, now=now)
     if corrected:
         kept = {each.transaction.id: (each.transaction, each.change.correction) for each in corrected}
         await corrections.write(tx, list(kept.values()), now=now)
 
 
 def after_change(before: Transaction, change: Change, now: datetime) -> Transaction | None:
-    """The transaction after a change; None if the change leads nowhere."""
+    """The transaction after a change; None if the change is not allowed."""
     status = next_status(before.type, before.status, change.cause)
     if status is None:
         return None
-    # Clocks of a fleet differ a little; a status time is never before the one before it.
+    # Clocks of hosts differ a little; the time of a status is never before that of the status before it.
     moment = max(now, before.processing_at or before.created_at)
     return replace(
         before,
@@ -148,11 +148,13 @@ def _postings(reached: Sequence[Transaction]) -> list[Posting]:
     return [posting for each in reached if (posting := posting_of(each))]
 
 
-def _facts(reached: Sequence[Transaction]) -> list[Fact]:
-    # Told at the time of the status it tells of: those never run backwards, so the feed does not either.
-    return [_fact(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))]
+def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
+    # An event has the time of its status. Those never run backwards, so the feed does not either.
+    return [
+        _outbox_event(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))
+    ]
 
 
-def _fact(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> Fact:
+def _outbox_event(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> OutboxEvent:
     body = _encode({"event": event, "transaction": views.in_event(transaction)}).decode()
-    return Fact(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)
+    return OutboxEvent(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)

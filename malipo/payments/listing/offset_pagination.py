@@ -1,4 +1,4 @@
-"""Totals and pages of transactions by their counts: filters and ranges of time, but no search."""
+"""Offset pagination, for the API: totals and numbered pages by the rollups. Filters and ranges of time, no search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from malipo.payments.listing.filter import Filter, add_sort, add_span
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 
-# A page among so many newest rows is read from them, whatever the filter: that is quicker than to walk.
+# A page among this many newest rows is read from them, whatever the filter: that is faster than the rollups.
 _NEAR = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many transactions a filter fits, and where they are, the newest first."""
+    """How many transactions match a filter, and where they are, the newest first."""
 
     merchant_id: str
     categories: Sequence[int]
@@ -67,7 +67,7 @@ async def _uncounted(connection: Conn, merchant_id: str, wanted: Filter) -> list
 
 
 async def _count_range(connection: Conn, merchant_id: str, wanted: Filter, edge: Range) -> int:
-    """What lies in less than a leaf is looked at itself, counted or not."""
+    """Of a range smaller than a leaf the transactions themselves are read, counted or not."""
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
     return int(
@@ -78,9 +78,9 @@ async def _count_range(connection: Conn, merchant_id: str, wanted: Filter, edge:
 
 
 def _in_leaves(where: Conditions) -> str:
-    """The transactions of some short ranges, which come after the values of a WHERE.
+    """The transactions of some short ranges. The ranges are the parameters after those of the WHERE.
 
-    OFFSET 0 keeps PostgreSQL from looking for all that fit the WHERE in another index first.
+    OFFSET 0 keeps PostgreSQL from using another index for the WHERE first.
     """
     first = len(where.values) + 1
     return f"""

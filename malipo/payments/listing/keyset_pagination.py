@@ -1,8 +1,8 @@
-"""What pages read of payments: the list by key instead of by number, and everything that happened to one.
+"""Keyset pagination, for the dashboard and the CSV export: a page begins after the last payment of the page before.
 
-A page never counts and never skips, so it is as quick after a million payments as after ten. A filter that fits nearly
-nothing would still make it look through all of them: it looks through so many, says how far it came, and the next page
-begins there. A search that fits little finds by windows.
+A page never counts and never skips, so it is as quick after a million payments as after ten. A filter with few matches
+could still read all payments: so a page reads a limited number of them, and the next page begins where it stopped. A
+search with few matches uses the n-grams.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -50,7 +50,7 @@ async def page(
     shown = found[:limit]
     is_cut = len(found) <= limit and reached is not None
     older = shown[-1].id if len(found) > limit else reached
-    # Whoever came here from a newer page can go back there.
+    # A reader who came from a newer page can go back there.
     newest = shown[0].id if shown else reached or before
     return Page(shown, older, newest if before is not None else None, is_cut)
 
@@ -70,11 +70,11 @@ async def _newer(
 async def _look(
     connection: Conn, merchant_id: str, wanted: Filter, key: str | None, *, is_upwards: bool, limit: int, most: int
 ) -> tuple[list[Transaction], str | None]:
-    """What fits among the next so many payments from a key on; and the last of those many, if there are more."""
+    """The matches among the next `most` payments from a key on; and the last payment read, if there are more."""
     term = wanted.term
     if term is None or len(term) < LEAST or most <= _NEAR:
         return await _look_through(connection, merchant_id, wanted, key, is_upwards=is_upwards, limit=limit, most=most)
-    # A term that fits many is soon met; one that fits few is quicker found by its windows.
+    # A term with many matches is found soon; one with few is found faster by its n-grams.
     found, reached = await _look_through(
         connection, merchant_id, wanted, key, is_upwards=is_upwards, limit=limit, most=_NEAR
     )
@@ -112,7 +112,7 @@ async def stream(
     *,
     size: int = _PIECE,
 ) -> AsyncIterator[list[Transaction]]:
-    """Everything that fits, newest first, in pieces, each with its own short look at the database."""
+    """All matches, newest first, in pieces, each with its own short query."""
     before: str | None = None
     while True:
         piece: Page = await read(

@@ -1,4 +1,4 @@
-"""Failure reasons: why a receiver gave no answer, in words that its developer can act upon."""
+"""Why an attempt to deliver a webhook failed, in words that the receiver's developer can act upon."""
 
 import os
 import re

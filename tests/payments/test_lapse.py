@@ -5,7 +5,7 @@ import pytest
 from malipo import clock
 from malipo.networks.connector import Channel, FailureCode, Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.submit import lapse
+from malipo.payments.lapse import lapse
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.payment_steps import ROUTE, PaymentSteps, of
@@ -39,7 +39,7 @@ async def test_an_unsent_collection_lapses_too_and_one_that_may_have_arrived_nev
     await steps.hear(lost, Verdict.UNKNOWN, AnswerSource.SEND)
     for each in (unsent, again, payout):
         await steps.hear(each, Verdict.UNSENT, AnswerSource.SEND)
-    async with steps.database.begin() as tx:  # As if it had been sent before, and heard of.
+    async with steps.database.begin() as tx:  # As if it had been sent before, and the network had reported it.
         await tx.execute("UPDATE dispatches SET send_count = 1 WHERE transaction_id = $1", again.id)
     await steps.make_due(unsent, lost, again, payout)
 

@@ -1,4 +1,4 @@
-"""Payments are taken up to be sent: each by one worker, the oldest first, and PROCESSING before anything leaves."""
+"""Payments are claimed for sending: each by one worker, the oldest first, and PROCESSING before anything is sent."""
 
 import asyncio
 from collections import Counter
@@ -9,9 +9,9 @@ from malipo import clock
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
+from malipo.payments.claim_for_sending import Claimed
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import dispatch_claims
-from malipo.payments.submit import Taken
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
@@ -26,7 +26,7 @@ TAKES_UP = "SET connector = $3, claim_id = $4"
 
 
 async def _asks(database: Database, *, lease_seconds: float = 60, most: int = 100) -> list[str]:
-    """What is due to be asked about."""
+    """The payments whose query is due."""
     async with database.begin() as tx:
         due = await dispatch_claims.claim_queries(tx, ROUTE, lease_seconds=lease_seconds, most=most)
     return of([each.transaction for each in due])
@@ -60,12 +60,12 @@ async def test_two_workers_claims_at_once_never_share_a_payment(database: Databa
     async def work(worker: Service) -> list[str]:
         mine: list[str] = []
         await start.wait()
-        while taken := (await worker.submit(a_claim(most=7))).to_send:
+        while taken := (await worker.claim_for_sending(a_claim(most=7))).to_send:
             mine += of(taken)
         return mine
 
     taken = await asyncio.gather(*map(work, workers))
-    # Whoever found only locked rows has gone home; what is left is taken by the next who looks.
+    # A worker that found only locked rows has stopped; the rest is claimed by the next one.
     rest = of((await steps.claim(most=100)).to_send)
 
     counted = Counter(id_ for each in [*taken, rest] for id_ in each)
@@ -190,7 +190,7 @@ async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_
     assert (dispatch.send_count, dispatch.next_action) == (1, NextAction.SENDING)
 
 
-async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_asked_about_and_not_sent(
+async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_queried_and_not_sent(
     steps: PaymentSteps,
 ) -> None:
     slow = await steps.send(Type.DISBURSEMENT, lease_seconds=60)
@@ -219,7 +219,7 @@ async def test_workers_who_ask_at_once_never_ask_about_the_same_payment(steps: P
     assert Counter(id_ for each in asked for id_ in each) == Counter(of(sent))
 
 
-async def test_questions_go_out_in_the_order_they_are_due_and_no_more_than_there_are_places_for(
+async def test_queries_go_out_in_the_order_they_are_due_and_no_more_than_there_are_places_for(
     steps: PaymentSteps,
 ) -> None:
     sent = [await steps.send(Type.COLLECTION) for _ in range(3)]
@@ -232,7 +232,7 @@ async def test_questions_go_out_in_the_order_they_are_due_and_no_more_than_there
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_AFTER, Fault.CUT_BEFORE, Fault.CUT_DURING])
-async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_others(
+async def test_a_claim_whose_commit_was_not_confirmed_finds_its_own_and_takes_no_others(
     steps: PaymentSteps, database_url: str, fault: Fault
 ) -> None:
     opened = await steps.open_many(Type.DISBURSEMENT, 6)
@@ -240,7 +240,7 @@ async def test_a_claim_whose_commit_was_not_heard_of_finds_its_own_and_takes_no_
         worker = Service.assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(fault, after=TAKES_UP)
 
-        taken: Taken = await worker.submit(a_claim(most=3))
+        taken: Claimed = await worker.claim_for_sending(a_claim(most=3))
 
         assert trap.sprung.is_set()
         await worker.finish()
@@ -259,7 +259,7 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
     async with proxy_to(database_url) as (wire, url), Database.opened(url, size=4) as database:
         worker = Service.assemble(Settings(**NO_LIMITS), database)
         trap = wire.trap(Fault.HANG_AFTER, after=TAKES_UP)
-        claiming = asyncio.create_task(worker.submit(a_claim()))
+        claiming = asyncio.create_task(worker.claim_for_sending(a_claim()))
         await trap.sprung.wait()
         await trap.server_is_done.wait()
         await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
@@ -271,16 +271,14 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNSENT, Verdict.MISSING, Verdict.WAITING])
-async def test_what_was_heard_once_and_is_written_down_again_changes_nothing(
-    steps: PaymentSteps, verdict: Verdict
-) -> None:
-    """Whoever did not hear of the commit tells it again, with the same id, and perhaps much later."""
+async def test_an_answer_that_is_stored_a_second_time_changes_nothing(steps: PaymentSteps, verdict: Verdict) -> None:
+    """A worker whose commit was not confirmed reports it again, with the same id, and perhaps much later."""
     sent = await steps.send(Type.DISBURSEMENT)
-    act = AnswerSource.ASK if verdict is Verdict.MISSING else AnswerSource.SEND
+    act = AnswerSource.QUERY if verdict is Verdict.MISSING else AnswerSource.SEND
     report = a_report(sent, verdict, act)
     await steps.service.settle(report)
     await steps.make_due(sent)
-    await steps.claim()  # Meanwhile it was taken up again, if it was to be sent.
+    await steps.claim()  # Meanwhile it was claimed again, if it was to be sent.
     before = await steps.dispatch(sent)
 
     await steps.service.settle(report)

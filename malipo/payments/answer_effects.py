@@ -1,0 +1,161 @@
+"""What network answers do to payments: the status, the dispatch, and the correction of one that has ended.
+
+What each answer means is decided in `network_answer/decide.py`. The effects of all answers of a batch are written in
+one commit.
+"""
+
+from datetime import datetime
+
+import msgspec
+
+from malipo import log
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.networks.connector import Verdict
+from malipo.payments import correction, status_writer
+from malipo.payments.correction import Correction
+from malipo.payments.dispatch import Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
+from malipo.payments.failure_reasons import failure_reason_of
+from malipo.payments.network_answer.decide import decide
+from malipo.payments.status_writer import Change, Corrected
+from malipo.payments.store import cases, dispatches, transactions
+from malipo.payments.store.dispatches import Subject
+from malipo.payments.transaction import Cause, Status, Transaction
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """What an answer did: the transaction as it is now, and the status it was in before."""
+
+    transaction: Transaction
+    before: Status
+    is_contradiction: bool = False
+    is_merchant_notified: bool = False  # of a correction
+
+
+class AnswerEffects:
+    """Decides answer by answer, each against what the one before left."""
+
+    def __init__(
+        self,
+        found: dict[dispatches.NetworkKey, Subject],
+        rules: Rules,
+        now: datetime,
+        *,
+        credits_automatically: bool,
+    ) -> None:
+        self._current = {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
+        self._found = {key: each.transaction for key, each in self._current.items()}
+        self._kept = {key for key, each in self._current.items() if each.dispatch is not None}
+        self._rules = rules
+        self._now = now
+        self._credits_automatically = credits_automatically
+        self._reached: list[Transaction] = []
+        self._corrected: list[Corrected] = []
+        self._contradicted: list[tuple[Transaction, ReceivedAnswer, int]] = []
+        self._credited: list[Corrected] = []
+        self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
+
+    def apply(self, subject: Subject, received: ReceivedAnswer, *, is_new: bool) -> Settled:
+        key = (subject.transaction.merchant_id, subject.transaction.id)
+        transaction, dispatch, corrected = self._current[key]
+        before = transaction.status
+        if not is_new:
+            return Settled(transaction, before)
+        last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
+        decision = decide(transaction, dispatch, received, self._rules, last=last)
+        _log_review_reason(transaction, dispatch, decision)
+        if decision.cause is not None:
+            after = status_writer.after_change(transaction, self._change(transaction, received, decision), self._now)
+            assert after is not None, "a decision leads somewhere"
+            if after.status.is_final:
+                self._kept.discard(key)  # The status writer deletes the dispatch of a payment that ends.
+            self._reached.append(after)
+            transaction = after
+        is_merchant_notified = False
+        if decision.is_contradiction:
+            corrected, is_merchant_notified = self._correct(transaction, corrected, received)
+        self._decided[key] = (transaction, decision)
+        self._current[key] = Subject(transaction, decision.dispatch, corrected)
+        return Settled(transaction, before, decision.is_contradiction, is_merchant_notified)
+
+    def _correct(
+        self, transaction: Transaction, corrected: Correction | None, received: ReceivedAnswer
+    ) -> tuple[Correction, bool]:
+        """The float follows the network's report. A collection that was paid after all is credited automatically."""
+        before = corrected or correction.begin(transaction)
+        is_paid = received.answer.verdict is Verdict.CONFIRMED
+        change = correction.with_notice(
+            correction.contradict(transaction, before, is_paid=is_paid, source=received.source), self._now
+        )
+        self._corrected.append(Corrected(transaction, change, before.owed))
+        self._contradicted.append((transaction, received, change.correction.ordinal))
+        is_merchant_notified, after = change.reason is not None, change.correction
+        if self._credits_automatically and correction.is_credited_automatically(transaction, after):
+            credit = correction.decide(transaction, after, is_paid=True, available=0)
+            credit = correction.with_notice(credit, self._now)
+            self._credited.append(Corrected(transaction, credit, after.owed))
+            self._corrected.append(self._credited[-1])
+            is_merchant_notified, after = True, credit.correction
+        return after, is_merchant_notified
+
+    def _change(self, transaction: Transaction, received: ReceivedAnswer, decision: Decision) -> Change:
+        assert decision.cause is not None
+        failure = decision.failure_code
+        return Change(
+            merchant_id=transaction.merchant_id,
+            transaction_id=transaction.id,
+            cause=decision.cause,
+            # A reference in an answer that does not end the payment may be wrong, and the merchant would see it.
+            provider_reference=None if decision.cause is Cause.SUBMITTED else received.answer.provider_reference,
+            failure_code=failure,
+            failure_reason=None if failure is None else failure_reason_of(failure),
+        )
+
+    async def write(self, tx: Tx) -> None:
+        await status_writer.write(tx, self._found, self._reached, self._corrected, now=self._now)
+        await self._write_dispatches(tx)
+        for transaction, received, ordinal in self._contradicted:
+            await self._audit_contradiction(tx, transaction, received, ordinal)
+        for each in self._credited:
+            await cases.insert_automatic(tx, each.transaction, each.change, now=self._now)
+
+    async def _write_dispatches(self, tx: Tx) -> None:
+        changed: list[tuple[transactions.Key, Dispatch, float | None]] = []
+        follow_ups: list[tuple[Transaction, Dispatch, float]] = []
+        done: list[transactions.Key] = []
+        for key, (transaction, decision) in self._decided.items():
+            dispatch = decision.dispatch
+            if dispatch is None:
+                done.append(key)
+            elif key in self._kept:
+                changed.append((key, dispatch, decision.wait_seconds))
+            else:
+                follow_ups.append((transaction, dispatch, decision.wait_seconds or 0))
+        await dispatches.delete(tx, [key for key in done if key in self._kept])
+        await dispatches.update(tx, changed)
+        await dispatches.follow_up(tx, follow_ups)
+
+    async def _audit_contradiction(
+        self, tx: Tx, transaction: Transaction, received: ReceivedAnswer, ordinal: int
+    ) -> None:
+        says = received.answer.verdict
+        log.error("payment.contradicted", transaction=transaction.id, status=transaction.status, network_says=says)
+        await audit_log.append(
+            tx,
+            Actor(f"network {received.connector}", received.source),
+            "payment.contradicted",
+            now=self._now,
+            merchant_id=transaction.merchant_id,
+            transaction=transaction.id,
+            status=transaction.status,
+            network_says=says,
+            amount=transaction.amount,
+            ordinal=ordinal,
+        )
+
+
+def _log_review_reason(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
+    attention = decision.dispatch.attention if decision.dispatch is not None else None
+    if attention is not None and (dispatch is None or dispatch.attention is not attention):
+        log.warning("payment.needs_attention", transaction=transaction.id, why=attention)

@@ -1,0 +1,103 @@
+"""Claims payments that wait to be sent, and commits that they are PROCESSING, before the network is called.
+
+The claim's id is generated before the first try: after a COMMIT whose answer was lost, the same claim finds what it
+took. The payments of a worker that dies are queried, and never sent again without a query.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.installation.store import send_counts
+from malipo.installation.store.send_counts import CountedBatch
+from malipo.networks.connector import Channel, Type
+from malipo.payments import status_writer
+from malipo.payments.lapse import end_lapsed, split_lapsed
+from malipo.payments.status_writer import Change
+from malipo.payments.store import dispatch_claims
+from malipo.payments.store.dispatches import Subject
+from malipo.payments.transaction import Cause, Status, Transaction
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """How many payments a worker can send now, and for how long they are its own."""
+
+    id: str
+    connector: str
+    pairs: Sequence[tuple[Channel, Type]]
+    most: int
+    lease_seconds: float
+    lapse_seconds: float
+    worker_id: str = ""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    to_send: list[Transaction]
+    lapsed: list[Transaction]
+    batch: CountedBatch | None = None  # how many batches of sends there were, with this one
+
+
+class ClaimForSending:
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+        self._turn = 0
+
+    async def __call__(self, tx: Tx, claims: Sequence[Claim], /, *, again: bool) -> list[Claimed]:
+        return [await self._take(tx, claim, again=again) for claim in claims]
+
+    async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Claimed:
+        if again and (ours := await dispatch_claims.find_claimed(tx, claim.id)):
+            batch = await send_counts.find_counted(tx, claim.worker_id)
+            return Claimed([each.transaction for each in ours], [], batch)
+        self._turn += 1
+        return await _take(tx, claim, self._in_turn(claim), now=self._clock())
+
+    def _in_turn(self, claim: Claim) -> Sequence[tuple[Channel, Type]]:
+        """With fewer places than pairs, each pair is first by turns, so that many payments of one block no other."""
+        if claim.most >= len(claim.pairs):
+            return claim.pairs
+        first = self._turn % len(claim.pairs)
+        return [*claim.pairs[first:], *claim.pairs[:first]]
+
+
+async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, now: datetime) -> Claimed:
+    """Payments to send now. A collection that has waited too long is ended instead."""
+    late, in_time = split_lapsed(await _find(tx, claim, pairs), claim.lapse_seconds)
+    lapsed = await end_lapsed(tx, late, now=now)
+    if not in_time:
+        return Claimed([], lapsed)
+    found = {(each.merchant_id, each.id): each for each in in_time}
+    reached = [
+        after
+        for each in in_time
+        if each.status is Status.PENDING
+        and (after := status_writer.after_change(each, _submitted(each), now)) is not None
+    ]
+    await status_writer.write(tx, found, reached, now=now)
+    batch = await dispatch_claims.take(
+        tx,
+        found,
+        connector=claim.connector,
+        claim_id=claim.id,
+        lease_seconds=claim.lease_seconds,
+        worker_id=claim.worker_id,
+    )
+    return Claimed(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed, batch)
+
+
+async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]]) -> list[Subject]:
+    # First those that were tried, and of which provably nothing was sent.
+    subjects = await dispatch_claims.claim_unsent(tx, claim.connector, most=claim.most)
+    for place, (channel, type_) in enumerate(pairs):
+        left = claim.most - len(subjects)
+        share = -(-left // (len(pairs) - place))
+        if share > 0:
+            subjects += await dispatch_claims.claim_new(tx, channel, type_, most=share)
+    return subjects
+
+
+def _submitted(transaction: Transaction) -> Change:
+    return Change(merchant_id=transaction.merchant_id, transaction_id=transaction.id, cause=Cause.SUBMITTED)

@@ -1,0 +1,60 @@
+"""Ends collections that could not be sent in time as FAILED: the customer has gone, and nothing was sent."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from malipo.db import Tx
+from malipo.networks.connector import Channel, FailureCode, Type
+from malipo.payments import status_writer
+from malipo.payments.failure_reasons import failure_reason_of
+from malipo.payments.status_writer import Change
+from malipo.payments.store import dispatch_claims
+from malipo.payments.store.dispatches import Subject
+from malipo.payments.transaction import Cause, Status, Transaction
+
+
+async def lapse(
+    tx: Tx, channels: Sequence[Channel], *, connector: str | None, lapse_seconds: float, most: int, now: datetime
+) -> list[Transaction]:
+    """End the collections that no worker could send in time, while their connector is down or there is none."""
+    subjects: list[Subject] = []
+    for channel in channels:
+        subjects += await dispatch_claims.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
+    if connector is not None:
+        subjects += await dispatch_claims.claim_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
+    return await end_lapsed(tx, [each.transaction for each in subjects], now=now)
+
+
+def split_lapsed(subjects: Sequence[Subject], lapse_seconds: float) -> tuple[list[Transaction], list[Transaction]]:
+    """The payments that have waited too long by the database's clock, and the others.
+
+    A payment that its network may know never lapses.
+    """
+    late: list[Transaction] = []
+    in_time: list[Transaction] = []
+    for transaction, dispatch, _ in subjects:
+        assert dispatch is not None, "what is claimed is in the queue"
+        is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
+        is_unknown_to_network = (
+            dispatch.send_count == 0 and not dispatch.is_success_reported and not dispatch.is_asked_first
+        )
+        (late if is_late and is_unknown_to_network else in_time).append(transaction)
+    return late, in_time
+
+
+async def end_lapsed(tx: Tx, late: Sequence[Transaction], *, now: datetime) -> list[Transaction]:
+    found = {(each.merchant_id, each.id): each for each in late}
+    reached = [after for each in late if (after := status_writer.after_change(each, _change(each), now)) is not None]
+    await status_writer.write(tx, found, reached, now=now)
+    return reached
+
+
+def _change(transaction: Transaction) -> Change:
+    return Change(
+        merchant_id=transaction.merchant_id,
+        transaction_id=transaction.id,
+        # A payment that was tried is PROCESSING, and provably nothing of it was sent: that is as good as a refusal.
+        cause=Cause.LAPSED if transaction.status is Status.PENDING else Cause.REFUSED,
+        failure_code=FailureCode.CHANNEL_UNAVAILABLE,
+        failure_reason=failure_reason_of(FailureCode.CHANNEL_UNAVAILABLE),
+    )

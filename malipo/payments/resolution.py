@@ -1,0 +1,114 @@
+"""A resolution: what operators decide about a case, and the rules for it. Pure.
+
+It takes evidence. An open collection is resolved by one operator, unless a success was reported. Everything else is
+proposed by one operator and approved by another, because a payout that is given back although it was paid is money
+lost.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from malipo.errors import Conflict, Invalid, Missing
+from malipo.payments import correction
+from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.transaction import Cause, Transaction, Type
+
+
+class Truth(StrEnum):
+    """What became of a payment, as operators have found out."""
+
+    COMPLETED = "completed"  # the money moved
+    FAILED = "failed"  # it did not, or it came back
+
+    @property
+    def cause(self) -> Cause:
+        return Cause.CONFIRMED if self is Truth.COMPLETED else Cause.REFUSED
+
+    @property
+    def is_paid(self) -> bool:
+        return self is Truth.COMPLETED
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an operator has found out, and the evidence for it."""
+
+    truth: Truth
+    evidence: str
+    provider_reference: str | None = None
+    is_despite_waiting: bool = False  # FAILED, although the network has it and has not decided
+    is_waived: bool = False  # what the wallet still owes is not collected: it is booked to losses
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    transaction: Transaction
+    truth: Truth
+    is_done: bool  # False while a second operator has to approve it
+    is_of_contradiction: bool = False  # the status stays as it is
+    credited: int = 0  # to the wallet; negative: taken from it
+    borne: int = 0  # by the house, instead of the wallet
+    owed: int = 0  # by the wallet, of this payment
+
+
+class NoSuchCase(Missing):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no payment {name!r} that is open or contradicted. Others are found by reference.")
+
+
+def changes_anything(case: Case, truth: Truth) -> bool:
+    """Whether this would change anything about a payment that has ended."""
+    transaction = case.transaction
+    before = case.correction or correction.begin(transaction)
+    if is_doubted(case):
+        return True
+    if truth.is_paid == before.is_paid:
+        return correction.is_open(transaction, before) or before.borne != 0
+    is_undecided = correction.is_open(transaction, before) or before.credited != 0
+    return (
+        is_undecided
+        if correction.is_contradicted_by_network(transaction, before)
+        else transaction.processing_at is not None
+    )
+
+
+def may_have_been_sent(case: Case) -> bool:
+    """The database was restored, and a payment that is PENDING in it may have been sent before."""
+    return case.dispatch is not None and case.dispatch.is_asked_first
+
+
+def is_doubted(case: Case) -> bool:
+    """A callback reported another outcome than the merchant was told, and the network does not confirm it."""
+    return case.dispatch is not None and case.dispatch.attention is not None
+
+
+def require_evidence(finding: Finding) -> None:
+    if not 10 <= len(finding.evidence) <= 1000 or not finding.evidence.isprintable():
+        raise Invalid("The evidence is what the network's statement or staff say, in 10 to 1,000 characters.")
+
+
+def require_patience(case: Case, finding: Finding) -> None:
+    """A payout that its network has not decided yet is FAILED only if the operator says so explicitly."""
+    is_waiting = case.dispatch is not None and case.dispatch.is_acknowledged
+    is_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
+    if is_payout and is_waiting and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
+        raise Conflict(
+            "Its network has it and has not decided, so it may still be paid. If you know for certain that it will not "
+            "be, say so (--despite-waiting); the second operator is shown that."
+        )
+
+
+def require_debt(case: Case, finding: Finding) -> None:
+    if finding.is_waived and (case.correction is None or not case.correction.owed):
+        raise Conflict("Nothing is owed of this payment, so nothing can be waived.")
+
+
+def takes_two_operators(case: Case, truth: Truth) -> bool:
+    is_reported_paid = case.dispatch is not None and case.dispatch.is_success_reported and truth is Truth.FAILED
+    is_payout_or_ended = case.transaction.type is Type.DISBURSEMENT or case.transaction.status.is_final
+    return is_payout_or_ended or is_reported_paid or may_have_been_sent(case)
+
+
+def is_stale(proposal: Proposal, transaction: Transaction) -> bool:
+    """The payment was open when this was proposed, and has ended since. The evidence is about the open payment."""
+    return proposal.is_of_contradiction != transaction.status.is_final
