@@ -1,0 +1,106 @@
+"""Runs plans in forked processes, several side by side, each on a database of its own.
+
+A fork is what makes a run repeatable: it begins with the memory of a process that has done nothing yet, and whatever it
+leaves behind ends with it.
+"""
+
+import os
+import select
+import signal
+import time
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
+
+import msgspec
+
+from simulation.plan import Plan
+from simulation.run import Result, Site, run
+
+_MOST_REAL_SECONDS = 300
+
+
+class Broken(Exception):  # noqa: N818
+    """The simulation itself failed: its own fault, not the service's."""
+
+
+class Runner:
+    def __init__(self, site: Site, *, jobs: int) -> None:
+        self._site = site
+        self._jobs = jobs
+
+    def run(self, plan: Plan, **options: bool) -> Result:
+        """One plan."""
+        return next(self.run_all([plan], **options))
+
+    def run_all(self, plans: Iterable[Plan], **options: bool) -> Iterator[Result]:
+        """The results as they come, which need not be the order of the plans."""
+        waiting = iter(plans)
+        free = list(range(self._jobs))
+        under_way: dict[int, _Child] = {}
+        try:
+            while True:
+                while free and (plan := next(waiting, None)) is not None:
+                    child = _Child(plan, self._site, f"sim_{os.getpid()}_{free.pop()}", options)
+                    under_way[child.pipe] = child
+                if not under_way:
+                    return
+                ready, _, _ = select.select(list(under_way), [], [], 1.0)
+                for pipe in ready:
+                    if (result := under_way[pipe].read()) is not None:
+                        free.append(under_way.pop(pipe).number)
+                        yield result
+                for child in under_way.values():
+                    child.require_time()
+        finally:
+            for child in under_way.values():
+                child.kill()
+
+
+class _Child:
+    def __init__(self, plan: Plan, site: Site, name: str, options: dict[str, bool]) -> None:
+        self.plan = plan
+        self.number = int(name.rpartition("_")[2])
+        self._began = time.monotonic()
+        self._answer = b""
+        self.pipe, far = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self.pipe)
+            _answer(far, plan, site, name, options)
+        os.close(far)
+
+    def read(self) -> Result | None:
+        """None until all of it is there."""
+        data = os.read(self.pipe, 1 << 20)
+        self._answer += data
+        if data:
+            return None
+        os.close(self.pipe)
+        os.waitpid(self.pid, 0)
+        answer = msgspec.json.decode(self._answer) if self._answer else {"broken": "the run ended without a word"}
+        if "broken" in answer:
+            raise Broken(f"seed {self.plan.seed}: {answer['broken']}")
+        return Result(**answer)
+
+    def require_time(self) -> None:
+        if time.monotonic() - self._began > _MOST_REAL_SECONDS:
+            raise Broken(f"seed {self.plan.seed}: no result after {_MOST_REAL_SECONDS} s")
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def _answer(pipe: int, plan: Plan, site: Site, name: str, options: dict[str, bool]) -> None:
+    """In the child. It never returns."""
+    try:
+        answer = msgspec.json.encode(asdict(run(plan, site, name, **options)))
+    except BaseException:
+        answer = msgspec.json.encode({"broken": traceback.format_exc()})
+    with os.fdopen(pipe, "wb") as file:
+        file.write(answer)
+    os._exit(0)

@@ -1,0 +1,34 @@
+"""Finds the smallest list of faults, and the fewest payments, with which a seed still fails."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from simulation.plan import Plan
+
+Part = TypeVar("Part")
+
+
+def shrink(plan: Plan, still_fails: Callable[[Plan], bool]) -> Plan:
+    """Each candidate is run; those that fail in the same way are kept. Faults first: they say the most."""
+    faults = _fewest(plan.faults, lambda kept: still_fails(replace(plan, faults=tuple(kept))))
+    plan = replace(plan, faults=tuple(faults))
+    payments = _fewest(plan.payments, lambda kept: still_fails(replace(plan, payments=tuple(kept))))
+    return replace(plan, payments=tuple(payments))
+
+
+def _fewest(parts: Sequence[Part], still_fails: Callable[[Sequence[Part]], bool]) -> Sequence[Part]:
+    """Leave out halves, then quarters, and so on down to single ones, as long as it still fails."""
+    size = len(parts)
+    while parts and size:
+        size = max(size // 2, 1)
+        at = 0
+        while at < len(parts):
+            kept = [*parts[:at], *parts[at + size :]]
+            if still_fails(kept):
+                parts = kept
+            else:
+                at += size
+        if size == 1:
+            return parts
+    return parts
