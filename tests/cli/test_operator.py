@@ -6,8 +6,8 @@ from typing import Any
 
 import aiohttp
 
-from tests.cli.test_commands import malipo
 from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Client, Running, until_ready
+from tests.journeys.operator_commands import run_command as malipo
 
 Told = Callable[..., Any]
 

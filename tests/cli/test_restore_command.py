@@ -10,9 +10,9 @@ from malipo.installation.state import Installation
 from malipo.installation.store import holds, installation
 from malipo.payments.transaction import Type
 from malipo.service import Service
-from tests.cli.test_commands import malipo
 from tests.conftest import Merchant
 from tests.journeys.concurrency import order
+from tests.journeys.operator_commands import run_command as malipo
 
 REASON = "The database knows of 4 batches of payments, and this host has seen 9: it was restored."
 EVIDENCE = "Statements of all networks from 09:00 to 10:30"

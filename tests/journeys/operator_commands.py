@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Any
@@ -24,11 +25,18 @@ class Said:
 
 async def malipo(*arguments: str, **settings: Any) -> Said:
     """Run `malipo ARGUMENTS` with these settings and nothing else in its environment."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
-    }
-    return await asyncio.to_thread(_run, arguments, environment)
+    return await asyncio.to_thread(_run, arguments, _environment(settings))
+
+
+def run_command(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+    """The same, as the standard library tells it."""
+    said = _run(arguments, _environment(settings))
+    return subprocess.CompletedProcess(arguments, said.code, said.out, said.err)
+
+
+def _environment(settings: dict[str, Any]) -> dict[str, str]:
+    named = {f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()}
+    return {"PATH": os.environ["PATH"], **named}
 
 
 def _run(arguments: tuple[str, ...], environment: dict[str, str]) -> Said:
