@@ -16,7 +16,7 @@ from tests.model.safeguards import failing
 from tests.model.scenario import Fault, Kind, Nature, Scenario, draw
 from tests.model.shrink import shrink
 
-LIVES, PARTS = 12_000, 4
+LIVES, PARTS = 6_000, 3
 
 
 @pytest.mark.parametrize("part", range(PARTS))
