@@ -8,7 +8,7 @@ from malipo_simulator.transaction import GatewayName
 from simulation.database import SimulatedDatabase
 from simulation.memory_network import NO_FAULT, Fate
 from simulation.operators import Operators
-from simulation.plan import Fault, Plan
+from simulation.plan import LOSING, Fault, Plan
 from simulation.postgres_connection import Exchange
 from simulation.template import RECEIVER_PORT
 from simulation.world import NETWORK_PORT, NETWORKS, World
@@ -30,6 +30,7 @@ def _fate_of(fault: Fault) -> Fate:
     return Fate(repeated_after=fault.seconds)
 
 
+_LOST_SECONDS = 1.0  # by a fail-over to a standby that lags
 _CARRIED = ("network", "callback", "webhook", "merchant")
 _NOT_CARRIED = {"network-down", "network-forgets", "network-indexes-late", "network-nonsense", "network-errors"}
 _NOT_CARRIED |= {"merchant-closed"}
@@ -67,8 +68,9 @@ class Faults:
             self._world.clock_offsets[fault.target] = fault.seconds
         else:
             self._at(fault.at, lambda: self._happen(fault))
-            if fault.kind == "restore":
-                self._at(fault.at * 0.6, self._database.back_up)
+            if fault.kind in LOSING:
+                backed_up_at = fault.at * 0.6 if fault.kind == "restore" else fault.at - _LOST_SECONDS
+                self._at(max(backed_up_at, 0.1), self._database.back_up)
 
     def _at(self, seconds: float, act: Callable[[], object]) -> None:
         self._loop.call_at(seconds, act, context=self._loop.context_of("world"))
@@ -128,7 +130,7 @@ class Faults:
         elif fault.kind in ("database-restart", "failover"):
             self._database.stop()
             self._later(fault.seconds, self._database.start_again)
-        elif fault.kind == "restore":
+        elif fault.kind in LOSING:
             self._database.stop()
             self._database.bring_back()
             self._later(fault.seconds, self._database.start_again)

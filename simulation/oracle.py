@@ -13,10 +13,11 @@ It is asked when everything is quiet. It knows nothing of how the service works,
     broke            a part of the service ended with an error that nobody expected
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from malipo.db import Database
+from malipo.db import Conn, ConnectionLost, Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.store import cases
@@ -84,9 +85,10 @@ class Oracle:
         self._receivers = receivers
         self._operators = operators
         self._findings: list[Finding] = []
+        self._early: list[Finding] = []  # what was found in the middle of the run
 
     async def ask(self) -> list[Finding]:
-        self._findings = []
+        self._findings = list(self._early)
         listed = await self._check_ledger()
         rows = self._rows()
         self._check_payments(rows)
@@ -104,13 +106,22 @@ class Oracle:
     async def _check_ledger(self) -> set[str]:
         """And which payments an operator is shown."""
         async with Database.opened(self._world.url, size=1) as database, database.snapshot() as connection:
-            await ledger_check.prepare(connection)
-            for each in await ledger_check.check(connection) + await transactions_check.check(connection):
-                self._find("ledger", str(each))
+            self._findings += await self._findings_of(connection)
             listed = await cases.find_unsettled(
                 connection, unsettled_seconds=self._world.settings.unsettled_seconds
             ) + await cases.find_contradicted(connection)
         return {case.transaction.id for case in listed}
+
+    async def look_at_the_ledger(self) -> None:
+        """In the middle of a run, if the database is there. Nothing that is committed may ever differ."""
+        with suppress(ConnectionLost):
+            async with Database.opened(self._world.url, size=1) as database, database.snapshot() as connection:
+                self._early = await self._findings_of(connection)
+
+    async def _findings_of(self, connection: Conn) -> list[Finding]:
+        await ledger_check.prepare(connection)
+        findings = await ledger_check.check(connection) + await transactions_check.check(connection)
+        return [Finding("ledger", str(each)) for each in findings]
 
     def _rows(self) -> list[_Row]:
         found = self._database.look().ask(

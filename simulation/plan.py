@@ -15,6 +15,8 @@ from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel, Type
 
 TRAFFIC_SECONDS = 5.0
+# Faults after which the database is an earlier one: a backup, or a standby that lagged.
+LOSING = ("restore", "failover-losing")
 FAULT_SECONDS = 12.0
 
 
@@ -168,6 +170,7 @@ KINDS: dict[str, tuple[int, Any]] = {
     "pause": (4, _pause),
     "database-restart": (3, _timed(0.2, 3)),
     "failover": (2, _timed(1, 6)),
+    "failover-losing": (2, _timed(1, 4)),
     "restore": (3, _timed(1, 4)),
     "clock": (2, _clock),
     "network-down": (2, _at_gateway(2, 8)),
@@ -191,9 +194,8 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> P
     weights = [KINDS[name][0] for name in names]
     drawn = chance.choices(names, weights, k=chance.choice((0, 2, 5, 9, 14)))
     faults = [KINDS[name][1](chance, name) for name in drawn]
-    if sum(each.kind == "restore" for each in faults) > 1:  # One backup a run.
-        first = next(each for each in faults if each.kind == "restore")
-        faults = [each for each in faults if each.kind != "restore" or each is first]
+    losing = [each for each in faults if each.kind in LOSING]
+    faults = [each for each in faults if each not in losing[1:]]  # One backup a run.
     plan = Plan(seed, channels, chance.choice((1, 1, 2)), wanted, ())
     met = dict.fromkeys(_where_somebody_is(fault, plan, chance) for fault in faults)
     return replace(plan, faults=tuple(each for each in met if kinds is None or each.kind in kinds))

@@ -138,7 +138,9 @@ class _Run:
         paying = loop.start(MERCHANTS, self.merchants.pay_all())
         for number in (0, 1):
             loop.start(MERCHANTS, self.merchants.read_feed(number))
-        await asyncio.sleep(FAULT_SECONDS + 3)
+        await asyncio.sleep(FAULT_SECONDS / 2)
+        await self._oracle.look_at_the_ledger()
+        await asyncio.sleep(FAULT_SECONDS / 2 + 3)
         if self._database.brought_back_at is not None:
             await loop.start(MERCHANTS, self.merchants.repeat_all())
         await paying
