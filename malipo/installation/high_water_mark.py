@@ -14,16 +14,18 @@ from malipo import ids
 from malipo.errors import Impossible
 
 _MOST_WORKERS = 64
-_LINE = re.compile(r"epoch (\d{1,18}) total (\d{1,18}) own (\d{1,18}) (wrk_\w{1,60}) *\n")
+_LINE = re.compile(r"epoch (\d{1,18}) total (\d{1,18}) own (\d{1,18}) looks (\d{1,18}) (wrk_\w{1,60}) *\n")
 _WIDTH = 160  # within one sector, so that no write is torn
 
 
 class Counted(NamedTuple):
-    """What a worker has seen of the database: in which epoch, how many batches of all workers, and of its own."""
+    """What a worker has seen of the database: in which epoch, how many batches of all workers, how many batches of its
+    own, and how many looks of its own."""
 
     epoch: int
     total: int
     own: int
+    looks: int = 0
 
 
 class NoStateFolder(Impossible):
@@ -52,10 +54,10 @@ class HighWaterMark:
         """Flushed when this returns. Within an epoch a mark never goes back."""
         before = self.counted
         if before is not None and before.epoch == counted.epoch:
-            counted = Counted(counted.epoch, max(before.total, counted.total), max(before.own, counted.own))
+            counted = Counted(*map(max, before, counted))
         if counted == before:
             return
-        line = f"epoch {counted.epoch} total {counted.total} own {counted.own} {self.worker_id}"
+        line = f"epoch {counted.epoch} total {counted.total} own {counted.own} looks {counted.looks} {self.worker_id}"
         os.pwrite(self._file, f"{line:<{_WIDTH}}\n".encode(), 0)
         os.fdatasync(self._file)
         self.found[self.worker_id] = counted
@@ -81,4 +83,4 @@ def _take_slot(folder: Path, installation_id: str) -> tuple[int, str]:
 
 def _read(content: bytes) -> tuple[str, Counted] | None:
     match = _LINE.match(content.decode("ascii", "replace"))
-    return None if match is None else (match[4], Counted(int(match[1]), int(match[2]), int(match[3])))
+    return None if match is None else (match[5], Counted(*map(int, match.groups()[:4])))

@@ -1,4 +1,4 @@
-"""Compares the database with a host's high-water marks: if it has fewer batches, it was restored. Pure."""
+"""Compares the database with a host's high-water marks: if it has fewer batches or looks, it was restored. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -17,6 +17,7 @@ class Worker(NamedTuple):
     batch_count: int
     seen_at: datetime | None  # none: it has ended, and said so
     server_id: str  # that it last looked at
+    look_count: int = 0
 
 
 class DatabaseState(NamedTuple):
@@ -35,6 +36,9 @@ class DatabaseState(NamedTuple):
 
     def batches_of(self, worker_id: str) -> int:
         return self.workers[worker_id].batch_count if worker_id in self.workers else 0
+
+    def looks_of(self, worker_id: str) -> int:
+        return self.workers[worker_id].look_count if worker_id in self.workers else 0
 
     def at_work_beside(self, worker_id: str) -> set[str]:
         """The other workers that were at work when the database was last written."""
@@ -57,6 +61,8 @@ def why_restored(marks: Mapping[str, Counted], standing: DatabaseState) -> str |
             return _fewer(standing.total, counted.total)
         if standing.batches_of(worker_id) < counted.own:
             return _fewer(standing.batches_of(worker_id), counted.own, whose=f" of {worker_id}")
+        if standing.looks_of(worker_id) < counted.looks:
+            return _fewer(standing.looks_of(worker_id), counted.looks, what="looks", whose=f" of {worker_id}")
     return None
 
 
@@ -67,10 +73,8 @@ def why_exchanged(before: Counted, after: Counted) -> str | None:
     return _fewer(after.own, before.own, whose=" of this worker") if after.own <= before.own else None
 
 
-def _fewer(known: int, seen: int, whose: str = "") -> str:
-    return (
-        f"The database knows of {known:,} batches of payments{whose}, and this host has seen {seen:,}: it was restored."
-    )
+def _fewer(known: int, seen: int, *, what: str = "batches of payments", whose: str = "") -> str:
+    return f"The database knows of {known:,} {what}{whose}, and this host has seen {seen:,}: it was restored."
 
 
 class Newcomer(Enum):

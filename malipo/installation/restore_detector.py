@@ -1,8 +1,9 @@
 """Detects a restored database: each worker compares it with its high-water mark before it sends.
 
-Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch is sent. A
-primary with fewer batches than the mark was restored from a backup. A host without a mark that finds no other worker
-running cannot know what was sent, so it fences the database too.
+Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch is sent. Each
+look is counted too, about once a second, so that a restore is noticed although nothing was sent since the backup. A
+primary with fewer batches or looks than the mark was restored from a backup. A host without a mark that finds no other
+worker running cannot know what was sent, so it fences the database too.
 """
 
 import asyncio
@@ -109,7 +110,9 @@ class RestoreDetector:
             # The mark follows, so that what operators release is not fenced again at the next look.
             await asyncio.to_thread(mark.write, Counted(epoch, 0, 0))
             return False
-        counted = Counted(standing.epoch, standing.total, standing.batches_of(self.worker_id))
+        counted = Counted(
+            standing.epoch, standing.total, standing.batches_of(self.worker_id), standing.looks_of(self.worker_id)
+        )
         await asyncio.to_thread(mark.write, counted)
         return True
 

@@ -20,7 +20,7 @@ A, B = "wrk_a", "wrk_b"
 
 
 def _worker(batches: int, ago: float = 0, server: str = "one") -> Worker:
-    return Worker(batches, NOW - timedelta(seconds=ago), server)
+    return Worker(batches, NOW - timedelta(seconds=ago), server, look_count=20)
 
 
 def _standing(a: int = 40, b: int = 60, *, epoch: int = 1, **changes: Any) -> DatabaseState:
@@ -47,6 +47,9 @@ def _standing(a: int = 40, b: int = 60, *, epoch: int = 1, **changes: Any) -> Da
         ({"wrk_c": Counted(1, 50, 1)}, True, "the worker itself is not known any more"),
         ({"wrk_c": Counted(1, 50, 0)}, False, "a worker that never sent anything may be unknown"),
         ({A: Counted(7, 0, 0)}, True, "an epoch is lost"),
+        ({A: Counted(1, 100, 40, looks=20)}, False, "as many looks"),
+        ({A: Counted(1, 100, 40, looks=21)}, True, "nothing was sent since, and a look is lost"),
+        ({"wrk_c": Counted(1, 50, 0, looks=1)}, True, "a worker that has looked is known"),
     ],
 )
 def test_a_database_is_compared_with_every_mark_of_the_host(

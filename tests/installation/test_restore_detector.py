@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from malipo.db import Database
+from malipo.installation.high_water_mark import Counted
 from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store.installation import begin_epoch
 from malipo.networks.connector import Verdict
@@ -30,6 +31,12 @@ class Host:
         self.detector = RestoreDetector(
             self.database, self.folder, fence=self._fence, patience_seconds=self.patience_seconds
         )
+
+    @property
+    def batches(self) -> tuple[int, ...] | None:
+        """The epoch, and the batches of all workers and of this one, as the mark says."""
+        counted = self.detector.counted
+        return None if counted is None else counted[:3]
 
     async def _fence(self, reason: str, *, epoch: int, beyond: int) -> int:
         self.fences.append(reason)
@@ -82,7 +89,7 @@ async def test_a_host_that_works_and_comes_back_is_no_restore(steps: PaymentStep
         assert await host.send(steps)
         host = await host.restart()
         assert host.fences == []
-    assert host.detector.counted == (1, 3, 3)
+    assert host.batches == (1, 3, 3)
 
 
 @pytest.mark.parametrize("runs_on", [True, False])
@@ -140,7 +147,7 @@ async def test_a_new_host_beside_one_that_lives_joins_it(steps: PaymentSteps, tm
     await old.detector.look()
     await new.detector.look()
     assert new.fences == []
-    assert new.detector.counted == (1, 1, 0)
+    assert new.batches == (1, 1, 0)
     assert await new.send(steps)
     assert await old.send(steps), "each goes on, whoever sends"
 
@@ -152,7 +159,22 @@ async def test_a_host_whose_mark_is_behind_the_database_is_brought_forward(steps
     for _ in range(3):
         await other.send(steps)
     back = await Host(steps.database, tmp_path / "old").arrive()
-    assert (back.fences, back.detector.counted) == ([], (1, 3, 0))
+    assert (back.fences, back.batches) == ([], (1, 3, 0))
+
+
+async def test_a_restore_is_noticed_although_nothing_was_sent_since_the_backup(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    """Payments and events of the lost time are gone all the same, and cursors of feeds point at other events."""
+    host = await Host(steps.database, tmp_path).arrive()
+    await host.send(steps)
+    for _ in range(3):
+        await host.detector.look()
+    assert host.fences == []
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE worker_send_counts SET look_count = look_count - 2")
+    await host.detector.look()
+    assert ["looks" in reason for reason in host.fences] == [True]
 
 
 async def test_where_it_is_switched_off_nothing_is_compared(steps: PaymentSteps) -> None:
@@ -172,14 +194,14 @@ async def test_what_is_claimed_is_counted_once_for_a_batch_and_not_for_its_payme
     await steps.open_many(Type.COLLECTION, 20)
     taken = await steps.claim(worker_id=host.detector.worker_id)
     assert taken.batch is not None
-    assert (len(taken.to_send), taken.batch.counted) == (20, (1, 1, 1))
+    assert (len(taken.to_send), taken.batch.counted) == (20, Counted(1, 1, 1))
     again = await steps.claim(worker_id=host.detector.worker_id)
     assert again.to_send == []
     await steps.hear(taken.to_send[0], Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(taken.to_send[0])
     second = (await steps.claim(worker_id=host.detector.worker_id)).batch
     assert second is not None
-    assert second.counted == (1, 2, 2)
+    assert second.counted == Counted(1, 2, 2)
 
 
 async def test_a_worker_that_the_backup_calls_alive_vouches_for_nothing(steps: PaymentSteps, tmp_path: Path) -> None:

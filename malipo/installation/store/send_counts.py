@@ -1,4 +1,4 @@
-"""The SQL of worker_send_counts: how many batches each worker has sent, and which server it has compared."""
+"""The SQL of worker_send_counts: the batches that each worker has sent, its looks, and the server that it looked at."""
 
 from datetime import timedelta
 from typing import NamedTuple
@@ -34,17 +34,19 @@ async def find_database_state(connection: Conn) -> DatabaseState:
     assert row is not None
     is_standby, server_id, epoch, has_payments, is_new = row.values()
     rows = await connection.fetch(
-        "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id FROM worker_send_counts"
+        "SELECT worker_id, batch_count, nullif(seen_at, '-infinity'), server_id, look_count FROM worker_send_counts"
     )
     workers = {worker_id: Worker(*rest) for worker_id, *rest in (each.values() for each in rows)}
     return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
 
 async def note_running(tx: Tx, worker_id: str, host: str) -> None:
+    """Note that a worker has looked."""
     await tx.execute(
         f"""
-        INSERT INTO worker_send_counts (worker_id, host, server_id) VALUES ($1, $2, {_SERVER_ID})
-        ON CONFLICT (worker_id) DO UPDATE SET seen_at = now(), host = excluded.host, server_id = excluded.server_id
+        INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count) VALUES ($1, $2, {_SERVER_ID}, 1)
+        ON CONFLICT (worker_id) DO UPDATE
+        SET seen_at = now(), host = excluded.host, server_id = excluded.server_id, look_count = w.look_count + 1
         """,
         worker_id,
         host,
