@@ -28,6 +28,7 @@ FILES = {
     "cells": "payments/counts/categories.py",
     "clock_difference": "db/clock_skew.py",
     "command": "cli/actor.py, cli/database.py, cli/output.py",
+    "correction": "payments/correction_moves.py",
     "counted": "payments/listing/offset_pagination.py",
     "courier": "worker/webhook_sender.py",
     "door": "dashboard/site.py",

@@ -9,7 +9,7 @@ from malipo.db import Tx
 from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
-from malipo.payments import correction, status_writer
+from malipo.payments import correction_moves, status_writer
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.resolution import Resolved, Truth
@@ -62,23 +62,23 @@ async def _end(
 async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, actor: Actor, now: datetime) -> Resolved:
     """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
     transaction = case.transaction
-    before = case.correction or correction.begin(transaction)
+    before = case.correction or correction_moves.begin(transaction)
     corrected: list[Corrected] = []
     after = before
-    if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        received = correction.with_notice(
-            correction.contradict(transaction, before, is_paid=truth.is_paid, source=None), now
+    if truth.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
+        received = correction_moves.with_notice(
+            correction_moves.contradict(transaction, before, is_paid=truth.is_paid, source=None), now
         )
         corrected.append(Corrected(transaction, received, before.owed))
         after = received.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
-    decided = correction.decide(
+    decided = correction_moves.decide(
         transaction, after, is_paid=truth.is_paid, available=wallet.available, is_waived=proposal.is_waived
     )
     if decided.moves:
-        decided = correction.with_notice(decided, now)
+        decided = correction_moves.with_notice(decided, now)
         corrected.append(Corrected(transaction, decided, after.owed))
-    elif not corrected and correction.is_open(transaction, after):
+    elif not corrected and correction_moves.is_open(transaction, after):
         held = money.display(wallet.available)
         raise WalletTooLow(
             f"The wallet holds {held}, so nothing can be taken from it now. Try again when there is more."

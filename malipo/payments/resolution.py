@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.payments import correction
+from malipo.payments import correction_moves
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Transaction, Type
 
@@ -59,15 +59,15 @@ class NoSuchCase(Missing):
 def changes_anything(case: Case, truth: Truth) -> bool:
     """Whether this would change anything about a payment that has ended."""
     transaction = case.transaction
-    before = case.correction or correction.begin(transaction)
+    before = case.correction or correction_moves.begin(transaction)
     if is_doubted(case):
         return True
     if truth.is_paid == before.is_paid:
-        return correction.is_open(transaction, before) or before.borne != 0
-    is_undecided = correction.is_open(transaction, before) or before.credited != 0
+        return correction_moves.is_open(transaction, before) or before.borne != 0
+    is_undecided = correction_moves.is_open(transaction, before) or before.credited != 0
     return (
         is_undecided
-        if correction.is_contradicted_by_network(transaction, before)
+        if correction_moves.is_contradicted_by_network(transaction, before)
         else transaction.processing_at is not None
     )
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from malipo.ledger.accounts import Account, Move
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
-from malipo.payments import correction as corrections
+from malipo.payments import correction_moves as corrections
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide as decide_by_rules

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from malipo import money
 from malipo.dashboard.language import Words
 from malipo.ledger.accounts import Wallet
-from malipo.payments import correction
-from malipo.payments.correction import Correction
+from malipo.payments import correction_moves
+from malipo.payments.correction_moves import Correction
 from malipo.payments.resolution import Truth
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Status, Transaction, Type
@@ -66,7 +66,7 @@ def finding_of(case: Case, value: str) -> tuple[Truth, bool]:
     """The truth, and whether what is owed is waived."""
     if value != WAIVED:
         return Truth(value), False
-    is_paid = (case.correction or correction.begin(case.transaction)).is_paid
+    is_paid = (case.correction or correction_moves.begin(case.transaction)).is_paid
     return Truth.COMPLETED if is_paid else Truth.FAILED, True
 
 
@@ -76,7 +76,7 @@ def value_of(proposal: Proposal) -> str:
 
 def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[Choice]:
     """What can be said of a payment that has ended; what its network says comes first."""
-    before = case.correction or correction.begin(case.transaction)
+    before = case.correction or correction_moves.begin(case.transaction)
     said, other = sorted(Truth, key=lambda truth: truth.is_paid != before.is_paid)
     choices = []
     for value in (said, WAIVED, other):
@@ -92,7 +92,7 @@ def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> 
     if value == WAIVED:
         return before.owed > 0
     is_other = Truth(value).is_paid != before.is_paid
-    if is_other and correction.is_contradicted_by_network(case.transaction, before):
+    if is_other and correction_moves.is_contradicted_by_network(case.transaction, before):
         # While nothing was taken of a debt, it is the same as to waive it.
         return effect.credited != 0 or (effect.borne != 0 and not before.owed)
     is_doubted = case.dispatch is not None and case.dispatch.attention is not None
@@ -100,12 +100,12 @@ def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> 
 
 
 def effect_of(case: Case, value: str, available: int) -> Effect:
-    transaction, before = case.transaction, case.correction or correction.begin(case.transaction)
+    transaction, before = case.transaction, case.correction or correction_moves.begin(case.transaction)
     truth, is_waived = finding_of(case, value)
     after = before
-    if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        after = correction.contradict(transaction, before, is_paid=truth.is_paid, source=None).correction
-    decided = correction.decide(
+    if truth.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
+        after = correction_moves.contradict(transaction, before, is_paid=truth.is_paid, source=None).correction
+    decided = correction_moves.decide(
         transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
     ).correction
     return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
@@ -115,7 +115,7 @@ def _title(transaction: Transaction, before: Correction, value: str) -> str:
     if value == WAIVED:
         return "waived"
     is_paid = Truth(value).is_paid
-    if not correction.is_contradicted_by_network(transaction, before):
+    if not correction_moves.is_contradicted_by_network(transaction, before):
         return "still_paid" if is_paid else "still_unpaid"
     if is_paid == before.is_paid:
         return "right_paid" if is_paid else "right_unpaid"
