@@ -25,7 +25,8 @@ from malipo.payments import correction_moves
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import CorrectionNotice, Reason, Status, Type
 from malipo.payments.views import in_event
-from malipo.settings import Settings, read, variable
+from malipo.settings import Settings
+from malipo.settings.environment import read, variable
 from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP
 from malipo.webhooks.signature import headers_of, new_secret

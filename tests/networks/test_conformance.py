@@ -11,7 +11,7 @@ from malipo.networks.conformance import Check
 from malipo.networks.connector import Answer, Connector, Order, Type, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
-from malipo.settings import read
+from malipo.settings.environment import read
 from tests.journeys.operator_commands import malipo
 from tests.simulator.processes import Process
 from tests.simulator.processes import start as start_simulator

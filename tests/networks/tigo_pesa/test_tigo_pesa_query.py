@@ -3,7 +3,7 @@
 import pytest
 
 from malipo.networks.connector import Answer, FailureCode, Resubmit, Type, Verdict
-from malipo.settings import BadSettings, read
+from malipo.settings.environment import BadSettings, read
 from tests.networks.scripted_server import Reply, ScriptedServer, http
 from tests.networks.tigo_pesa.connector import Connect, is_nobodys
 from tests.networks.tigo_pesa.connector import tigo as tigo
