@@ -44,6 +44,7 @@ FILES = {
     "line": "networks/http/connection.py, worker/network_sender.py",
     "lines": "webhooks/connections.py",
     "listening": "cli/listen.py",
+    "measure": "benchmarks/journey/trials.py, benchmarks/webhooks/trials.py",
     "migrating": "cli/migrate.py",
     "mistakes": "dashboard/form_errors.py",
     "needs": "payments/store/batch_read.py",
