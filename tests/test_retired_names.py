@@ -55,6 +55,7 @@ FILES = {
     "postgres_user": "db/embedded/system_user.py",
     "pursuit": "payments/network_answer/",
     "record": "payments/status_writer.py",
+    "resends": "webhooks/store/undelivered_events.py, webhooks/store/delivery_queue.py",
     "seal": "encryption.py",
     "send_delivery": "webhooks/send_attempt.py, webhooks/record_attempts.py",
     "searches": "payments/search/",
