@@ -119,6 +119,7 @@ CLASSES = {
 }
 FUNCTIONS = {
     "asked_first": "decide_after_restore",
+    "cannot_ask": "cannot_query",
     "cells_of": "categories_of",
     "claim_asks": "claim_queries",
     "find_deeds": "find_of_merchant",
@@ -130,6 +131,7 @@ FUNCTIONS = {
     "lining_up": "insert_dispatches_sql",
     "lock_marks": "lock_positions",
     "lock_paper": "lock_booking",
+    "may_ask": "can_query",
     "reseal": "reencrypt",
     "searchable": "search_text",
     "set_marks": "set_positions",

@@ -209,7 +209,7 @@ class Life:
             answer=answer,
             is_trusted=is_signed,
             is_listed=is_listed,
-            cannot_ask=frozenset() if self._nature.has_query else frozenset(Type),
+            cannot_query=frozenset() if self._nature.has_query else frozenset(Type),
             resubmit=Resubmit.UNSAFE if act is AnswerSource.CALLBACK else self._nature.resubmit,
             age_seconds=0 if asked_at is None else self._now - asked_at,
         )

@@ -72,7 +72,7 @@ class Forgetful:
     def __init__(self, real: Connector) -> None:
         self._real = real
         self._receipts = 0
-        self.resubmit, self.may_ask, self.probe = real.resubmit, real.may_ask, real.probe
+        self.resubmit, self.can_query, self.probe = real.resubmit, real.can_query, real.probe
         self.read, self.acknowledge = real.read, real.acknowledge
 
     async def send(self, order: Order) -> Answer:

@@ -234,7 +234,7 @@ async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_the
 
 async def _hear_that_nobody_can_be_asked(steps: PaymentSteps, transaction: Transaction) -> None:
     report = a_report(transaction, Verdict.UNKNOWN)
-    await steps.service.settle(replace(report, received=replace(report.received, cannot_ask=frozenset(Type))))
+    await steps.service.settle(replace(report, received=replace(report.received, cannot_query=frozenset(Type))))
 
 
 async def _say_that_it_was_fenced(steps: PaymentSteps, ago: str) -> None:
