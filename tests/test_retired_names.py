@@ -111,6 +111,7 @@ CLASSES = {
     "Stand": "RegisteredEndpoint",
     "TooSlow": "BodyTooSlow",
     "Submit": "ClaimForSending",
+    "Truth": "ResolvedOutcome",
     "Try": "Attempt",
     "Use": "PooledConnection",
     "Visit": "MerchantRequest",
