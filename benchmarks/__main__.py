@@ -27,7 +27,7 @@ from benchmarks.reports import (
 from benchmarks.reports.result import Result
 from benchmarks.rounds import Plan as RoundsPlan
 from benchmarks.start import Plan as StartPlan
-from benchmarks.webhooks.measure import Plan as WebhooksPlan
+from benchmarks.webhooks.trials import Plan as WebhooksPlan
 from malipo import log
 from malipo.db.embedded import EmbeddedError
 

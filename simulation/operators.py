@@ -17,7 +17,7 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Type
 from malipo.payments import resolve
 from malipo.payments.fees import Band
-from malipo.payments.resolution import Finding, Truth
+from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import cases, dispatch_restore, tariffs
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Type as PaymentType
@@ -87,9 +87,11 @@ class Operators:
             self.mistaken.add(transaction.id)
             is_paid = not is_paid
         finding = Finding(
-            truth=Truth.COMPLETED if is_paid else Truth.FAILED, evidence=EVIDENCE, is_despite_waiting=not is_paid
+            outcome=ResolvedOutcome.COMPLETED if is_paid else ResolvedOutcome.FAILED,
+            evidence=EVIDENCE,
+            is_despite_waiting=not is_paid,
         )
-        self._note(f"{transaction.id} is {finding.truth}")
+        self._note(f"{transaction.id} is {finding.outcome}")
 
         async def propose(tx: Tx) -> object:
             return await resolve.propose(

@@ -20,7 +20,8 @@ from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
 from malipo.service import Service
-from malipo.settings import Settings, read
+from malipo.settings import Settings
+from malipo.settings.environment import read
 from malipo.webhooks.http_client import WebhookClient
 from malipo.worker import poll_loop
 from malipo.worker.run import work

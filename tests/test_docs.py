@@ -21,11 +21,12 @@ from malipo.merchants.api_keys import Permission
 from malipo.merchants.roles import RIGHTS, Role
 from malipo.networks.connector import Channel, FailureCode
 from malipo.outbox.event import TEST_EVENT, Event
-from malipo.payments import correction
+from malipo.payments import correction_moves
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import CorrectionNotice, Reason, Status, Type
 from malipo.payments.views import in_event
-from malipo.settings import Settings, read, variable
+from malipo.settings import Settings
+from malipo.settings.environment import read, variable
 from malipo.webhooks.disable_endpoint import GIVE_UP_AFTER
 from malipo.webhooks.endpoint import MOST_PER_MERCHANT, OVERLAP
 from malipo.webhooks.signature import headers_of, new_secret
@@ -105,9 +106,9 @@ def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> 
 def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
     """What each step leaves in the accounts, as the code books it, from the first row of the example on."""
     payout = replace(a_transaction(Type.DISBURSEMENT, Status.FAILED, fee=1000), amount=50_000)
-    heard = correction.contradict(payout, correction.begin(payout), is_paid=True, source=AnswerSource.QUERY)
-    taken = correction.decide(payout, heard.correction, is_paid=True, available=20_000)
-    waived = correction.decide(payout, taken.correction, is_paid=True, available=0, is_waived=True)
+    heard = correction_moves.contradict(payout, correction_moves.begin(payout), is_paid=True, source=AnswerSource.QUERY)
+    taken = correction_moves.decide(payout, heard.correction, is_paid=True, available=20_000)
+    waived = correction_moves.decide(payout, taken.correction, is_paid=True, available=0, is_waived=True)
     names = ("wallet", "float", "suspense", "fees", "losses", "bank")
     first, *rows = [row for row in table("ledger.md", 9) if row[0] != "step"]
     balances = dict(zip(names, map(_number, first[1:7]), strict=True))
@@ -120,8 +121,10 @@ def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
 
 def test_the_worked_example_of_a_collection_that_was_paid_after_all_is_what_is_booked() -> None:
     collection = replace(a_transaction(Type.COLLECTION, Status.FAILED, fee=100), amount=10_000)
-    heard = correction.contradict(collection, correction.begin(collection), is_paid=True, source=AnswerSource.QUERY)
-    credited = correction.decide(collection, heard.correction, is_paid=True, available=0)
+    heard = correction_moves.contradict(
+        collection, correction_moves.begin(collection), is_paid=True, source=AnswerSource.QUERY
+    )
+    credited = correction_moves.decide(collection, heard.correction, is_paid=True, available=0)
     balances = dict.fromkeys(("wallet", "float", "suspense", "fees"), 0)
     rows = [row for row in table("ledger.md", 6) if re.match("(contradiction|resolution) [0-9]", row[0])]
     for change, row in zip((heard, credited), rows, strict=True):
@@ -133,7 +136,7 @@ def _number(cell: str) -> int:
     return int(cell.replace(",", "").replace("−", "-"))
 
 
-def _book(balances: dict[str, int], change: correction.Change) -> None:
+def _book(balances: dict[str, int], change: correction_moves.Change) -> None:
     for move in change.moves:
         balances[move.source] -= move.amount
         balances[move.target] += move.amount

@@ -10,7 +10,8 @@ from babel.messages.pofile import read_po
 
 from malipo.api.routes import ROUTES
 from malipo.cli import parser
-from malipo.settings import Settings, variable
+from malipo.settings import Settings
+from malipo.settings.environment import variable
 
 ROOT = Path(__file__).parent.parent
 ROWS = [

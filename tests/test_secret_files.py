@@ -9,7 +9,8 @@ import pytest
 from malipo.networks.connector import Channel, Type
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
-from malipo.settings import BadSettings, Settings, is_secret, read, variable
+from malipo.settings import Settings
+from malipo.settings.environment import BadSettings, is_secret, read, variable
 from tests.networks.rsa_keys import AIRTEL_MONEY_PUBLIC_KEY, MPESA_PUBLIC_KEY
 from tests.test_docs import table
 

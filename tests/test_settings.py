@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from malipo.settings import BadSettings, Settings, read
+from malipo.settings import Settings
+from malipo.settings.environment import BadSettings, read
 
 
 def test_nothing_set_gives_the_defaults_of_the_specification() -> None:

@@ -8,7 +8,12 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 # Only these wait for real time, beside an operating system's process or a person.
-REAL_TIME = {"malipo/clock.py", "malipo/db/embedded.py", "malipo/db/supervisor.py", "malipo_simulator/server.py"}
+REAL_TIME = {
+    "malipo/clock.py",
+    "malipo/db/embedded/shared_server.py",
+    "malipo/db/embedded/supervisor.py",
+    "malipo_simulator/server.py",
+}
 RANDOM = {"malipo/randomness.py", "malipo_simulator/randomness.py", "malipo_simulator/control.py"}
 
 

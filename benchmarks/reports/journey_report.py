@@ -5,10 +5,10 @@ from operator import itemgetter
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.journey import measure
+from benchmarks.journey import trials
 from benchmarks.journey.load import Say
-from benchmarks.journey.measure import QUICK, Plan, Report
 from benchmarks.journey.processes import CUSTOMER_SECONDS
+from benchmarks.journey.trials import QUICK, Plan, Report
 from benchmarks.reports.result import Result, changes, middle
 
 HELP = "whole payments a second: from the request, over the network and its callback, to the merchant's webhook"
@@ -26,7 +26,7 @@ with two APIs and two workers on one PostgreSQL, which shows what the second of 
 
 def run(options: Any, say: Say) -> Result:
     plan = QUICK if options.quick else Plan()
-    report = measure.measure(replace(plan, **changes(options, "rounds", "seconds")), say)
+    report = trials.measure(replace(plan, **changes(options, "rounds", "seconds")), say)
     return Result(_value(report), _text(report))
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.reports.result import Result, changes, middle
-from benchmarks.webhooks import measure
-from benchmarks.webhooks.measure import MIXED, QUICK, Plan, Report, Say
+from benchmarks.webhooks import trials
+from benchmarks.webhooks.trials import MIXED, QUICK, Plan, Report, Say
 
 HELP = "deliveries a second to 1,000 endpoints, and what those who hang or fail cost the others"
 ABOUT = """
@@ -22,7 +22,7 @@ _LABELS = {MIXED: "5 % hang, 5 % fail"}
 def run(options: Any, say: Say) -> Result:
     plan = QUICK if options.quick else Plan()
     asked = changes(options, "rounds", "seconds", "events", "merchants", "servers")
-    report = measure.measure(replace(plan, **asked), say)
+    report = trials.measure(replace(plan, **asked), say)
     return Result(_value(report), _text(report))
 
 

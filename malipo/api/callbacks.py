@@ -13,7 +13,7 @@ from malipo import ids, log
 from malipo.api.request_body import body_of
 from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
-from malipo.networks.connector import Callback, News, cannot_ask
+from malipo.networks.connector import Callback, News, cannot_query
 from malipo.networks.routing import CallbackAccess
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
@@ -57,7 +57,7 @@ async def _take_in(service: Service, route: str, news: News) -> None:
             answer=news.answer,
             is_trusted=news.is_signed,
             is_listed=bool(service.networks.callback_access[route].allowed),
-            cannot_ask=cannot_ask(service.networks.connectors[route]),
+            cannot_query=cannot_query(service.networks.connectors[route]),
         ),
     )
     settled = await service.settle(report)

@@ -1,7 +1,5 @@
 """/v1/events: the event feed, with cursors and long poll."""
 
-import re
-
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,8 +16,6 @@ from malipo.validation.fields import Fields
 
 _MOST_WAIT_SECONDS = 30
 _LATEST = "latest"
-# Since a restore a cursor begins with its epoch.
-_CURSOR = re.compile(r"(?:([0-9]{1,12})-)?([0-9]{1,18})")
 
 
 async def list_(service: Service, caller: Caller, request: Request) -> Response:
@@ -27,7 +23,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     limit = fields.limit()
     wait_seconds = fields.whole("wait", 0, least=0, most=_MOST_WAIT_SECONDS)
     after = fields.text("after", most=64) or None
-    if after is not None and after != _LATEST and not _CURSOR.fullmatch(after):
+    if after is not None and after != _LATEST and feed_cursors.parse(after) is None:
         fields.wrong("after", CursorUnknown.code, CursorUnknown.sentence)
     fields.check()
     epoch, place = await _place(service, caller.merchant_id, after)
@@ -50,10 +46,10 @@ async def _place(service: Service, merchant_id: str, after: str | None) -> tuple
         epoch = await feed_cursors.find_epoch(connection)
         if after == _LATEST:
             return epoch, await feed.latest(connection, merchant_id)
-        match = _CURSOR.fullmatch(after or "")
-        if match is None:
+        cursor = feed_cursors.parse(after or "")
+        if cursor is None:
             return epoch, None
-        of_epoch, number = int(match[1] or 1), int(match[2])
+        of_epoch, number = cursor
         await feed_cursors.require_kept(connection, merchant_id, epoch=epoch, of_epoch=of_epoch, number=number)
         return epoch, number
 

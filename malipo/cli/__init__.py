@@ -10,11 +10,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
-from malipo import settings as settings_
 from malipo.db import ConnectionLost
 from malipo.errors import Impossible, Refusal, Unavailable
+from malipo.settings import Settings
+from malipo.settings.environment import BadSettings, read
 
-Command = Callable[[argparse.Namespace, settings_.Settings], int]
+Command = Callable[[argparse.Namespace, Settings], int]
 
 # Which module each command is in. Only that one is imported: most commands need neither HTTP nor a network.
 _MODULES = {
@@ -61,8 +62,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         parsed = parser(arguments[0] if arguments else None).parse_args(arguments)
         command: Command = parsed.command
-        return command(parsed, settings_.read(os.environ))
-    except settings_.BadSettings as error:
+        return command(parsed, read(os.environ))
+    except BadSettings as error:
         return _print_error(*error.sentences, code=2)
     except Refusal as refusal:
         told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]

@@ -140,17 +140,17 @@ def sentence_of(resolved: Resolved) -> str:
     transaction, what = resolved.transaction, named(resolved.transaction)
     if not resolved.is_done:
         return (
-            f"Proposed: {what}, {resolved.truth}. Another operator must look at the evidence "
+            f"Proposed: {what}, {resolved.outcome}. Another operator must look at the evidence "
             f"(malipo payments show {transaction.reference}), then: malipo payments approve {transaction.reference}"
         )
     if not resolved.is_of_contradiction:
         return f"Resolved: {what}, is {transaction.status}."
     told = "" if _is_as_told(resolved) else f" The merchant still sees {transaction.status}."
-    return f"Resolved as {resolved.truth}: {what}. {_effect(resolved)}{told}"
+    return f"Resolved as {resolved.outcome}: {what}. {_effect(resolved)}{told}"
 
 
 def _is_as_told(resolved: Resolved) -> bool:
-    return resolved.truth.is_paid == (resolved.transaction.status is Status.COMPLETED)
+    return resolved.outcome.is_paid == (resolved.transaction.status is Status.COMPLETED)
 
 
 def _effect(resolved: Resolved) -> str:
@@ -169,7 +169,7 @@ def shown(resolved: Resolved) -> dict[str, Any]:
         "payment": transaction.id,
         "reference": transaction.reference,
         "status": transaction.status,
-        "outcome": resolved.truth,
+        "outcome": resolved.outcome,
         "isDone": resolved.is_done,
         "credited": resolved.credited,
         "borne": resolved.borne,

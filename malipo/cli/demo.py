@@ -28,7 +28,8 @@ from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission, hash_of
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, merchants, people
-from malipo.settings import BadSettings, Settings, read, variable
+from malipo.settings import Settings
+from malipo.settings.environment import BadSettings, read, variable
 
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"

@@ -13,7 +13,7 @@ from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
 from malipo.payments import operator_cancel, resolve
-from malipo.payments.resolution import Finding, NoSuchCase, Resolved, Truth
+from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases, network_answers, unknown_callbacks
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.network_answers import StoredAnswer
@@ -29,9 +29,13 @@ def add_commands(commands: Any) -> None:
     add_subcommand(acts, "unsettled", _unsettled, "payments whose end is not known, or that a network has contradicted")
     _of_payment(acts, "show", _show, "everything that was heard of one of them, and how far it was put right")
     propose = _of_payment(acts, "resolve", _resolve, "say what became of one; mostly another operator must approve it")
-    truth = propose.add_mutually_exclusive_group(required=True)
-    truth.add_argument("--completed", dest="truth", action="store_const", const=Truth.COMPLETED, help="the money moved")
-    truth.add_argument("--failed", dest="truth", action="store_const", const=Truth.FAILED, help="it did not")
+    outcome = propose.add_mutually_exclusive_group(required=True)
+    outcome.add_argument(
+        "--completed", dest="outcome", action="store_const", const=ResolvedOutcome.COMPLETED, help="the money moved"
+    )
+    outcome.add_argument(
+        "--failed", dest="outcome", action="store_const", const=ResolvedOutcome.FAILED, help="it did not"
+    )
     propose.add_argument("--evidence", required=True, help="how you know: what the network's statement or staff say")
     propose.add_argument("--provider-reference", help="the network's receipt")
     propose.add_argument(
@@ -101,7 +105,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
     finding = Finding(
-        arguments.truth,
+        arguments.outcome,
         arguments.evidence.strip(),
         arguments.provider_reference,
         is_despite_waiting=arguments.despite_waiting,

@@ -9,7 +9,8 @@ from malipo.cli.database import write
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Tx
 from malipo.encryption import Encryption
-from malipo.settings import Settings, require
+from malipo.settings import Settings
+from malipo.settings.environment import require
 from malipo.webhooks.rotate_secrets import reencrypt
 
 

@@ -16,7 +16,8 @@ from malipo.http_server.serve import serve as serve_http
 from malipo.merchants.store import merchants
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
-from malipo.settings import Settings, require
+from malipo.settings import Settings
+from malipo.settings.environment import require
 
 DEMO_MERCHANT = "Demo Shop"
 

@@ -12,7 +12,8 @@ import msgspec
 
 from malipo import randomness
 from malipo.errors import Impossible
-from malipo.settings import Settings, variable
+from malipo.settings import Settings
+from malipo.settings.environment import variable
 
 _READY_SECONDS = 15.0
 

@@ -10,7 +10,8 @@ import uvloop
 from malipo import log
 from malipo.cli.child_processes import UNTIL_STDIN_CLOSES, until_stdin_closes
 from malipo.cli.database import database_url
-from malipo.settings import Settings, require
+from malipo.settings import Settings
+from malipo.settings.environment import require
 from malipo.worker.run import serve
 
 

@@ -1,8 +1,13 @@
-"""Cursors of feeds over epochs: one from before a restore may point at events that are lost."""
+"""Cursors of the feed: how they are written and parsed; one from before a restore may point at events that are lost."""
+
+import re
 
 from malipo.db import Conn
 from malipo.errors import Invalid
 from malipo.installation.store import installation
+
+# Since a restore a cursor begins with its epoch.
+_CURSOR = re.compile(r"(?:([0-9]{1,12})-)?([0-9]{1,18})")
 
 
 class CursorLost(Invalid):
@@ -19,6 +24,12 @@ class CursorLost(Invalid):
 def cursor_of(epoch: int, number: int) -> str:
     """Before the first restore a cursor is a plain number."""
     return str(number) if epoch == 1 else f"{epoch}-{number}"
+
+
+def parse(cursor: str) -> tuple[int, int] | None:
+    """Its epoch and its number; None if it is no cursor."""
+    match = _CURSOR.fullmatch(cursor)
+    return (int(match[1] or 1), int(match[2])) if match else None
 
 
 async def find_epoch(connection: Conn) -> int:

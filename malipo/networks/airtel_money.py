@@ -56,7 +56,7 @@ class AirtelMoney:
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # ESB000041, DP00900001011, DP00900001017
 
-    def may_ask(self, type_: Type) -> bool:
+    def can_query(self, type_: Type) -> bool:
         return True
 
     async def send(self, order: Order) -> Answer:

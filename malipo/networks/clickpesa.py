@@ -35,7 +35,7 @@ class Clickpesa:
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # 409
 
-    def may_ask(self, type_: Type) -> bool:
+    def can_query(self, type_: Type) -> bool:
         return True
 
     async def send(self, order: Order) -> Answer:

@@ -39,7 +39,7 @@ async def _verify_type(
     connector: Connector, type_: Type, phone: str, amount: int, patience_seconds: float
 ) -> AsyncIterator[Check]:
     name = type_.lower()
-    if connector.may_ask(type_):
+    if connector.can_query(type_):
         stranger = await connector.ask(_order(type_, phone, amount))
         yield Check(
             f"{name}: of a payment that was never made it says nothing", not _ends(stranger), _in_words(stranger)
@@ -51,7 +51,7 @@ async def _verify_type(
     if not is_taken:
         return
     last = answer
-    if connector.may_ask(type_):
+    if connector.can_query(type_):
         last = await _until_it_ends(connector, order, answer, patience_seconds)
         yield Check(f"{name}: asked, it says what became of it", _ends(last), _in_words(last))
         is_same = not (_ends(answer) and _ends(last)) or answer.verdict is last.verdict

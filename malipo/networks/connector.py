@@ -127,7 +127,7 @@ class Connector(Protocol):
 
     def resubmit(self, type_: Type) -> Resubmit: ...
 
-    def may_ask(self, type_: Type) -> bool:
+    def can_query(self, type_: Type) -> bool:
         """Whether the network has a query for this type of payment."""
 
     async def send(self, order: Order) -> Answer:
@@ -145,6 +145,6 @@ class Connector(Protocol):
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement: ...
 
 
-def cannot_ask(connector: Connector) -> frozenset[Type]:
+def cannot_query(connector: Connector) -> frozenset[Type]:
     """The types of payment for which this network has no query."""
-    return frozenset(type_ for type_ in Type if not connector.may_ask(type_))
+    return frozenset(type_ for type_ in Type if not connector.can_query(type_))

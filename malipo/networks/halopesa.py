@@ -54,7 +54,7 @@ class Halopesa:
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # 9004
 
-    def may_ask(self, type_: Type) -> bool:
+    def can_query(self, type_: Type) -> bool:
         return False
 
     async def send(self, order: Order) -> Answer:

@@ -40,7 +40,7 @@ class Mpesa:
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.DUPLICATES_REFUSED  # INS-10
 
-    def may_ask(self, type_: Type) -> bool:
+    def can_query(self, type_: Type) -> bool:
         return True
 
     async def send(self, order: Order) -> Answer:

@@ -11,7 +11,8 @@ from malipo.networks.halopesa import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.networks.mpesa import Mpesa
 from malipo.networks.tigo_pesa import TigoPesa
-from malipo.settings import BadSettings, Settings, variable
+from malipo.settings import Settings
+from malipo.settings.environment import BadSettings, variable
 from malipo.settings.network_requirements import REQUIREMENTS, is_connected, missing_settings
 from malipo.settings.parsers import Network
 

@@ -47,14 +47,14 @@ class TigoPesa:
     def resubmit(self, type_: Type) -> Resubmit:
         return Resubmit.UNSAFE  # The answer to a repeated reference is not published.
 
-    def may_ask(self, type_: Type) -> bool:
+    def can_query(self, type_: Type) -> bool:
         return type_ is Type.COLLECTION and self._settings.tigo_pesa_query_url is not None
 
     async def send(self, order: Order) -> Answer:
         return await (self._push(order) if order.type is Type.COLLECTION else self._pay_out(order))
 
     async def ask(self, order: Order) -> Answer:
-        if not self.may_ask(order.type):
+        if not self.can_query(order.type):
             return Answer(verdict=Verdict.UNKNOWN, code="no query")
         fields = {
             "TYPE": "MTPGGetSODetails",

@@ -13,8 +13,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.networks.connector import Verdict
-from malipo.payments import correction, status_writer
-from malipo.payments.correction import Correction
+from malipo.payments import correction_moves, status_writer
+from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.decide import decide
@@ -83,17 +83,17 @@ class AnswerEffects:
         self, transaction: Transaction, corrected: Correction | None, received: ReceivedAnswer
     ) -> tuple[Correction, bool]:
         """The float follows the network's report. A collection that was paid after all is credited automatically."""
-        before = corrected or correction.begin(transaction)
+        before = corrected or correction_moves.begin(transaction)
         is_paid = received.answer.verdict is Verdict.CONFIRMED
-        change = correction.with_notice(
-            correction.contradict(transaction, before, is_paid=is_paid, source=received.source), self._now
+        change = correction_moves.with_notice(
+            correction_moves.contradict(transaction, before, is_paid=is_paid, source=received.source), self._now
         )
         self._corrected.append(Corrected(transaction, change, before.owed))
         self._contradicted.append((transaction, received, change.correction.ordinal))
         is_merchant_notified, after = change.reason is not None, change.correction
-        if self._credits_automatically and correction.is_credited_automatically(transaction, after):
-            credit = correction.decide(transaction, after, is_paid=True, available=0)
-            credit = correction.with_notice(credit, self._now)
+        if self._credits_automatically and correction_moves.is_credited_automatically(transaction, after):
+            credit = correction_moves.decide(transaction, after, is_paid=True, available=0)
+            credit = correction_moves.with_notice(credit, self._now)
             self._credited.append(Corrected(transaction, credit, after.owed))
             self._corrected.append(self._credited[-1])
             is_merchant_notified, after = True, credit.correction

@@ -9,10 +9,10 @@ from malipo.db import Tx
 from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
-from malipo.payments import correction, status_writer
+from malipo.payments import correction_moves, status_writer
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.contradiction import follow_up
-from malipo.payments.resolution import Resolved, Truth
+from malipo.payments.resolution import Resolved, ResolvedOutcome
 from malipo.payments.status_writer import Change, Corrected
 from malipo.payments.store import cases, dispatches
 from malipo.payments.store.cases import Case, Proposal
@@ -22,26 +22,26 @@ from malipo.payments.transaction import Cause, Status, Transaction
 async def apply(
     tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: datetime, follow_up_seconds: float
 ) -> Resolved:
-    truth = Truth(proposal.outcome)
+    outcome = ResolvedOutcome(proposal.outcome)
     if case.transaction.status.is_final:
-        resolved = await _correct(tx, case, proposal, truth, actor=actor, now=now)
+        resolved = await _correct(tx, case, proposal, outcome, actor=actor, now=now)
     else:
-        transaction = await _end(tx, case, proposal, truth, now=now, follow_up_seconds=follow_up_seconds)
+        transaction = await _end(tx, case, proposal, outcome, now=now, follow_up_seconds=follow_up_seconds)
         await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
-        resolved = Resolved(transaction, truth, is_done=True)
+        resolved = Resolved(transaction, outcome, is_done=True)
     await write_audit_log(tx, actor, "payment.resolved", resolved.transaction, proposal, now=now)
     return resolved
 
 
 async def _end(
-    tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, now: datetime, follow_up_seconds: float
+    tx: Tx, case: Case, proposal: Proposal, outcome: ResolvedOutcome, *, now: datetime, follow_up_seconds: float
 ) -> Transaction:
     """End an open payment. After FAILED its network is queried again, in case it was paid after all."""
-    failure = None if truth is Truth.COMPLETED else FailureCode.REJECTED
+    failure = None if outcome is ResolvedOutcome.COMPLETED else FailureCode.REJECTED
     change = Change(
         merchant_id=case.transaction.merchant_id,
         transaction_id=case.transaction.id,
-        cause=truth.cause,
+        cause=outcome.cause,
         provider_reference=proposal.provider_reference,
         failure_code=failure,
         failure_reason=None if failure is None else failure_reason_of(failure),
@@ -50,35 +50,37 @@ async def _end(
         merchant_id=case.transaction.merchant_id, transaction_id=case.transaction.id, cause=Cause.SUBMITTED
     )
     changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
-    outcome = (await status_writer.advance(tx, changes, now=now))[-1]
-    assert outcome is not None
-    assert outcome.has_moved
+    ended = (await status_writer.advance(tx, changes, now=now))[-1]
+    assert ended is not None
+    assert ended.has_moved
     if failure is not None and case.dispatch is not None and case.dispatch.connector is not None:
         queries = follow_up(None, case.dispatch.connector)
-        await dispatches.follow_up(tx, [(outcome.transaction, queries, follow_up_seconds)])
-    return outcome.transaction
+        await dispatches.follow_up(tx, [(ended.transaction, queries, follow_up_seconds)])
+    return ended.transaction
 
 
-async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, actor: Actor, now: datetime) -> Resolved:
+async def _correct(
+    tx: Tx, case: Case, proposal: Proposal, outcome: ResolvedOutcome, *, actor: Actor, now: datetime
+) -> Resolved:
     """Correct a payment that has ended: the wallet is credited or debited, or the amount is booked to losses."""
     transaction = case.transaction
-    before = case.correction or correction.begin(transaction)
+    before = case.correction or correction_moves.begin(transaction)
     corrected: list[Corrected] = []
     after = before
-    if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        received = correction.with_notice(
-            correction.contradict(transaction, before, is_paid=truth.is_paid, source=None), now
+    if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
+        received = correction_moves.with_notice(
+            correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None), now
         )
         corrected.append(Corrected(transaction, received, before.owed))
         after = received.correction
     wallet = (await ledger.lock(tx, [transaction.merchant_id]))[transaction.merchant_id]
-    decided = correction.decide(
-        transaction, after, is_paid=truth.is_paid, available=wallet.available, is_waived=proposal.is_waived
+    decided = correction_moves.decide(
+        transaction, after, is_paid=outcome.is_paid, available=wallet.available, is_waived=proposal.is_waived
     )
     if decided.moves:
-        decided = correction.with_notice(decided, now)
+        decided = correction_moves.with_notice(decided, now)
         corrected.append(Corrected(transaction, decided, after.owed))
-    elif not corrected and correction.is_open(transaction, after):
+    elif not corrected and correction_moves.is_open(transaction, after):
         held = money.display(wallet.available)
         raise WalletTooLow(
             f"The wallet holds {held}, so nothing can be taken from it now. Try again when there is more."
@@ -90,7 +92,7 @@ async def _correct(tx: Tx, case: Case, proposal: Proposal, truth: Truth, *, acto
     left = change.correction.owed if change is not None else after.owed
     return Resolved(
         transaction,
-        truth,
+        outcome,
         is_done=True,
         is_of_contradiction=True,
         credited=decided.credited if decided.moves else 0,

@@ -1,4 +1,7 @@
-"""Gives a payment the network key that is derived from its Idempotency-Key, or finds the payment that has it."""
+"""Gives a payment the network key that is derived from its Idempotency-Key, or finds the payment that has it.
+
+How a key is derived, the HMAC and its length, is in `installation/network_keys.py`; here is what it is derived from.
+"""
 
 from msgspec.structs import replace
 

@@ -87,7 +87,7 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
     is_trusted: bool = True  # False for an unsigned callback, which is only a hint
     is_listed: bool = False  # an unsigned callback from an address that the operator has listed
-    cannot_ask: frozenset[Type] = frozenset()  # types of payment for which the network has no query
+    cannot_query: frozenset[Type] = frozenset()  # types of payment for which the network has no query
     can_query: bool = True  # whether the payment in question can be queried
     age_seconds: float = 0  # how long ago the query was sent
     resubmit: Resubmit = Resubmit.UNSAFE

@@ -13,9 +13,6 @@ from malipo.payments.initiate import Order
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
 from malipo.validation.fields import Fields
-from malipo.validation.metadata import MetadataLimits
-
-METADATA_LIMITS = MetadataLimits(keys=50, key_length=40, value_length=500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ def order_of(
         phone=fields.phone(f"{party}Phone"),
         name=fields.text(f"{party}Name", most=100),
         description=fields.text("description", most=255),
-        metadata=fields.metadata("metadata", METADATA_LIMITS),
+        metadata=fields.metadata("metadata"),
         created_at=now,
     )
     if key is not None and (problem := idempotency.problem_with(key)):

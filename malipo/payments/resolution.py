@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.payments import correction
+from malipo.payments import correction_moves
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Transaction, Type
 
 
-class Truth(StrEnum):
+class ResolvedOutcome(StrEnum):
     """What became of a payment, as operators have found out."""
 
     COMPLETED = "completed"  # the money moved
@@ -22,18 +22,18 @@ class Truth(StrEnum):
 
     @property
     def cause(self) -> Cause:
-        return Cause.CONFIRMED if self is Truth.COMPLETED else Cause.REFUSED
+        return Cause.CONFIRMED if self is ResolvedOutcome.COMPLETED else Cause.REFUSED
 
     @property
     def is_paid(self) -> bool:
-        return self is Truth.COMPLETED
+        return self is ResolvedOutcome.COMPLETED
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What an operator has found out, and the evidence for it."""
 
-    truth: Truth
+    outcome: ResolvedOutcome
     evidence: str
     provider_reference: str | None = None
     is_despite_waiting: bool = False  # FAILED, although the network has it and has not decided
@@ -43,7 +43,7 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class Resolved:
     transaction: Transaction
-    truth: Truth
+    outcome: ResolvedOutcome
     is_done: bool  # False while a second operator has to approve it
     is_of_contradiction: bool = False  # the status stays as it is
     credited: int = 0  # to the wallet; negative: taken from it
@@ -56,18 +56,18 @@ class NoSuchCase(Missing):
         super().__init__(f"There is no payment {name!r} that is open or contradicted. Others are found by reference.")
 
 
-def changes_anything(case: Case, truth: Truth) -> bool:
+def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
     """Whether this would change anything about a payment that has ended."""
     transaction = case.transaction
-    before = case.correction or correction.begin(transaction)
+    before = case.correction or correction_moves.begin(transaction)
     if is_doubted(case):
         return True
-    if truth.is_paid == before.is_paid:
-        return correction.is_open(transaction, before) or before.borne != 0
-    is_undecided = correction.is_open(transaction, before) or before.credited != 0
+    if outcome.is_paid == before.is_paid:
+        return correction_moves.is_open(transaction, before) or before.borne != 0
+    is_undecided = correction_moves.is_open(transaction, before) or before.credited != 0
     return (
         is_undecided
-        if correction.is_contradicted_by_network(transaction, before)
+        if correction_moves.is_contradicted_by_network(transaction, before)
         else transaction.processing_at is not None
     )
 
@@ -91,7 +91,7 @@ def require_patience(case: Case, finding: Finding) -> None:
     """A payout that its network has not decided yet is FAILED only if the operator says so explicitly."""
     is_waiting = case.dispatch is not None and case.dispatch.is_acknowledged
     is_payout = case.transaction.type is Type.DISBURSEMENT and not case.transaction.status.is_final
-    if is_payout and is_waiting and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
+    if is_payout and is_waiting and finding.outcome is ResolvedOutcome.FAILED and not finding.is_despite_waiting:
         raise Conflict(
             "Its network has it and has not decided, so it may still be paid. If you know for certain that it will not "
             "be, say so (--despite-waiting); the second operator is shown that."
@@ -103,8 +103,10 @@ def require_debt(case: Case, finding: Finding) -> None:
         raise Conflict("Nothing is owed of this payment, so nothing can be waived.")
 
 
-def takes_two_operators(case: Case, truth: Truth) -> bool:
-    is_reported_paid = case.dispatch is not None and case.dispatch.is_success_reported and truth is Truth.FAILED
+def takes_two_operators(case: Case, outcome: ResolvedOutcome) -> bool:
+    is_reported_paid = (
+        case.dispatch is not None and case.dispatch.is_success_reported and outcome is ResolvedOutcome.FAILED
+    )
     is_payout_or_ended = case.transaction.type is Type.DISBURSEMENT or case.transaction.status.is_final
     return is_payout_or_ended or is_reported_paid or may_have_been_sent(case)
 

@@ -15,7 +15,7 @@ from malipo.payments.resolution import (
     Finding,
     NoSuchCase,
     Resolved,
-    Truth,
+    ResolvedOutcome,
     changes_anything,
     is_doubted,
     is_stale,
@@ -43,7 +43,7 @@ async def propose(
 ) -> Resolved:
     """Propose what became of a payment. For an open collection one operator is enough, and it is applied at once."""
     require_evidence(finding)
-    case = await _lock_resolvable(tx, id_or_reference, finding.truth)
+    case = await _lock_resolvable(tx, id_or_reference, finding.outcome)
     transaction = case.transaction
     require_patience(case, finding)
     require_debt(case, finding)
@@ -54,7 +54,7 @@ async def propose(
         await cases.end_proposal(tx, earlier.id, decided_by=actor.name, is_approved=False, now=now)
     proposal = Proposal(
         ids.mint("res_", now),
-        finding.truth,
+        finding.outcome,
         finding.evidence,
         finding.provider_reference,
         actor.name,
@@ -64,9 +64,9 @@ async def propose(
         now,
     )
     await cases.insert_proposal(tx, transaction, proposal)
-    if takes_two_operators(case, finding.truth):
+    if takes_two_operators(case, finding.outcome):
         await write_audit_log(tx, actor, "payment.resolution_proposed", transaction, proposal, now=now)
-        return Resolved(transaction, finding.truth, is_done=False)
+        return Resolved(transaction, finding.outcome, is_done=False)
     return await apply(tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
 
 
@@ -78,7 +78,7 @@ async def approve(
     proposal = await cases.find_proposal(tx, transaction)
     if proposal is not None and is_stale(proposal, transaction):
         proposal = None
-    case = await _lock_resolvable(tx, id_or_reference, None if proposal is None else Truth(proposal.outcome))
+    case = await _lock_resolvable(tx, id_or_reference, None if proposal is None else ResolvedOutcome(proposal.outcome))
     if proposal is None:
         raise _NothingProposed
     if proposal.requested_by == actor.name:
@@ -94,7 +94,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
         raise _NothingProposed
     await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
     await write_audit_log(tx, actor, "payment.resolution_rejected", case.transaction, proposal, now=now)
-    return Resolved(case.transaction, Truth(proposal.outcome), is_done=False)
+    return Resolved(case.transaction, ResolvedOutcome(proposal.outcome), is_done=False)
 
 
 class _NothingProposed(Missing):
@@ -109,7 +109,7 @@ async def lock_case(tx: Tx, id_or_reference: str) -> Case:
     return case
 
 
-async def _lock_resolvable(tx: Tx, id_or_reference: str, truth: Truth | None = None) -> Case:
+async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcome | None = None) -> Case:
     """A case that operators may resolve now, held until the commit."""
     case = await lock_case(tx, id_or_reference)
     transaction = case.transaction
@@ -117,8 +117,8 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, truth: Truth | None = N
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
     if transaction.status is Status.PENDING and not may_have_been_sent(case):
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
-    is_doubtful = case.is_contradicted or is_doubted(case) if truth is None else changes_anything(case, truth)
-    if transaction.status is Status.CANCELLED and truth is Truth.COMPLETED:
+    is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
+    if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
         # It was never sent, unless the database was restored and has lost that.
         is_doubtful |= (await installation.get(tx)).epoch > 1
     if transaction.status.is_final and not is_doubtful:

@@ -18,7 +18,7 @@ from malipo.ledger.store import wallets as ledger
 from malipo.outbox.event import Event
 from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
-from malipo.payments.correction import Change as CorrectionChange
+from malipo.payments.correction_moves import Change as CorrectionChange
 from malipo.payments.status_effects import CORRECTED, event_of, posting_of
 from malipo.payments.store import batch_write, corrections, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status

@@ -1,17 +1,14 @@
 """Everything an operator can set: one frozen object, read once from `MALIPO_…` and handed down.
 
-A name we do not know or a value we cannot read stops the start with a sentence that names it: a typing error in
-a setting must never be a silent default. How a secret is read from a file is in `secret_files.py`, and which settings
-a network needs in `network_requirements.py`. `docs/settings.md` is kept in step with this file by a test.
+Here they are declared. How they are read, and what becomes of a name we do not know, is in `environment.py`; how a
+secret is read from a file in `secret_files.py`, and which settings a network needs in `network_requirements.py`.
+`docs/settings.md` is kept in step with this file by a test.
 """
 
-from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from malipo.settings import parsers as parse
-from malipo.settings import secret_files
 from malipo.settings.networks import (
     AirtelMoneySettings,
     ClickpesaSettings,
@@ -21,16 +18,6 @@ from malipo.settings.networks import (
     TigoPesaSettings,
 )
 from malipo.settings.parsers import Network, setting
-
-PREFIX = "MALIPO_"
-
-
-class BadSettings(Exception):  # noqa: N818
-    """One sentence for each setting that is wrong."""
-
-    def __init__(self, sentences: list[str]) -> None:
-        super().__init__("\n".join(sentences))
-        self.sentences = sentences
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,46 +95,3 @@ def state_folder(settings: Settings) -> Path | None:
     if settings.state_dir == "none":
         return None
     return Path(settings.state_dir) if settings.state_dir is not None else settings.data_dir / "state"
-
-
-def require(settings: Settings, *names: str) -> None:
-    """Refuse to start, with one sentence for each, when a setting that is needed is missing."""
-    missing = [
-        f"{variable(name)} is needed and not set (see docs/settings.md)."
-        for name in names
-        if not getattr(settings, name)
-    ]
-    if missing:
-        raise BadSettings(missing)
-
-
-def variable(name: str) -> str:
-    """The environment variable of a field."""
-    return PREFIX + name.upper()
-
-
-def is_secret(each: Field[Any]) -> bool:
-    return bool(each.metadata["secret"])
-
-
-def read(environment: Mapping[str, str]) -> Settings:
-    """The settings that an environment asks for; BadSettings names everything wrong with it at once."""
-    known = {variable(each.name): each for each in fields(Settings)}
-    files = {name + secret_files.SUFFIX for name, each in known.items() if is_secret(each)}
-    values: dict[str, Any] = {}
-    wrong = [
-        f"{name} is not a setting of malipo (see docs/settings.md)."
-        for name in sorted(environment)
-        if name.startswith(PREFIX) and name not in known and name not in files
-    ]
-    for name, each in known.items():
-        try:
-            given = secret_files.value_of(environment, name, is_secret=is_secret(each))
-            if given is not None:
-                values[each.name] = each.metadata["parse"](given)
-        except ValueError as error:
-            shown = f"; it is {environment[name]!r}" if each.metadata["is_shown"] else ""
-            wrong.append(f"{name} {error}{shown}.")
-    if wrong:
-        raise BadSettings(wrong)
-    return Settings(**values)

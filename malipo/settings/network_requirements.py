@@ -6,7 +6,8 @@ of addresses that may send callbacks: without a query, unsigned callbacks end pa
 
 from dataclasses import dataclass
 
-from malipo.settings import Settings, variable
+from malipo.settings import Settings
+from malipo.settings.environment import variable
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from malipo.errors import Invalid
 from malipo.merchants.api_keys import AddressRange, address_range_of
 from malipo.merchants.people import email_of
 from malipo.validation.dates import moment_of
-from malipo.validation.metadata import MetadataLimits, problems_with_metadata
+from malipo.validation.metadata import problems_with_metadata
 from malipo.validation.page_limits import MOST_PAGES, MOST_PER_PAGE, PER_PAGE
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -163,12 +163,12 @@ class Fields:
             )
             return []
 
-    def metadata(self, name: str, limits: MetadataLimits) -> dict[str, Any]:
+    def metadata(self, name: str) -> dict[str, Any]:
         value = self.raw(name, {})
         if not isinstance(value, dict):
             self.wrong(name, "metadata_invalid", f"{name} must be an object.")
             return {}
-        for problem in problems_with_metadata(value, limits):
+        for problem in problems_with_metadata(value):
             self.wrong(name, "metadata_invalid", f"{name} {problem}.")
         return value
 

@@ -1,32 +1,30 @@
 """Metadata of a payment: how many keys, how long, and which values. Pure."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+MAX_KEYS = 50
+MAX_KEY_LENGTH = 40
+MAX_VALUE_LENGTH = 500
 
 _QUOTED_LENGTH = 40
 
 
-class MetadataLimits(NamedTuple):
-    keys: int
-    key_length: int
-    value_length: int
-
-
-def problems_with_metadata(metadata: Mapping[str, Any], limits: MetadataLimits) -> Iterator[str]:
+def problems_with_metadata(metadata: Mapping[str, Any]) -> Iterator[str]:
     """The rest of a sentence that begins with the field's name, for each thing that is wrong."""
-    if len(metadata) > limits.keys:
-        yield f"must have at most {limits.keys} keys; it has {len(metadata)}"
+    if len(metadata) > MAX_KEYS:
+        yield f"must have at most {MAX_KEYS} keys; it has {len(metadata)}"
     for key, value in metadata.items():
-        if not 1 <= len(key) <= limits.key_length or "\0" in key:
-            yield f"keys must be 1 to {limits.key_length} characters: {_quoted(key)}"
-        elif problem := _problem_with_value(value, limits.value_length):
+        if not 1 <= len(key) <= MAX_KEY_LENGTH or "\0" in key:
+            yield f"keys must be 1 to {MAX_KEY_LENGTH} characters: {_quoted(key)}"
+        elif problem := _problem_with_value(value):
             yield f"value of {_quoted(key)} {problem}"
 
 
-def _problem_with_value(value: Any, most: int) -> str | None:
+def _problem_with_value(value: Any) -> str | None:
     if isinstance(value, str):
-        if len(value) > most:
-            return f"must be at most {most} characters"
+        if len(value) > MAX_VALUE_LENGTH:
+            return f"must be at most {MAX_VALUE_LENGTH} characters"
         return "must not contain NUL" if "\0" in value else None
     if type(value) is int and not -(2**63) <= value < 2**63:
         return "must be a number of at most 64 bits"

@@ -1,4 +1,7 @@
-"""Resends on request: one delivery again (redeliver), or everything since a time (recover)."""
+"""Resends on request: one delivery again (redeliver), or everything since a time (recover).
+
+Which events a recovery chooses is SQL, in `store/undelivered_events.py`.
+"""
 
 from datetime import datetime
 
@@ -9,7 +12,7 @@ from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.manage_endpoints import get_active
-from malipo.webhooks.store import resends
+from malipo.webhooks.store import delivery_queue, undelivered_events
 
 _MOST_AT_ONCE = 5000
 
@@ -24,7 +27,7 @@ class NoSuchDelivery(Missing):
 async def redeliver(tx: Tx, merchant_id: str, endpoint_id: str, event_id: str, *, actor: Actor, now: datetime) -> None:
     """Once more from the first try, whatever became of it before."""
     endpoint = await get_active(tx, merchant_id, endpoint_id)
-    if not await resends.rearm(tx, endpoint.id, event_id, now=now):
+    if not await delivery_queue.rearm(tx, endpoint.id, event_id, now=now):
         raise NoSuchDelivery
     await _note(tx, actor, "webhook.redelivered", endpoint, now, delivery=event_id)
 
@@ -37,7 +40,9 @@ async def recover(
     How many deliveries wait because of it, and the event to go on after; None at the end.
     """
     endpoint = await get_active(tx, merchant_id, endpoint_id)
-    recovered, last = await resends.recover(tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now)
+    recovered, last = await undelivered_events.recover(
+        tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now
+    )
     if recovered:
         await _note(tx, actor, "webhook.recovered", endpoint, now, since=clock.iso(since), deliveries=recovered)
     return recovered, last

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from malipo import clock as clocks
 from malipo import ids, log
 from malipo.errors import Unavailable
-from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_ask
+from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_query
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.payments.transaction import Transaction
@@ -103,7 +103,7 @@ class NetworkCalls:
                 connector=self._connector.name,
                 source=source,
                 answer=answer,
-                cannot_ask=cannot_ask(self._connector),
+                cannot_query=cannot_query(self._connector),
                 resubmit=self._connector.resubmit(transaction.type),
             ),
             asked_at=asked_at,

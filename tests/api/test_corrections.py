@@ -12,7 +12,7 @@ from malipo.ledger.statement import Filter
 from malipo.ledger.store import statement, wallets
 from malipo.networks.connector import Verdict
 from malipo.payments import resolve
-from malipo.payments.resolution import Finding, Truth
+from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from malipo.webhooks.fan_out import fan_out
@@ -161,7 +161,7 @@ async def _lines(database: Database, merchant: Merchant) -> list[tuple[str, int]
 
 
 async def _resolve(database: Database, payment: Transaction, *, is_waived: bool = False) -> None:
-    finding = Finding(Truth.COMPLETED, "Receipt QK12AB on the statement of 15 November", is_waived=is_waived)
+    finding = Finding(ResolvedOutcome.COMPLETED, "Receipt QK12AB on the statement of 15 November", is_waived=is_waived)
     one, other = Actor("operator asha", "here"), Actor("operator juma", "here")
     async with database.begin() as tx:
         await resolve.propose(tx, payment.reference, finding, actor=one, now=clock.now())

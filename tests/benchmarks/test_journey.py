@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks import database
 from benchmarks.journey.load import Stream
-from benchmarks.journey.measure import Plan, Report, Run
 from benchmarks.journey.processes import CUSTOMER_SECONDS
+from benchmarks.journey.trials import Plan, Report, Run
 from benchmarks.journey.verify import Arrivals, Payment, differences
 from benchmarks.load import CannotMeasure
 from benchmarks.reports.journey_report import _text, _value

@@ -14,7 +14,7 @@ from benchmarks.reports.webhooks_report import _text, _value
 from benchmarks.webhooks.arrivals import Arrivals, percentiles_ms
 from benchmarks.webhooks.endpoints import ENDPOINTS, Endpoints, Kind
 from benchmarks.webhooks.events import EventWriter
-from benchmarks.webhooks.measure import ALL_HEALTHY, MIXED, Pile, Plan, Report, Run, Stream
+from benchmarks.webhooks.trials import ALL_HEALTHY, MIXED, Pile, Plan, Report, Run, Stream
 
 MIXED_COMPANY = Endpoints(ENDPOINTS, is_mixed=True)
 EVENTS = range(ENDPOINTS)  # one for each endpoint

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from malipo.db import postgres_user, supervisor
-from malipo.db.embedded import EmbeddedError, server
+from malipo.db.embedded import EmbeddedError, server, supervisor, system_user
 from tests.db.embedded_servers import (
     AS_NOBODY,
     IS_ROOT,
@@ -149,7 +148,7 @@ def test_a_server_that_somebody_else_started_on_our_data_is_left_alone(open_to_a
     with server(data_dir) as url:
         postgres = Path(os.readlink(f"/proc/{postmaster_pid(data_dir)}/exe"))
     folder = data_dir / "postgres"
-    become = [sys.executable, postgres_user.__file__, "run", str(folder), str(os.getpid()), str(int(signal.SIGKILL))]
+    become = [sys.executable, system_user.__file__, "run", str(folder), str(os.getpid()), str(int(signal.SIGKILL))]
     stranger = subprocess.Popen([*become, str(postgres), "-D", str(folder / "data")], stderr=subprocess.DEVNULL)
     until(lambda: answers(url))
 

@@ -3,10 +3,20 @@
 import pytest
 
 from malipo import clock
-from malipo.installation.feed_cursors import CursorLost, cursor_of, find_epoch, require_kept
+from malipo.installation.feed_cursors import CursorLost, cursor_of, find_epoch, parse, require_kept
 from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import fence
 from tests.restore.operators import steps as steps
+
+
+def test_a_cursor_is_parsed_as_it_was_written() -> None:
+    for epoch, number in ((1, 0), (1, 15), (2, 15), (1_763_200_000, 10**18 - 1)):
+        assert parse(cursor_of(epoch, number)) == (epoch, number)
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "2-", "-", "1-2-3", "15 ", "٣", "1" * 19])
+def test_another_text_is_no_cursor(text: str) -> None:
+    assert parse(text) is None
 
 
 async def test_a_cursor_from_before_the_restore_that_lies_ahead_is_lost(steps: PaymentSteps) -> None:

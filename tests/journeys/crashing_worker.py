@@ -15,7 +15,7 @@ import uvloop
 from malipo import log
 from malipo.db import Database
 from malipo.service import Service
-from malipo.settings import read
+from malipo.settings.environment import read
 from malipo.worker.run import work
 
 

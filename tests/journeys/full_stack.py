@@ -13,7 +13,8 @@ import aiohttp
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.service import Service
-from malipo.settings import Settings, read
+from malipo.settings import Settings
+from malipo.settings.environment import read
 from malipo.worker.run import work
 from tests.conftest import NO_LIMITS, SECRET_KEY, Client, Merchant, Running, make_merchant, starting, until_ready
 from tests.journeys.operator_commands import malipo

@@ -23,7 +23,8 @@ from malipo.outbox.event import Event
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
-from malipo.settings import Settings, read
+from malipo.settings import Settings
+from malipo.settings.environment import read
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.http_client import WebhookClient
 from malipo.worker.run import work

@@ -20,7 +20,8 @@ from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
 from malipo.service import Service
-from malipo.settings import Settings, read
+from malipo.settings import Settings
+from malipo.settings.environment import read
 from tests import fork_server
 from tests.conftest import Merchant, make_merchant
 from tests.journeys import database_facts

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo.ledger.accounts import Account
-from malipo.payments.correction import Change, Correction
+from malipo.payments.correction_moves import Change, Correction
 from malipo.payments.dispatch import AnswerSource, LatestAnswer
 from malipo.payments.transaction import Status, Transaction
 from tests.model.network import AMOUNT

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from malipo.ledger.accounts import Account, Move
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
-from malipo.payments import correction as corrections
+from malipo.payments import correction_moves as corrections
 from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
 from malipo.payments.network_answer.contradiction import follow_up
 from malipo.payments.network_answer.decide import decide as decide_by_rules
@@ -209,7 +209,7 @@ class Life:
             answer=answer,
             is_trusted=is_signed,
             is_listed=is_listed,
-            cannot_ask=frozenset() if self._nature.has_query else frozenset(Type),
+            cannot_query=frozenset() if self._nature.has_query else frozenset(Type),
             resubmit=Resubmit.UNSAFE if act is AnswerSource.CALLBACK else self._nature.resubmit,
             age_seconds=0 if asked_at is None else self._now - asked_at,
         )

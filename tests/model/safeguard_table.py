@@ -6,7 +6,7 @@ The text must stand in the source exactly once, so that this list cannot go stal
 from types import ModuleType
 from typing import NamedTuple
 
-from malipo.payments import correction, network_answer
+from malipo.payments import correction_moves, network_answer
 from malipo.payments.network_answer import after_restore, contradiction, credibility, decide, not_found, query_schedule
 
 # What decides about a network's answer: each imports only those before it.
@@ -270,43 +270,43 @@ SAFEGUARDS = (
     ),
     Safeguard(
         "what is owed is held at once",
-        correction,
+        correction_moves,
         "        correction=replace(after, owed=owed),\n        moves=moves + fee,",
         "        correction=after,\n        moves=moves + fee,",
     ),
     Safeguard(
         "the merchant is notified of a debt",
-        correction,
+        correction_moves,
         "reason=_reason_of_debt(correction.owed, owed),",
         "reason=None,",
     ),
     Safeguard(
         "the fee follows when the case closes",
-        correction,
+        correction_moves,
         "    if due(transaction, correction) or correction.is_fee_paid == correction.is_paid:\n",
         "    if True:\n",
     ),
     Safeguard(
         "a wallet gives no more than it has",
-        correction,
+        correction_moves,
         "else max(wanted - correction.credited, -available)",
         "else wanted - correction.credited",
     ),
     Safeguard(
         "what was booked to losses is reversed when the network reverses its report",
-        correction,
+        correction_moves,
         "if is_paid == (transaction.status is Status.COMPLETED) and correction.borne:",
         "if False:",
     ),
     Safeguard(
         "a collection that was paid after FAILED is credited automatically",
-        correction,
+        correction_moves,
         "return transaction.type is Type.COLLECTION and is_paid_after_all and due(transaction, correction) > 0",
         "return False",
     ),
     Safeguard(
         "the float follows the network's report",
-        correction,
+        correction_moves,
         "moves = [_float_move(transaction, is_paid=is_paid)]",
         "moves: list[Move] = []",
     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from malipo.payments import correction
+from malipo.payments import correction_moves
 from malipo.payments.network_answer import decide
 from tests.model.oracle import judge
 from tests.model.run import Decide, live
@@ -21,7 +21,7 @@ from tests.model.scenario import draw
 
 def without(safeguard: Safeguard) -> tuple[Decide, Any]:
     """`decide` and the functions of corrections, as they would be without it."""
-    modules = [correction] if safeguard.module is correction else DECIDING
+    modules = [correction_moves] if safeguard.module is correction_moves else DECIDING
     sources = [Path(str(each.__file__)).read_text() for each in modules]
     found = sum(source.count(safeguard.text) for source in sources)
     assert found == 1, f"not there exactly once: {safeguard.text!r}"
@@ -34,9 +34,9 @@ def without(safeguard: Safeguard) -> tuple[Decide, Any]:
         ]
     finally:
         sys.modules.update(kept)
-    if safeguard.module is correction:
+    if safeguard.module is correction_moves:
         return decide.decide, changed[-1]
-    return changed[-1].decide, correction
+    return changed[-1].decide, correction_moves
 
 
 def _changed(module: ModuleType, source: str) -> ModuleType:

@@ -11,7 +11,7 @@ from malipo.networks.conformance import Check
 from malipo.networks.connector import Answer, Connector, Order, Type, Verdict
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
-from malipo.settings import read
+from malipo.settings.environment import read
 from tests.journeys.operator_commands import malipo
 from tests.simulator.processes import Process
 from tests.simulator.processes import start as start_simulator
@@ -72,7 +72,7 @@ class Forgetful:
     def __init__(self, real: Connector) -> None:
         self._real = real
         self._receipts = 0
-        self.resubmit, self.may_ask, self.probe = real.resubmit, real.may_ask, real.probe
+        self.resubmit, self.can_query, self.probe = real.resubmit, real.can_query, real.probe
         self.read, self.acknowledge = real.read, real.acknowledge
 
     async def send(self, order: Order) -> Answer:

@@ -7,7 +7,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.payments import resolve
 from malipo.payments.dispatch import Rules
-from malipo.payments.resolution import Finding, Resolved, Truth
+from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.settings import Settings
@@ -17,7 +17,7 @@ from tests.payments.payment_steps import PaymentSteps
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Receipt QK12AB on the network's statement"
 RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300)
-TRUTHS = {"paid": Truth.COMPLETED, "not-paid": Truth.FAILED}
+OUTCOMES = {"paid": ResolvedOutcome.COMPLETED, "not-paid": ResolvedOutcome.FAILED}
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     return steps
 
 
-async def propose(database: Database, id_: str, truth: Truth) -> Resolved:
+async def propose(database: Database, id_: str, outcome: ResolvedOutcome) -> Resolved:
     async with database.begin() as tx:
-        return await resolve.propose(tx, id_, Finding(truth, EVIDENCE), actor=ASHA, now=clock.now())
+        return await resolve.propose(tx, id_, Finding(outcome, EVIDENCE), actor=ASHA, now=clock.now())
 
 
-async def resolve_by_all(database: Database, transaction: Transaction, truth: Truth) -> None:
+async def resolve_by_all(database: Database, transaction: Transaction, outcome: ResolvedOutcome) -> None:
     """By as many operators as it takes."""
-    resolved = await propose(database, transaction.id, truth)
+    resolved = await propose(database, transaction.id, outcome)
     if not resolved.is_done:
         async with database.begin() as tx:
             await resolve.approve(tx, transaction.id, actor=JUMA, now=clock.now())

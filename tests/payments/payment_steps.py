@@ -15,7 +15,7 @@ from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
 from malipo.payments.answer_effects import Settled
 from malipo.payments.cancel import Cancellation
 from malipo.payments.claim_for_sending import Claim, Claimed
-from malipo.payments.correction import Correction
+from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource, Dispatch, ReceivedAnswer
 from malipo.payments.settle import Report
 from malipo.payments.store import corrections, dispatches

@@ -11,7 +11,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.dispatch import ReviewReason
-from malipo.payments.resolution import Finding, Resolved, Truth
+from malipo.payments.resolution import Finding, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Transaction, Type
 from malipo.service import Service
@@ -42,9 +42,15 @@ async def write(database: Database, act: Write) -> Resolved:
 
 
 async def propose(
-    steps: PaymentSteps, payment: str, truth: Truth, *, actor: Actor = ASHA, evidence: str = EVIDENCE, **more: Any
+    steps: PaymentSteps,
+    payment: str,
+    outcome: ResolvedOutcome,
+    *,
+    actor: Actor = ASHA,
+    evidence: str = EVIDENCE,
+    **more: Any,
 ) -> Resolved:
-    finding = Finding(truth, evidence, **{"is_despite_waiting": True, **more})
+    finding = Finding(outcome, evidence, **{"is_despite_waiting": True, **more})
     return await write(steps.database, lambda tx: resolve.propose(tx, payment, finding, actor=actor, now=clock.now()))
 
 

@@ -10,7 +10,7 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
 from malipo.payments import resolve
 from malipo.payments.check import transactions as transactions_check
-from malipo.payments.resolution import Truth
+from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.contradictions import JUMA, propose, resolve_by_all
@@ -26,14 +26,14 @@ async def names(steps: PaymentSteps) -> dict[str, str]:
         for status in (Status.FAILED, Status.COMPLETED):
             name = f"{type_}_{status}".lower()
             names[name] = (await steps.contradicted(type_, status)).id
-            for truth in Truth:
+            for outcome in ResolvedOutcome:
                 cleared = await steps.contradicted(type_, status)
-                await resolve_by_all(steps.database, cleared, truth)
-                names[f"{name}_{truth}"] = cleared.id
+                await resolve_by_all(steps.database, cleared, outcome)
+                names[f"{name}_{outcome}"] = cleared.id
         names[f"{type_}_open".lower()] = (await steps.open(type_)).id
     # What was only proposed, or was rejected, moves nothing.
-    await propose(steps.database, names["disbursement_failed"], Truth.COMPLETED)
-    await propose(steps.database, names["disbursement_completed"], Truth.FAILED)
+    await propose(steps.database, names["disbursement_failed"], ResolvedOutcome.COMPLETED)
+    await propose(steps.database, names["disbursement_completed"], ResolvedOutcome.FAILED)
     async with steps.database.begin() as tx:
         await resolve.reject(tx, names["disbursement_completed"], actor=JUMA, now=clock.now())
     partly = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)

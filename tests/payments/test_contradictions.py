@@ -11,14 +11,14 @@ from malipo.ledger.store import statement
 from malipo.networks.connector import Verdict
 from malipo.payments import views
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import Truth
+from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.settle import Settle
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Merchant
 from tests.journeys import database_facts
-from tests.payments.contradictions import RULES, TRUTHS, resolve_by_all
+from tests.payments.contradictions import OUTCOMES, RULES, resolve_by_all
 from tests.payments.contradictions import steps as steps
 from tests.payments.payment_steps import PaymentSteps, a_report
 
@@ -60,21 +60,21 @@ BALANCES = {
 }
 
 
-@pytest.mark.parametrize(("type_", "status", "truth", "lines"), STATEMENT_ROWS)
+@pytest.mark.parametrize(("type_", "status", "outcome", "lines"), STATEMENT_ROWS)
 async def test_the_money_waits_in_suspense_until_it_is_decided_where_it_belongs(
-    steps: PaymentSteps, type_: str, status: str, truth: str, lines: str
+    steps: PaymentSteps, type_: str, status: str, outcome: str, lines: str
 ) -> None:
     contradicted = await steps.contradicted(Type(type_), Status(status))
     assert await steps.status(contradicted) == status, "what the merchant saw stays"
     assert abs((await steps.balances())["suspense"]) == 1000
     await database_facts.assert_clean(steps.database)
 
-    await resolve_by_all(steps.database, contradicted, TRUTHS[truth])
+    await resolve_by_all(steps.database, contradicted, OUTCOMES[outcome])
 
     assert await steps.status(contradicted) == status, "even now"
     balances = {"wallet": 1_000_000, "bank": -1_000_000}
     told = status.replace("CANCELLED", "FAILED")
-    for name, balance in BALANCES[type_, told, truth].items():
+    for name, balance in BALANCES[type_, told, outcome].items():
         balances[name] = balances.get(name, 0) + balance
     assert await steps.balances() == balances
     [top_up, *written] = await _lines(steps)
@@ -135,7 +135,7 @@ async def test_a_network_that_wavers_in_one_breath_leaves_what_it_said_last(
 
 async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_case(steps: PaymentSteps) -> None:
     contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
-    await resolve_by_all(steps.database, contradicted, Truth.FAILED)
+    await resolve_by_all(steps.database, contradicted, ResolvedOutcome.FAILED)
     resolved = await steps.balances()
     await steps.hear(contradicted, Verdict.REFUSED)
     assert await steps.balances() == resolved, "what it repeats moves nothing"
@@ -145,7 +145,7 @@ async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_c
     assert (await steps.balances())["suspense"] == -1000
     assert await _owed(steps) == 1030, "the wallet got it back, and now it was paid after all"
     await database_facts.assert_clean(steps.database)
-    await resolve_by_all(steps.database, contradicted, Truth.COMPLETED)
+    await resolve_by_all(steps.database, contradicted, ResolvedOutcome.COMPLETED)
     assert await steps.balances() == {
         "wallet": 998_970,
         "bank": -1_000_000,

@@ -9,7 +9,7 @@ from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Truth
+from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction
 from tests.journeys import database_facts
@@ -19,33 +19,37 @@ from tests.payments.resolving import steps as steps
 
 
 @pytest.mark.parametrize(
-    ("truth", "status", "wallet"), [(Truth.COMPLETED, Status.COMPLETED, 970), (Truth.FAILED, Status.FAILED, 0)]
+    ("outcome", "status", "wallet"),
+    [(ResolvedOutcome.COMPLETED, Status.COMPLETED, 970), (ResolvedOutcome.FAILED, Status.FAILED, 0)],
 )
 async def test_one_operator_is_enough_for_a_collection(
-    steps: PaymentSteps, truth: Truth, status: Status, wallet: int
+    steps: PaymentSteps, outcome: ResolvedOutcome, status: Status, wallet: int
 ) -> None:
     collection = await steps.processing(COLLECTION)
 
-    resolved = await propose(steps, collection.id, truth, provider_reference="QK12AB")
+    resolved = await propose(steps, collection.id, outcome, provider_reference="QK12AB")
 
     assert resolved.is_done
     assert (resolved.transaction.status, resolved.transaction.provider_reference) == (status, "QK12AB")
-    assert resolved.transaction.failure_code == ("rejected" if truth is Truth.FAILED else None)
+    assert resolved.transaction.failure_code == ("rejected" if outcome is ResolvedOutcome.FAILED else None)
     assert await steps.status(collection) is status
     asked = await steps.dispatch(collection)
-    assert (asked is not None and asked.is_follow_up) == (truth is Truth.FAILED), "an operator can be wrong"
+    assert (asked is not None and asked.is_follow_up) == (outcome is ResolvedOutcome.FAILED), "an operator can be wrong"
     assert await database_facts.wallet(steps.database, steps.merchant_id) == (1_000_000 + wallet, 0)
     assert await deeds(steps) == [("resolved", "asha")]
     await database_facts.assert_clean(steps.database)
 
 
 @pytest.mark.parametrize(
-    ("truth", "status", "wallet"), [(Truth.COMPLETED, Status.COMPLETED, -1030), (Truth.FAILED, Status.FAILED, 0)]
+    ("outcome", "status", "wallet"),
+    [(ResolvedOutcome.COMPLETED, Status.COMPLETED, -1030), (ResolvedOutcome.FAILED, Status.FAILED, 0)],
 )
-async def test_a_payout_takes_two_operators(steps: PaymentSteps, truth: Truth, status: Status, wallet: int) -> None:
+async def test_a_payout_takes_two_operators(
+    steps: PaymentSteps, outcome: ResolvedOutcome, status: Status, wallet: int
+) -> None:
     payout = await steps.processing(PAYOUT)
 
-    proposed = await propose(steps, payout.reference, truth, provider_reference="QK12AB")
+    proposed = await propose(steps, payout.reference, outcome, provider_reference="QK12AB")
     assert not proposed.is_done
     assert await steps.status(payout) is Status.PROCESSING
     assert await database_facts.wallet(steps.database, steps.merchant_id) == (998_970, 1030), "the money stays held"
@@ -61,7 +65,7 @@ async def test_a_payout_takes_two_operators(steps: PaymentSteps, truth: Truth, s
 
 async def test_whoever_proposed_cannot_approve(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
 
     with pytest.raises(Forbidden, match="two operators"):
         await approve(steps, payout.id, actor=ASHA)
@@ -74,7 +78,7 @@ async def test_whoever_proposed_cannot_approve(steps: PaymentSteps) -> None:
 
 async def test_the_same_operator_from_another_machine_is_still_the_same(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     with pytest.raises(Forbidden):
         await approve(steps, payout.id, actor=Actor(ASHA.name, "another till"))
 
@@ -82,7 +86,7 @@ async def test_the_same_operator_from_another_machine_is_still_the_same(steps: P
 @pytest.mark.parametrize("by", [ASHA, JUMA], ids=["taken back", "by another"])
 async def test_a_proposal_that_was_rejected_is_gone_and_another_may_be_made(steps: PaymentSteps, by: Actor) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
 
     rejected = await reject(steps, payout.id, actor=by)
 
@@ -90,7 +94,7 @@ async def test_a_proposal_that_was_rejected_is_gone_and_another_may_be_made(step
     assert await steps.status(payout) is Status.PROCESSING
     with pytest.raises(Missing, match="Nobody has proposed"):
         await approve(steps, payout.id)
-    await propose(steps, payout.id, Truth.COMPLETED, actor=JUMA)
+    await propose(steps, payout.id, ResolvedOutcome.COMPLETED, actor=JUMA)
     await approve(steps, payout.id, actor=ASHA)
     assert await steps.status(payout) is Status.COMPLETED
     whose = by.name.removeprefix("operator ")
@@ -105,23 +109,23 @@ async def test_a_proposal_that_was_rejected_is_gone_and_another_may_be_made(step
 
 async def test_a_second_proposal_waits_until_the_first_is_decided(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     for actor in (ASHA, JUMA):
         with pytest.raises(Conflict, match="already proposed as failed"):
-            await propose(steps, payout.id, Truth.COMPLETED, actor=actor)
+            await propose(steps, payout.id, ResolvedOutcome.COMPLETED, actor=actor)
 
 
 async def test_evidence_that_says_nothing_is_refused(steps: PaymentSteps) -> None:
     collection = await steps.processing(COLLECTION)
     for evidence in ("", "paid", "123456789", "x" * 1001):
         with pytest.raises(Invalid, match="10 to 1,000 characters"):
-            await propose(steps, collection.id, Truth.COMPLETED, evidence=evidence)
+            await propose(steps, collection.id, ResolvedOutcome.COMPLETED, evidence=evidence)
     assert await steps.status(collection) is Status.PROCESSING
 
 
 async def test_the_evidence_is_kept_with_who_said_it_and_who_agreed(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.COMPLETED)
+    await propose(steps, payout.id, ResolvedOutcome.COMPLETED)
     await approve(steps, payout.id)
 
     async with steps.database.read() as connection:
@@ -174,12 +178,12 @@ async def test_a_payment_that_is_not_an_operators_to_decide_is_left_alone(
     payment = await make(steps)
     before = await steps.balances(), await deeds(steps)
 
-    for call in (propose(steps, payment.reference, Truth.COMPLETED), approve(steps, payment.reference)):
+    for call in (propose(steps, payment.reference, ResolvedOutcome.COMPLETED), approve(steps, payment.reference)):
         with pytest.raises(Conflict, match=words):
             await call
     if payment.status is not Status.COMPLETED:
         with pytest.raises(Refusal):
-            await propose(steps, payment.id, Truth.FAILED)
+            await propose(steps, payment.id, ResolvedOutcome.FAILED)
 
     assert await steps.status(payment) is payment.status
     assert (await steps.balances(), await deeds(steps)) == before
@@ -188,7 +192,7 @@ async def test_a_payment_that_is_not_an_operators_to_decide_is_left_alone(
 
 async def test_a_payment_that_does_not_exist_is_said_to_be_missing(steps: PaymentSteps) -> None:
     for name in ("txn_nowhere", "MLP-NOWHERE", "", "' OR true --"):
-        for call in (propose(steps, name, Truth.FAILED), approve(steps, name), reject(steps, name)):
+        for call in (propose(steps, name, ResolvedOutcome.FAILED), approve(steps, name), reject(steps, name)):
             with pytest.raises(Missing, match="no payment"):
                 await call
 
@@ -196,17 +200,17 @@ async def test_a_payment_that_does_not_exist_is_said_to_be_missing(steps: Paymen
 async def test_a_payment_whose_worker_died_can_be_resolved_when_its_lease_has_ended(steps: PaymentSteps) -> None:
     dead = await steps.send(COLLECTION, lease_seconds=0.01)
     await asyncio.sleep(0.02)
-    assert (await propose(steps, dead.id, Truth.FAILED)).is_done
+    assert (await propose(steps, dead.id, ResolvedOutcome.FAILED)).is_done
     await database_facts.assert_clean(steps.database)
 
 
 async def test_a_payout_that_its_network_last_called_waiting_fails_only_for_who_says_so(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
     with pytest.raises(Conflict, match="has not decided"):
-        await propose(steps, payout.id, Truth.FAILED, is_despite_waiting=False)
-    assert not (await propose(steps, payout.id, Truth.COMPLETED, is_despite_waiting=False)).is_done
+        await propose(steps, payout.id, ResolvedOutcome.FAILED, is_despite_waiting=False)
+    assert not (await propose(steps, payout.id, ResolvedOutcome.COMPLETED, is_despite_waiting=False)).is_done
     await reject(steps, payout.id)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     async with steps.database.begin() as tx:
         proposal = await cases.find_proposal(tx, payout)
     assert proposal is not None
@@ -220,12 +224,12 @@ async def test_a_payout_that_its_network_last_called_waiting_fails_only_for_who_
 async def test_a_collection_that_is_said_to_be_paid_fails_only_by_two_operators(steps: PaymentSteps) -> None:
     collection = await steps.processing(COLLECTION)
     await steps.hear(collection, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
-    assert not (await propose(steps, collection.id, Truth.FAILED)).is_done
+    assert not (await propose(steps, collection.id, ResolvedOutcome.FAILED)).is_done
     assert (await approve(steps, collection.id)).is_done
     assert await steps.status(collection) is Status.FAILED
 
 
 async def test_a_payment_can_be_named_by_its_id_as_the_first_operator_is_told(steps: PaymentSteps) -> None:
     ended = await steps.ended(PAYOUT, Status.COMPLETED)
-    await propose(steps, ended.reference, Truth.FAILED)
+    await propose(steps, ended.reference, ResolvedOutcome.FAILED)
     assert (await approve(steps, ended.id)).is_done

@@ -8,7 +8,7 @@ from malipo.ledger.bookings import WalletTooLow
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.resolution import Truth
+from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
@@ -23,7 +23,7 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
     steps: PaymentSteps,
 ) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     await approve(steps, payout.id)
 
     settled = await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.SEND)  # The reply was late.
@@ -53,18 +53,18 @@ async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(datab
     with pytest.raises(InsufficientBalance) as refused:
         await steps.open(PAYOUT, 500)
     assert "owed" in str(refused.value.details)
-    await propose(steps, first.id, Truth.COMPLETED)
+    await propose(steps, first.id, ResolvedOutcome.COMPLETED)
     taken = await approve(steps, first.id)
 
     assert (taken.credited, taken.owed) == (-500, 1500)
     assert await database_facts.wallet(database, merchant.id) == (0, 0)
     await database_facts.assert_clean(database)
-    await propose(steps, first.id, Truth.COMPLETED)
+    await propose(steps, first.id, ResolvedOutcome.COMPLETED)
     with pytest.raises(WalletTooLow):
         await approve(steps, first.id)
     await reject(steps, first.id)
     await steps.ended(COLLECTION, Status.COMPLETED, 2000)  # When there is money again, the rest is taken.
-    await propose(steps, first.id, Truth.COMPLETED)
+    await propose(steps, first.id, ResolvedOutcome.COMPLETED)
     assert (await approve(steps, first.id)).credited == -1500
     assert await database_facts.wallet(database, merchant.id) == (500, 0)
     assert await told(steps, first) == [("debt_recorded", 2000), ("debt_collected", 500), ("debt_collected", 1500)]
@@ -75,9 +75,11 @@ async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(datab
 async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(steps: PaymentSteps) -> None:
     payout = await steps.contradicted(PAYOUT, Status.FAILED)
     with pytest.raises(Conflict, match="Nothing is owed"):
-        await propose(steps, (await steps.contradicted(PAYOUT, Status.COMPLETED)).id, Truth.FAILED, is_waived=True)
+        await propose(
+            steps, (await steps.contradicted(PAYOUT, Status.COMPLETED)).id, ResolvedOutcome.FAILED, is_waived=True
+        )
     before = await steps.balances()
-    await propose(steps, payout.id, Truth.COMPLETED, is_waived=True)
+    await propose(steps, payout.id, ResolvedOutcome.COMPLETED, is_waived=True)
     waived = await approve(steps, payout.id)
     assert (waived.credited, waived.borne, waived.owed) == (0, -1030, 0)
     after = await steps.balances()
@@ -86,7 +88,7 @@ async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(step
     assert await told(steps, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
     await database_facts.assert_clean(steps.database)
     # Told that it was wrong to waive it, two operators take it after all.
-    await propose(steps, payout.id, Truth.COMPLETED)
+    await propose(steps, payout.id, ResolvedOutcome.COMPLETED)
     assert (await approve(steps, payout.id)).credited == -1030
     assert "losses" not in await steps.balances()
     await database_facts.assert_clean(steps.database)
@@ -95,7 +97,7 @@ async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(step
 async def test_a_contradicted_payout_takes_two_operators_as_well(steps: PaymentSteps) -> None:
     contradicted = await steps.contradicted(PAYOUT, Status.COMPLETED)
     before = await steps.balances()
-    assert not (await propose(steps, contradicted.id, Truth.FAILED)).is_done
+    assert not (await propose(steps, contradicted.id, ResolvedOutcome.FAILED)).is_done
     with pytest.raises(Forbidden):
         await approve(steps, contradicted.id, actor=ASHA)
     assert await steps.balances() == before
@@ -104,21 +106,21 @@ async def test_a_contradicted_payout_takes_two_operators_as_well(steps: PaymentS
 
 
 @pytest.mark.parametrize(
-    ("type_", "status", "truth", "wallet"),
+    ("type_", "status", "outcome", "wallet"),
     [
-        (COLLECTION, Status.FAILED, Truth.COMPLETED, 1_000_970),
-        (COLLECTION, Status.COMPLETED, Truth.FAILED, 1_000_000),
-        (PAYOUT, Status.FAILED, Truth.COMPLETED, 998_970),
-        (PAYOUT, Status.COMPLETED, Truth.FAILED, 1_000_000),
+        (COLLECTION, Status.FAILED, ResolvedOutcome.COMPLETED, 1_000_970),
+        (COLLECTION, Status.COMPLETED, ResolvedOutcome.FAILED, 1_000_000),
+        (PAYOUT, Status.FAILED, ResolvedOutcome.COMPLETED, 998_970),
+        (PAYOUT, Status.COMPLETED, ResolvedOutcome.FAILED, 1_000_000),
     ],
 )
 async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_does_not_take_back(
-    steps: PaymentSteps, type_: Type, status: Status, truth: Truth, wallet: int
+    steps: PaymentSteps, type_: Type, status: Status, outcome: ResolvedOutcome, wallet: int
 ) -> None:
     ended = await steps.ended(type_, status)
     before = await steps.balances()
 
-    proposed = await propose(steps, ended.reference, truth)
+    proposed = await propose(steps, ended.reference, outcome)
     assert not proposed.is_done, "of a collection, too: nobody but us doubts it"
     assert await steps.balances() == before
     with pytest.raises(Forbidden):
@@ -134,8 +136,8 @@ async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_doe
     # And it is done once: neither an operator nor the network does it again.
     after = await steps.balances()
     with pytest.raises(Conflict):
-        await propose(steps, ended.reference, truth)
-    await steps.hear(ended, Verdict.CONFIRMED if truth is Truth.COMPLETED else Verdict.REFUSED)
+        await propose(steps, ended.reference, outcome)
+    await steps.hear(ended, Verdict.CONFIRMED if outcome is ResolvedOutcome.COMPLETED else Verdict.REFUSED)
     assert await steps.balances() == after
     await database_facts.assert_clean(steps.database)
 
@@ -145,9 +147,9 @@ async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_doe
 async def test_operators_who_were_wrong_can_take_it_back(steps: PaymentSteps, type_: Type, status: Status) -> None:
     ended = await steps.ended(type_, status)
     before = await steps.balances()
-    wrong = Truth.FAILED if status is Status.COMPLETED else Truth.COMPLETED
-    for truth in (wrong, Truth(status.lower())):
-        await propose(steps, ended.reference, truth)
+    wrong = ResolvedOutcome.FAILED if status is Status.COMPLETED else ResolvedOutcome.COMPLETED
+    for outcome in (wrong, ResolvedOutcome(status.lower())):
+        await propose(steps, ended.reference, outcome)
         assert (await approve(steps, ended.reference)).is_done
         await database_facts.assert_clean(steps.database)
     assert await steps.balances() == before

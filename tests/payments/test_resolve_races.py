@@ -6,7 +6,7 @@ import pytest
 
 from malipo.errors import Conflict, Missing
 from malipo.networks.connector import Verdict
-from malipo.payments.resolution import Resolved, Truth
+from malipo.payments.resolution import Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status
 from tests.journeys import database_facts
@@ -18,7 +18,7 @@ from tests.payments.resolving import steps as steps
 async def test_two_operators_who_approve_at_the_same_instant_move_money_once(steps: PaymentSteps) -> None:
     payouts = [await steps.processing(PAYOUT), await steps.contradicted(PAYOUT, Status.COMPLETED)]
     for payout in payouts:
-        await propose(steps, payout.id, Truth.FAILED)
+        await propose(steps, payout.id, ResolvedOutcome.FAILED)
 
         answers = await asyncio.gather(
             *(approve(steps, payout.id, actor=actor) for actor in (JUMA, NEEMA) * 4), return_exceptions=True
@@ -33,10 +33,13 @@ async def test_two_operators_who_approve_at_the_same_instant_move_money_once(ste
 
 async def test_two_operators_who_propose_at_the_same_instant_are_one_proposal(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
-    truths = [Truth.COMPLETED, Truth.FAILED] * 4
+    outcomes = [ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED] * 4
 
     answers = await asyncio.gather(
-        *(propose(steps, payout.id, truth, actor=actor) for truth, actor in zip(truths, [ASHA, JUMA] * 4, strict=True)),
+        *(
+            propose(steps, payout.id, outcome, actor=actor)
+            for outcome, actor in zip(outcomes, [ASHA, JUMA] * 4, strict=True)
+        ),
         return_exceptions=True,
     )
 
@@ -48,7 +51,7 @@ async def test_two_operators_who_propose_at_the_same_instant_are_one_proposal(st
 async def test_a_network_and_an_operator_at_the_same_instant_end_a_payment_once(steps: PaymentSteps) -> None:
     for _ in range(5):
         payout = await steps.processing(PAYOUT)
-        await propose(steps, payout.id, Truth.FAILED)
+        await propose(steps, payout.id, ResolvedOutcome.FAILED)
 
         await asyncio.gather(approve(steps, payout.id), steps.hear(payout, Verdict.CONFIRMED), return_exceptions=True)
 
@@ -64,7 +67,7 @@ async def test_what_the_network_says_before_the_approval_is_what_counts(
     steps: PaymentSteps, says: Verdict, status: Status, wallet: int
 ) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     await steps.hear(payout, says)
 
     for name in (payout.id, payout.reference):
@@ -82,7 +85,7 @@ async def test_a_proposal_of_a_payment_that_its_network_has_ended_is_not_left_fo
 ) -> None:
     """The proposal was made while the payment was open, and could not be withdrawn meanwhile."""
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     await steps.hear(payout, Verdict.CONFIRMED)
     await steps.hear(payout, Verdict.REFUSED)  # Queried again, it reverses its report.
     before = await steps.balances()
@@ -95,14 +98,14 @@ async def test_a_proposal_of_a_payment_that_its_network_has_ended_is_not_left_fo
     async with steps.database.read() as connection:
         [case] = await cases.find_contradicted(connection)
     assert case.proposed is None, "nor is it shown"
-    await propose(steps, payout.id, Truth.COMPLETED, actor=JUMA)
+    await propose(steps, payout.id, ResolvedOutcome.COMPLETED, actor=JUMA)
     assert (await approve(steps, payout.id, actor=ASHA)).is_done
     await database_facts.assert_clean(steps.database)
 
 
 async def test_a_proposal_that_its_network_has_overtaken_can_still_be_taken_back(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     await steps.hear(payout, Verdict.CONFIRMED)
     await reject(steps, payout.reference, actor=ASHA)
     with pytest.raises(Missing, match="Nobody has proposed"):
@@ -114,7 +117,7 @@ async def test_a_network_that_reverses_its_report_while_two_operators_say_the_sa
     steps: PaymentSteps,
 ) -> None:
     ended = await steps.ended(PAYOUT, Status.COMPLETED)
-    await propose(steps, ended.reference, Truth.FAILED)
+    await propose(steps, ended.reference, ResolvedOutcome.FAILED)
     assert (await steps.hear(ended, Verdict.REFUSED)).is_contradiction
 
     assert (await approve(steps, ended.reference)).is_done

@@ -5,7 +5,7 @@ import pytest
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.networks.connector import Resubmit, Verdict
 from malipo.payments.dispatch import AnswerSource, ReviewReason
-from malipo.payments.resolution import Truth
+from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
@@ -75,9 +75,9 @@ async def test_what_was_resolved_is_off_the_list(steps: PaymentSteps) -> None:
     contradicted = await steps.contradicted(COLLECTION, Status.FAILED)
     assert set(await unsettled(steps)) == {collection.id, payout.id, contradicted.id}
 
-    await propose(steps, collection.id, Truth.FAILED)
-    await propose(steps, contradicted.id, Truth.COMPLETED)
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, collection.id, ResolvedOutcome.FAILED)
+    await propose(steps, contradicted.id, ResolvedOutcome.COMPLETED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     assert set(await unsettled(steps)) == {payout.id, contradicted.id}, "which another operator has to approve"
     await approve(steps, contradicted.id)
     await approve(steps, payout.id)
@@ -94,7 +94,7 @@ async def test_a_failed_payment_that_is_said_to_be_paid_is_listed_until_two_oper
     for _ in range(9):
         await steps.hear(payout, Verdict.UNKNOWN)
     assert await unsettled(steps) == {payout.id: ReviewReason.SAID_PAID}
-    await propose(steps, payout.id, Truth.FAILED)
+    await propose(steps, payout.id, ResolvedOutcome.FAILED)
     assert (await approve(steps, payout.id)).is_done
     assert await unsettled(steps) == {}
     assert await steps.correction(payout) is None, "nothing was put right: the merchant was told the truth"

@@ -12,7 +12,7 @@ from malipo.networks.connector import Verdict
 from malipo.payments import resolve
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.resolution import Finding, Truth
+from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps
@@ -96,7 +96,7 @@ async def test_a_worker_without_a_mark_that_has_ended_has_looked(steps: PaymentS
 async def test_what_was_cancelled_although_it_was_paid_can_be_put_right_after_a_restore(steps: PaymentSteps) -> None:
     payout = await steps.open(Type.DISBURSEMENT)
     await steps.service.cancel(Cancellation(steps.merchant_id, payout.id))
-    finding = Finding(Truth.COMPLETED, EVIDENCE)
+    finding = Finding(ResolvedOutcome.COMPLETED, EVIDENCE)
     with pytest.raises(Conflict, match="nothing contradicts"):
         async with steps.database.begin() as tx:
             await resolve.propose(tx, payout.reference, finding, actor=ASHA, now=clock.now())

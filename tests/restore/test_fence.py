@@ -14,7 +14,7 @@ from malipo.payments import operator_cancel, resolve
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.initiate import Initiate
-from malipo.payments.resolution import Finding, Truth
+from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.store import dispatch_restore
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore import hold
@@ -159,14 +159,14 @@ async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_
     await database_facts.assert_clean(steps.database)
 
 
-@pytest.mark.parametrize("truth", Truth)
+@pytest.mark.parametrize("outcome", ResolvedOutcome)
 @pytest.mark.parametrize("type_", Type)
 async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
-    steps: PaymentSteps, type_: Type, truth: Truth
+    steps: PaymentSteps, type_: Type, outcome: ResolvedOutcome
 ) -> None:
     """Where the network cannot be asked, its statement for the lost time has the last word."""
     payment = await steps.open(type_)
-    finding = Finding(truth, EVIDENCE)
+    finding = Finding(outcome, EVIDENCE)
     with pytest.raises(Conflict, match="PENDING"):
         async with steps.database.begin() as tx:
             await resolve.propose(tx, payment.id, finding, actor=ASHA, now=clock.now())
@@ -175,7 +175,7 @@ async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
         assert not (await resolve.propose(tx, payment.id, finding, actor=ASHA, now=clock.now())).is_done
     async with steps.database.begin() as tx:
         await resolve.approve(tx, payment.id, actor=JUMA, now=clock.now())
-    assert await steps.status(payment) == truth.upper()
+    assert await steps.status(payment) == outcome.upper()
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == []
     await database_facts.assert_clean(steps.database)
@@ -234,7 +234,7 @@ async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_the
 
 async def _hear_that_nobody_can_be_asked(steps: PaymentSteps, transaction: Transaction) -> None:
     report = a_report(transaction, Verdict.UNKNOWN)
-    await steps.service.settle(replace(report, received=replace(report.received, cannot_ask=frozenset(Type))))
+    await steps.service.settle(replace(report, received=replace(report.received, cannot_query=frozenset(Type))))
 
 
 async def _say_that_it_was_fenced(steps: PaymentSteps, ago: str) -> None:

@@ -17,8 +17,8 @@ from malipo import money
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import FailureCode, Verdict
-from malipo.payments import correction
-from malipo.payments.correction import Correction
+from malipo.payments import correction_moves
+from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.store.network_answers import StoredAnswer
@@ -222,12 +222,12 @@ def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[Entry]:
 
 def _booked(transaction: Transaction, booked: Sequence[Booked], network: str) -> Iterator[Entry]:
     """What is owed after a step is worked out from the moves up to there: they are kept for ever."""
-    standing = correction.begin(transaction)
+    standing = correction_moves.begin(transaction)
     for _, step in groupby(booked, key=lambda each: (each.created_at, each.step)):
         moves = list(step)
         for each in moves:
             standing = _after(transaction, standing, each.move)
-        due = correction.due(transaction, standing)
+        due = correction_moves.due(transaction, standing)
         for each in moves:
             yield _moved(transaction, each, network, standing, due)
         if moves[0].step is Step.RESOLUTION and due < 0:

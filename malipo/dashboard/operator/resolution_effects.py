@@ -9,9 +9,9 @@ from typing import NamedTuple
 from malipo import money
 from malipo.dashboard.language import Words
 from malipo.ledger.accounts import Wallet
-from malipo.payments import correction
-from malipo.payments.correction import Correction
-from malipo.payments.resolution import Truth
+from malipo.payments import correction_moves
+from malipo.payments.correction_moves import Correction
+from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Status, Transaction, Type
 
@@ -38,7 +38,7 @@ WAIVED = "waived"  # the network is right, and what is still owed is not taken
 
 
 class Choice(NamedTuple):
-    value: str  # a truth, or WAIVED
+    value: str  # a outcome, or WAIVED
     title: str
     effect: str
 
@@ -62,12 +62,12 @@ def said_of(case: Case) -> str:
     return "" if case.correction is None else str(case.correction.ordinal)
 
 
-def finding_of(case: Case, value: str) -> tuple[Truth, bool]:
-    """The truth, and whether what is owed is waived."""
+def finding_of(case: Case, value: str) -> tuple[ResolvedOutcome, bool]:
+    """The outcome, and whether what is owed is waived."""
     if value != WAIVED:
-        return Truth(value), False
-    is_paid = (case.correction or correction.begin(case.transaction)).is_paid
-    return Truth.COMPLETED if is_paid else Truth.FAILED, True
+        return ResolvedOutcome(value), False
+    is_paid = (case.correction or correction_moves.begin(case.transaction)).is_paid
+    return ResolvedOutcome.COMPLETED if is_paid else ResolvedOutcome.FAILED, True
 
 
 def value_of(proposal: Proposal) -> str:
@@ -76,8 +76,8 @@ def value_of(proposal: Proposal) -> str:
 
 def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[Choice]:
     """What can be said of a payment that has ended; what its network says comes first."""
-    before = case.correction or correction.begin(case.transaction)
-    said, other = sorted(Truth, key=lambda truth: truth.is_paid != before.is_paid)
+    before = case.correction or correction_moves.begin(case.transaction)
+    said, other = sorted(ResolvedOutcome, key=lambda outcome: outcome.is_paid != before.is_paid)
     choices = []
     for value in (said, WAIVED, other):
         effect = effect_of(case, value, wallet.available)
@@ -91,8 +91,8 @@ def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[C
 def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> bool:
     if value == WAIVED:
         return before.owed > 0
-    is_other = Truth(value).is_paid != before.is_paid
-    if is_other and correction.is_contradicted_by_network(case.transaction, before):
+    is_other = ResolvedOutcome(value).is_paid != before.is_paid
+    if is_other and correction_moves.is_contradicted_by_network(case.transaction, before):
         # While nothing was taken of a debt, it is the same as to waive it.
         return effect.credited != 0 or (effect.borne != 0 and not before.owed)
     is_doubted = case.dispatch is not None and case.dispatch.attention is not None
@@ -100,13 +100,13 @@ def _is_possible(case: Case, before: Correction, value: str, effect: Effect) -> 
 
 
 def effect_of(case: Case, value: str, available: int) -> Effect:
-    transaction, before = case.transaction, case.correction or correction.begin(case.transaction)
-    truth, is_waived = finding_of(case, value)
+    transaction, before = case.transaction, case.correction or correction_moves.begin(case.transaction)
+    outcome, is_waived = finding_of(case, value)
     after = before
-    if truth.is_paid != before.is_paid and not correction.is_contradicted_by_network(transaction, before):
-        after = correction.contradict(transaction, before, is_paid=truth.is_paid, source=None).correction
-    decided = correction.decide(
-        transaction, after, is_paid=truth.is_paid, available=available, is_waived=is_waived
+    if outcome.is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(transaction, before):
+        after = correction_moves.contradict(transaction, before, is_paid=outcome.is_paid, source=None).correction
+    decided = correction_moves.decide(
+        transaction, after, is_paid=outcome.is_paid, available=available, is_waived=is_waived
     ).correction
     return Effect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
 
@@ -114,8 +114,8 @@ def effect_of(case: Case, value: str, available: int) -> Effect:
 def _title(transaction: Transaction, before: Correction, value: str) -> str:
     if value == WAIVED:
         return "waived"
-    is_paid = Truth(value).is_paid
-    if not correction.is_contradicted_by_network(transaction, before):
+    is_paid = ResolvedOutcome(value).is_paid
+    if not correction_moves.is_contradicted_by_network(transaction, before):
         return "still_paid" if is_paid else "still_unpaid"
     if is_paid == before.is_paid:
         return "right_paid" if is_paid else "right_unpaid"

@@ -19,7 +19,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
 from malipo.payments import operator_cancel, resolve
-from malipo.payments.resolution import Finding, NoSuchCase, Resolved, Truth
+from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status
@@ -52,7 +52,7 @@ SENTENCES = [
     "Its network is being asked whether it was sent before the service was restored. "
     "If the network cannot say, propose what became of it.",
     *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),
-    *(f"It is already proposed as {truth}; approve that, or reject it." for truth in Truth),
+    *(f"It is already proposed as {outcome}; approve that, or reject it." for outcome in ResolvedOutcome),
     *(f"It is {status}, and nothing contradicts that." for status in ("COMPLETED", "FAILED", "CANCELLED")),
 ]
 
@@ -70,7 +70,11 @@ async def propose(request: OperatorRequest) -> Response:
         if (case.transaction.status, resolution_effects.said_of(case)) != (form.text("status"), form.text("said")):
             raise Conflict(form_errors.CHANGED)
         finding = _finding(case, form, evidence)
-        if resolution_effects.is_waiting(case) and finding.truth is Truth.FAILED and not finding.is_despite_waiting:
+        if (
+            resolution_effects.is_waiting(case)
+            and finding.outcome is ResolvedOutcome.FAILED
+            and not finding.is_despite_waiting
+        ):
             raise Conflict(_WAITING)
         return await resolve.propose(tx, payment, finding, actor=request.actor, **_when(request))
 
@@ -79,9 +83,9 @@ async def propose(request: OperatorRequest) -> Response:
 
 
 def _finding(case: Case, form: Form, evidence: str) -> Finding:
-    truth, is_waived = resolution_effects.finding_of(case, form.text("outcome"))
+    outcome, is_waived = resolution_effects.finding_of(case, form.text("outcome"))
     return Finding(
-        truth,
+        outcome,
         evidence,
         form.text("providerReference") or None,
         is_despite_waiting=form.text("despiteWaiting") == "yes",
@@ -139,7 +143,7 @@ def _when(request: OperatorRequest) -> dict[str, Any]:
 def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, str]:
     words, wrong = request.words, {}
     reference = form.text("providerReference")
-    if form.text("outcome") not in (*Truth, resolution_effects.WAIVED):
+    if form.text("outcome") not in (*ResolvedOutcome, resolution_effects.WAIVED):
         wrong["outcome"] = words(_OUTCOME)
     if not _LEAST_EVIDENCE <= len(evidence) <= _MOST_EVIDENCE or not evidence.isprintable():
         wrong["evidence"] = words(_EVIDENCE)

@@ -36,7 +36,7 @@ def decide(
     *,
     last: LatestAnswer | None = None,
 ) -> Decision:
-    received = replace(received, can_query=transaction.type not in received.cannot_ask)
+    received = replace(received, can_query=transaction.type not in received.cannot_query)
     if transaction.status.is_final:
         last = last or LatestAnswer(transaction.status is Status.COMPLETED)
         return decide_after_end(transaction, dispatch, received, rules, last)

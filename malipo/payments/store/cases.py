@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from malipo import ids
 from malipo.db import Conn, Row, Tx
-from malipo.payments.correction import Change, Correction
+from malipo.payments.correction_moves import Change, Correction
 from malipo.payments.dispatch import Dispatch
 from malipo.payments.store import corrections
 from malipo.payments.store.dispatches import DISPATCH, dispatch_of

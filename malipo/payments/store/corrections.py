@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
-from malipo.payments.correction import Correction, is_open
+from malipo.payments.correction_moves import Correction, is_open
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import CorrectionNotice, Transaction
 

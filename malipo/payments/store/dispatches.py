@@ -8,7 +8,7 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 from malipo.installation.store import installation
 from malipo.networks.connector import Channel, FailureCode
-from malipo.payments.correction import Correction
+from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.store import corrections
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of

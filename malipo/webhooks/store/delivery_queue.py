@@ -1,4 +1,4 @@
-"""SQL of deliveries for the sender: insert, claim under a lease, record the result."""
+"""SQL of deliveries for the sender: insert, claim under a lease, record the result, make due again."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -167,3 +167,17 @@ async def insert_attempts(tx: Tx, attempts: Sequence[Attempt]) -> set[str]:
         [each.error for each in attempts],
     )
     return {row["id"] for row in rows}
+
+
+async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bool:
+    """Whether there is such a delivery. If a worker has claimed it, that is the first attempt already."""
+    done = await tx.execute(
+        """
+        UPDATE webhook_deliveries SET state = 'PENDING', attempt_count = 0, due_at = $3
+        WHERE endpoint_id = $1 AND event_id = $2
+        """,
+        endpoint_id,
+        event_id,
+        now,
+    )
+    return done == "UPDATE 1"

@@ -13,7 +13,7 @@ from malipo.dashboard.merchant.transaction_detail import _CORRECTED
 from malipo.db import Database
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import resolve
-from malipo.payments.resolution import Finding, Truth
+from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Reason, Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Running, make_merchant
@@ -35,9 +35,9 @@ class Shop:
     async def page(self, payment: Transaction) -> Seen:
         return await self.surfer.get(f"/dashboard/transactions/{payment.id}")
 
-    async def resolve(self, payment: Transaction, truth: Truth, *, is_waived: bool = False) -> None:
+    async def resolve(self, payment: Transaction, outcome: ResolvedOutcome, *, is_waived: bool = False) -> None:
         one, other = (Actor(f"operator {next(_names)}", "here") for _ in range(2))
-        finding = Finding(truth, EVIDENCE, is_waived=is_waived)
+        finding = Finding(outcome, EVIDENCE, is_waived=is_waived)
         async with self.steps.database.begin() as tx:
             await resolve.propose(tx, payment.reference, finding, actor=one, now=clock.now())
             await resolve.approve(tx, payment.reference, actor=other, now=clock.now())
@@ -92,7 +92,7 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
     assert "The status stays what you were told first." in seen.words
     assert "M-Pesa now says that it was paid: TZS 4,030 is owed." in seen.words
     assert "No money has changed hands." not in seen.words
-    await shop.resolve(paid, Truth.COMPLETED)
+    await shop.resolve(paid, ResolvedOutcome.COMPLETED)
 
     seen = await shop.page(paid)
     assert "M-Pesa now says that it was paid. TZS 4,030 that was owed was taken from your wallet." in seen.words
@@ -109,7 +109,7 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
             PAYOUT,
             Status.COMPLETED,
             [],
-            Truth.FAILED,
+            ResolvedOutcome.FAILED,
             "it was not paid, or given back. TZS 1,030 was added to your wallet.",
         ),
         (COLLECTION, Status.COMPLETED, [], None, "it was not paid, or given back. TZS 970 is owed:"),
@@ -120,11 +120,11 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
             None,
             "it was not paid, or given back. So TZS 1,030 is no longer owed.",
         ),
-        (COLLECTION, Status.COMPLETED, [], Truth.COMPLETED, "TZS 970 that was owed need not be given back."),
+        (COLLECTION, Status.COMPLETED, [], ResolvedOutcome.COMPLETED, "TZS 970 that was owed need not be given back."),
     ],
 )
 async def test_the_latest_correction_stands_on_the_page(
-    shop: Shop, type_: Type, told: Status, says: list[Verdict], decision: Truth | None, words: str
+    shop: Shop, type_: Type, told: Status, says: list[Verdict], decision: ResolvedOutcome | None, words: str
 ) -> None:
     contradicted = await shop.steps.contradicted(type_, told)
     for verdict in says:

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from malipo.dashboard.merchant.timeline import BOOKED, HEARD, LATER, STATUSES, Entry, sentences, timeline
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments import correction
-from malipo.payments.correction import Change as CorrectionChange
+from malipo.payments import correction_moves
+from malipo.payments.correction_moves import Change as CorrectionChange
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store.network_answers import StoredAnswer
@@ -108,16 +108,16 @@ class Book:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.standing = correction.begin(transaction)
+        self.standing = correction_moves.begin(transaction)
         self.booked: list[Booked] = []
 
     def hear(self, *, is_paid: bool) -> "Book":
         return self._book(
-            correction.contradict(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.QUERY)
+            correction_moves.contradict(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.QUERY)
         )
 
     def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
-        decided = correction.decide(
+        decided = correction_moves.decide(
             self.transaction, self.standing, is_paid=is_paid, available=available, is_waived=is_waived
         )
         return self._book(decided)

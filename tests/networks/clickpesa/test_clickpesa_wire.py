@@ -95,7 +95,7 @@ def test_it_says_what_it_is(offline: Connect) -> None:
     connector = offline(clickpesa_concurrency=7, clickpesa_timeout_seconds=33)
     assert (connector.name, connector.concurrency) == ("clickpesa", 7)
     assert connector.timeout_seconds >= 33
-    assert all(connector.may_ask(type_) for type_ in Type)
+    assert all(connector.can_query(type_) for type_ in Type)
 
 
 async def test_a_knock_moves_no_money(server: ScriptedServer, clickpesa: Connect) -> None:

@@ -202,7 +202,7 @@ async def test_no_payout_is_ever_sent_as_a_push(server: ScriptedServer, halopesa
 async def test_there_is_nothing_to_ask(server: ScriptedServer, halopesa: Connect) -> None:
     connector = halopesa()
     for type_ in Type:
-        assert not connector.may_ask(type_)
+        assert not connector.can_query(type_)
     UNKNOWN.check(await connector.ask(COLLECTION))
     assert server.heard == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from malipo.networks.connector import Answer, FailureCode, Resubmit, Type, Verdict
-from malipo.settings import BadSettings, read
+from malipo.settings.environment import BadSettings, read
 from tests.networks.scripted_server import Reply, ScriptedServer, http
 from tests.networks.tigo_pesa.connector import Connect, is_nobodys
 from tests.networks.tigo_pesa.connector import tigo as tigo
@@ -13,7 +13,7 @@ from tests.networks.verdict_words import MISSING, SUCCESS, UNKNOWN
 
 async def test_there_is_no_question_about_a_payout(server: ScriptedServer, tigo: Connect) -> None:
     connector = tigo()
-    assert not connector.may_ask(Type.DISBURSEMENT)
+    assert not connector.can_query(Type.DISBURSEMENT)
     answer = await connector.ask(DISBURSEMENT)
     UNKNOWN.check(answer)
     assert "no query" in answer.code + answer.detail
@@ -25,8 +25,8 @@ async def test_without_an_address_there_is_no_question_about_a_collection(
     server: ScriptedServer, tigo: Connect
 ) -> None:
     connector = tigo(tigo_pesa_query_url=None)
-    assert not connector.may_ask(Type.COLLECTION)
-    assert tigo().may_ask(Type.COLLECTION)
+    assert not connector.can_query(Type.COLLECTION)
+    assert tigo().can_query(Type.COLLECTION)
     UNKNOWN.check(await connector.ask(COLLECTION))
     assert server.heard == []
 

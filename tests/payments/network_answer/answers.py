@@ -108,7 +108,7 @@ def unanswerable(verdict: Verdict, how: str, **answer: Any) -> ReceivedAnswer:
     """An answer of a network without a query."""
     act, is_trusted = HEARD[how.replace("listed", "unsigned")]
     news = received(verdict, act, is_trusted=is_trusted, **answer)
-    return replace(news, is_listed=how == "callback-listed", cannot_ask=frozenset(Type))
+    return replace(news, is_listed=how == "callback-listed", cannot_query=frozenset(Type))
 
 
 @dataclass

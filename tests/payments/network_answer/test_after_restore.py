@@ -23,7 +23,7 @@ RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_sec
 #   held     only an operator can release it
 #   later    its network is queried again
 GRID = """
-    type          taken_in  verdict      seconds  duplicates_refused  unsafe  cannot_ask
+    type          taken_in  verdict      seconds  duplicates_refused  unsafe  cannot_query
     COLLECTION    before    confirmed    0        sent                sent    sent
     COLLECTION    before    refused      0        sent                sent    sent
     COLLECTION    before    waiting      0        sent                sent    sent
@@ -76,7 +76,7 @@ def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing
     for expected, told in (
         (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
         (unsafe, replace(news, resubmit=Resubmit.UNSAFE)),
-        (cannot, replace(news, resubmit=Resubmit.UNSAFE, cannot_ask=frozenset(Type))),
+        (cannot, replace(news, resubmit=Resubmit.UNSAFE, cannot_query=frozenset(Type))),
     ):
         assert _follows(decide(a_transaction(Type(type_)), given, told, RULES)) == expected
 

@@ -38,7 +38,7 @@ def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_
 def test_what_may_yet_turn_out_to_be_paid_is_queried_again(type_: Type, failure: FailureCode, is_asked: bool) -> None:
     decision = decide(processing(type_), sent(), received(Verdict.REFUSED, failure_code=failure), RULES)
     assert in_words(sent(), decision) == ("failed+" if is_asked else "failed")
-    cannot = replace(received(Verdict.REFUSED, failure_code=failure), cannot_ask=frozenset(Type))
+    cannot = replace(received(Verdict.REFUSED, failure_code=failure), cannot_query=frozenset(Type))
     assert decide(processing(type_), sent(), cannot, RULES).dispatch is None, "nobody can be asked"
 
 

@@ -102,9 +102,9 @@ def test_where_there_is_no_query_a_success_of_another_amount_is_not_believed(typ
 
 
 def test_a_list_of_addresses_counts_only_where_there_is_no_query() -> None:
-    news = replace(unanswerable(Verdict.CONFIRMED, "callback-listed", amount=1000), cannot_ask=frozenset())
+    news = replace(unanswerable(Verdict.CONFIRMED, "callback-listed", amount=1000), cannot_query=frozenset())
     assert in_words(sent(), decide(processing(), sent(), news, RULES)) == "now"
-    other = replace(news, cannot_ask=frozenset({Type.COLLECTION}))
+    other = replace(news, cannot_query=frozenset({Type.COLLECTION}))
     assert in_words(sent(), decide(processing(), sent(), other, RULES)) == "now", "of a payout it can be asked"
 
 

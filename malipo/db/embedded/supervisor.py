@@ -3,11 +3,12 @@
 It runs as a script in an interpreter of its own (`python -I -S supervisor.py …`), so it goes on when the
 process that started it ends. It imports nothing of malipo, and reports only to the log.
 
-Its arguments are the folder and where PostgreSQL's programs are. Which user they run as is `postgres_user.py`'s.
+Its arguments are the folder, where PostgreSQL's programs are, and their options (`server_settings.py`). Which user they
+run as is `system_user.py`'s.
 
 The locks are flocks: the kernel releases them however their holder ends. So no decision depends on a pid.
 
-    start.lock       one at a time looks whether a server is there and starts one (embedded.py)
+    start.lock       one at a time looks whether a server is there and starts one (shared_server.py)
     users.lock       shared by every user; the supervisor waits to have it alone, and then nobody is left
     supervisor.lock  the supervisor's as long as it lives; in it, its pid and that of its server
     server.lock      inherited by PostgreSQL and all its processes: if it is free, none of them is left
@@ -15,6 +16,7 @@ The locks are flocks: the kernel releases them however their holder ends. So no 
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -23,7 +25,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import NoReturn
+from typing import Any, NoReturn
 
 # Stands in the log before a sentence for the operator. A supervisor that ended without one was killed.
 REFUSES = "supervisor refuses: "
@@ -31,37 +33,14 @@ FAILED = "PostgreSQL did not start"
 LOCKS = ("start.lock", "users.lock", "supervisor.lock", "server.lock")
 SOCKET = "socket/.s.PGSQL.5432"
 
-# What must hold whatever an operator sets with ALTER SYSTEM. A path relative to the data is short wherever they are.
-_ALWAYS = {
-    "listen_addresses": "",
-    "port": "5432",
-    "unix_socket_directories": "../socket",
-    "unix_socket_permissions": "0700",
-    "logging_collector": "off",
-}
-# What an operator may change. Terse, because a refused row's details hold phone numbers, and logs are passed around.
-_SETTINGS = {
-    "shared_buffers": "128MB",
-    "max_connections": "100",
-    "timezone": "UTC",
-    "log_timezone": "UTC",
-    "log_error_verbosity": "terse",
-}
-# The folder of the socket is closed to other users of the machine, so whoever comes through it is one of us.
-_WHO_MAY_CONNECT = """\
-local  all          malipo       trust
-local  replication  malipo       trust
-local  all          all          reject
-host   all          all     all  reject
-"""
-_AS_USER = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "postgres_user.py"))
+_AS_USER = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "system_user.py"))
 _LOG_BYTES = 8 * 1024 * 1024
 _LOOK_AT_LOG_SECONDS = 60.0
 _FAST_SHUTDOWN_SECONDS = 30.0
 _IMMEDIATE_SHUTDOWN_SECONDS = 5.0
 
 
-def supervise(folder: str, binaries: str) -> None:
+def supervise(folder: str, binaries: str, options: str) -> None:
     os.umask(0o077)
     os.chdir(folder)
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -75,15 +54,16 @@ def supervise(folder: str, binaries: str) -> None:
     _sign(lock)
     try:
         _become_owner(folder)
-        Supervisor(folder, binaries, lock).run()
+        Supervisor(folder, binaries, json.loads(options), lock).run()
     except Exception as error:
         refuse(f"PostgreSQL could not be started in {folder}: {error}.")
 
 
 class Supervisor:
-    def __init__(self, folder: str, binaries: str, own_lock: int) -> None:
+    def __init__(self, folder: str, binaries: str, options: dict[str, Any], own_lock: int) -> None:
         self._folder = folder
         self._binaries = binaries
+        self._options = options
         self._own_lock = own_lock
         self._changed = threading.Event()  # Set after anything below has changed.
         self._alone = False
@@ -100,7 +80,8 @@ class Supervisor:
             if self._alone:
                 return
             started = time.monotonic()
-            postgres = self._launch("postgres", "-D", f"{self._folder}/data", *_flags(), lock=lock)
+            options = self._options["postgres"]
+            postgres = self._launch("postgres", "-D", f"{self._folder}/data", *options, lock=lock)
             os.close(lock)
             _sign(self._own_lock, postgres.pid)
             if not self._has_ended_by_itself(postgres):
@@ -145,7 +126,7 @@ class Supervisor:
         if os.path.exists("data") and os.listdir("data"):
             refuse(f"{self._folder}/data holds something that is not a PostgreSQL cluster: move it away.")
         shutil.rmtree("data.new", ignore_errors=True)
-        options = ("--username=malipo", "--encoding=UTF8", "--locale=C", "--data-checksums", "--auth=trust")
+        options = self._options["initdb"]
         initdb = self._launch("initdb", "-D", f"{self._folder}/data.new", *options, lock=lock, stderr=subprocess.PIPE)
         _, said = initdb.communicate()
         if initdb.returncode != 0:
@@ -153,9 +134,8 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 os.write(2, said)
             refuse(FAILED)
-        lines = [f"{name} = '{value}'\n" for name, value in (_SETTINGS | _ALWAYS).items()]
-        _write("data.new/postgresql.conf", "a", "".join(["\n# Written by malipo.\n", *lines]))
-        _write("data.new/pg_hba.conf", "w", _WHO_MAY_CONNECT)
+        _write("data.new/postgresql.conf", "a", self._options["postgresql.conf"])
+        _write("data.new/pg_hba.conf", "w", self._options["pg_hba.conf"])
         os.rename("data.new", "data")
         _sync(".")
 
@@ -212,10 +192,6 @@ def _become_owner(folder: str) -> None:
         os.setuid(owner.st_uid)
 
 
-def _flags() -> list[str]:
-    return [part for name, value in _ALWAYS.items() for part in ("-c", f"{name}={value}")]
-
-
 def _try_lock(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -267,7 +243,7 @@ def say(text: str, *, how: str = "supervisor: ") -> None:
 
 
 def refuse(reason: str) -> NoReturn:
-    """End with a sentence for the operator, which embedded.py finds in the log."""
+    """End with a sentence for the operator, which shared_server.py finds in the log."""
     say(reason, how=REFUSES)
     sys.exit(1)
 

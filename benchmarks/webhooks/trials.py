@@ -3,6 +3,9 @@
 The same is measured twice, one after the other, each on a database of its own, in several rounds: all endpoints
 healthy, and one in ten not. First a pile of events waits, which shows the most that a worker carries; then events
 come steadily at half of that rate, which shows how long each takes from becoming true to its arrival.
+
+The events are written in `events.py`. Which endpoints hang or fail is in `endpoints.py`, and what arrived is compared
+in `arrivals.py`.
 """
 
 import asyncio

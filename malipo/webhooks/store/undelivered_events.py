@@ -1,24 +1,10 @@
-"""SQL of resends: makes deliveries due again that were sent, or given up on."""
+"""SQL of recovery: which events an endpoint has not accepted, made due again."""
 
 from datetime import datetime
 
 from malipo import clock, ids
 from malipo.db import Tx
 from malipo.webhooks.endpoint import Endpoint
-
-
-async def rearm(tx: Tx, endpoint_id: str, event_id: str, *, now: datetime) -> bool:
-    """Whether there is such a delivery. If a worker has claimed it, that is the first attempt already."""
-    done = await tx.execute(
-        """
-        UPDATE webhook_deliveries SET state = 'PENDING', attempt_count = 0, due_at = $3
-        WHERE endpoint_id = $1 AND event_id = $2
-        """,
-        endpoint_id,
-        event_id,
-        now,
-    )
-    return done == "UPDATE 1"
 
 
 async def recover(

@@ -1,6 +1,6 @@
 """Become a user that PostgreSQL accepts: it refuses root, and initdb refuses a user without a name.
 
-It runs as a script in an interpreter of its own (`python -I -S postgres_user.py …`), and like `supervisor.py`, which
+It runs as a script in an interpreter of its own (`python -I -S system_user.py …`), and like `supervisor.py`, which
 calls it, it imports nothing of malipo. So what both say in the log is written in both.
 
     own FOLDER                            see that FOLDER can be reached by a user that PostgreSQL accepts

@@ -1,4 +1,4 @@
-"""Corrections: what changes in the ledger when another outcome is reported after the end of a payment. Pure.
+"""Which moves a contradiction and a resolution book, when another outcome is reported after the end of a payment. Pure.
 
 The status stays. Three things change, each at its own time:
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malipo.ledger.accounts import Account, Move, Step
-from malipo.payments import correction
-from malipo.payments.correction import Change, Correction
+from malipo.payments import correction_moves
+from malipo.payments.correction_moves import Change, Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import posting_of
 from malipo.payments.transaction import Reason, Status, Transaction, Type
@@ -64,8 +64,8 @@ def without_fees(moves: str) -> str:
 
 
 def contradicted(transaction: Transaction, act: AnswerSource | None = AnswerSource.QUERY) -> Change:
-    before = correction.begin(transaction)
-    return correction.contradict(transaction, before, is_paid=not before.is_paid, source=act)
+    before = correction_moves.begin(transaction)
+    return correction_moves.contradict(transaction, before, is_paid=not before.is_paid, source=act)
 
 
 @pytest.mark.parametrize(("type_", "status", "_says", "moves", "due"), HEARD_ROWS)
@@ -78,10 +78,10 @@ def test_the_float_follows_the_networks_report_and_what_the_wallet_must_give_is_
         assert (change.step, in_words(change.moves)) == (Step.CONTRADICTION, expected)
         is_debt = int(due) < 0
         if fee:
-            assert correction.due(transaction, change.correction) == int(due)
+            assert correction_moves.due(transaction, change.correction) == int(due)
             assert change.correction.owed == max(-int(due), 0)
         assert change.reason is (Reason.DEBT_RECORDED if is_debt else None), "a debt is told at once"
-        assert correction.is_open(transaction, change.correction)
+        assert correction_moves.is_open(transaction, change.correction)
 
 
 @pytest.mark.parametrize(("type_", "status", "what", "moves"), DECIDED_ROWS)
@@ -90,9 +90,9 @@ def test_a_decision_moves_what_the_grid_says(type_: str, status: str, what: str,
         transaction = a_transaction(Type(type_), Status(status), fee)
         after = contradicted(transaction).correction
         is_paid = after.is_paid if what == "follows" else not after.is_paid
-        change = correction.decide(transaction, after, is_paid=is_paid, available=FULL)
+        change = correction_moves.decide(transaction, after, is_paid=is_paid, available=FULL)
         assert (change.step, in_words(change.moves)) == (Step.RESOLUTION, expected)
-        assert not correction.is_open(transaction, change.correction)
+        assert not correction_moves.is_open(transaction, change.correction)
         assert change.correction.owed == 0
 
 
@@ -118,7 +118,7 @@ def test_when_the_wallet_follows_every_account_is_as_if_that_had_been_the_outcom
 ) -> None:
     transaction = a_transaction(type_, status, fee)
     heard = contradicted(transaction)
-    decided = correction.decide(transaction, heard.correction, is_paid=heard.correction.is_paid, available=FULL)
+    decided = correction_moves.decide(transaction, heard.correction, is_paid=heard.correction.is_paid, available=FULL)
     at_once = a_transaction(type_, Status.COMPLETED if heard.correction.is_paid else Status.FAILED, fee)
     assert _balances(transaction, [heard, decided]) == _balances(at_once, [])
 
@@ -128,16 +128,16 @@ def test_a_debt_is_taken_in_parts_and_the_rest_can_be_waived() -> None:
     change = contradicted(payout)
     told = [(change.reason, change.amount)]
     for available, expected in ((400, 630), (200, 430), (0, 430)):
-        change = correction.decide(payout, change.correction, is_paid=True, available=available)
+        change = correction_moves.decide(payout, change.correction, is_paid=True, available=available)
         assert change.correction.owed == expected
         told.append((change.reason, change.amount))
     assert change.moves == [], "an empty wallet gives nothing"
 
-    waived = correction.decide(payout, change.correction, is_paid=True, available=FULL, is_waived=True)
+    waived = correction_moves.decide(payout, change.correction, is_paid=True, available=FULL, is_waived=True)
     assert in_words(waived.moves) == "losses > suspense 430, suspense > fees 30", "what was taken stays taken"
     assert (waived.reason, waived.amount, waived.correction.owed) == (Reason.DEBT_WAIVED, 430, 0)
 
-    given_back = correction.decide(payout, change.correction, is_paid=False, available=0)
+    given_back = correction_moves.decide(payout, change.correction, is_paid=False, available=0)
     assert in_words(given_back.moves) == "suspense > wallet 600, losses > suspense 1030, suspense > fees 30"
     assert told == [
         (Reason.DEBT_RECORDED, 1030),
@@ -151,10 +151,10 @@ def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
     for type_, status in itertools.product(Type, FINAL):
         transaction = a_transaction(type_, status, 30)
         heard = contradicted(transaction)
-        back = correction.contradict(
+        back = correction_moves.contradict(
             transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.QUERY
         )
-        assert not correction.is_open(transaction, back.correction)
+        assert not correction_moves.is_open(transaction, back.correction)
         assert back.correction.owed == 0
         assert _balances(transaction, [heard, back]) == _balances(transaction, [])
         assert (back.reason is Reason.DEBT_WITHDRAWN) == (heard.reason is Reason.DEBT_RECORDED)
@@ -163,19 +163,19 @@ def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
 def test_a_network_that_recants_gives_back_to_the_house_what_it_bore() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
     heard = contradicted(payout)
-    waived = correction.decide(payout, heard.correction, is_paid=False, available=EMPTY)
-    back = correction.contradict(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
-    assert not correction.is_open(payout, back.correction)
+    waived = correction_moves.decide(payout, heard.correction, is_paid=False, available=EMPTY)
+    back = correction_moves.contradict(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
+    assert not correction_moves.is_open(payout, back.correction)
     assert _balances(payout, [heard, waived, back]) == _balances(payout, [])
 
 
 def test_a_resolution_can_be_followed_by_another() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
     heard = contradicted(payout)
-    waived = correction.decide(payout, heard.correction, is_paid=False, available=FULL)
-    taken = correction.decide(payout, waived.correction, is_paid=True, available=FULL)
+    waived = correction_moves.decide(payout, heard.correction, is_paid=False, available=FULL)
+    taken = correction_moves.decide(payout, waived.correction, is_paid=True, available=FULL)
     assert in_words(taken.moves) == "wallet > suspense 1030, suspense > losses 1030"
-    again = correction.decide(payout, taken.correction, is_paid=False, available=FULL)
+    again = correction_moves.decide(payout, taken.correction, is_paid=False, available=FULL)
     assert in_words(again.moves) == "suspense > wallet 1030, losses > suspense 1030"
     assert [each.correction.ordinal for each in (heard, waived, taken, again)] == [1, 2, 3, 4]
 
@@ -184,7 +184,7 @@ def test_only_a_collection_that_was_paid_after_all_is_credited_automatically() -
     credited = {
         (type_, status)
         for type_, status in itertools.product(Type, FINAL)
-        if correction.is_credited_automatically(
+        if correction_moves.is_credited_automatically(
             transaction := a_transaction(type_, status, 30), contradicted(transaction).correction
         )
     }
@@ -199,14 +199,16 @@ def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_i
     type_: Type, status: Status, fee: int, steps: list[tuple[str, int]]
 ) -> None:
     transaction = a_transaction(type_, status, fee)
-    state, wallet = correction.begin(transaction), 0
+    state, wallet = correction_moves.begin(transaction), 0
     changes: list[Change] = []
     for what, available in steps:
         if what == "hear":
-            change = correction.contradict(transaction, state, is_paid=not state.is_paid, source=AnswerSource.QUERY)
+            change = correction_moves.contradict(
+                transaction, state, is_paid=not state.is_paid, source=AnswerSource.QUERY
+            )
         else:
             is_paid = state.is_paid if what != "stay" else not state.is_paid
-            change = correction.decide(
+            change = correction_moves.decide(
                 transaction, state, is_paid=is_paid, available=available, is_waived=what == "waive"
             )
             assert change.credited >= -available, "a wallet gives no more than it holds"
@@ -216,7 +218,7 @@ def test_whatever_is_reported_and_decided_money_is_conserved_and_nothing_stays_i
     balances = _balances(transaction, changes)
     assert sum(balances.values()) == 0
     assert state.credited == wallet
-    if not correction.is_open(transaction, state):
+    if not correction_moves.is_open(transaction, state):
         assert balances[Account.SUSPENSE] == 0
         assert state.owed == 0
 
@@ -228,4 +230,4 @@ def _assert_consistent(transaction: Transaction, before: Correction, change: Cha
     has_changed = change.credited != 0 or change.correction.owed != before.owed
     assert (change.reason is not None) == has_changed, "the merchant is told whenever wallet or debt changes"
     assert (change.amount > 0) == has_changed
-    assert change.correction.owed == max(-correction.due(transaction, change.correction), 0)
+    assert change.correction.owed == max(-correction_moves.due(transaction, change.correction), 0)

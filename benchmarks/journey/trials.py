@@ -3,6 +3,9 @@
 First payments come as fast as they are taken, and a pile of them is worked off: that shows about how many a second
 all parts together carry. Then they come at rates of their own, whatever is done with them, for a short time each. The
 highest that leaves nothing behind is measured; if after all it leaves something behind, a lower one is.
+
+How payments are made at a rate, and which rate is tried next, is in `load.py`. Whether every book says the same
+afterwards is compared in `verify.py`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The PostgreSQL that malipo starts itself when it was given none.
+"""Joins the processes that share one PostgreSQL of our own.
 
 All malipo processes of a data folder share one server. Here a process joins it, and waits until it answers.
 `supervisor.py`, a process of its own, starts, restarts and stops PostgreSQL. All files are in the folder `postgres` of
@@ -25,10 +25,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from malipo import log
-from malipo.db import supervisor
-from malipo.db.postgres_binaries import EmbeddedError, binaries_for
-
-__all__ = ["EmbeddedError", "server"]
+from malipo.db.embedded import server_settings, supervisor
+from malipo.db.embedded.binaries import EmbeddedError, binaries_for
 
 _LONGEST_SOCKET_PATH = 103 if sys.platform == "darwin" else 107
 # PostgreSQL reads settings from PG… variables, and our own hold secrets: it gets neither.
@@ -180,7 +178,8 @@ class _Share:
 
     def _start_supervisor(self) -> None:
         binaries = binaries_for(self.folder / "data", self._binaries)
-        program = (sys.executable, "-I", "-S", supervisor.__file__, str(self.folder), str(binaries))
+        program = (sys.executable, "-I", "-S", supervisor.__file__)
+        arguments = (str(self.folder), str(binaries), server_settings.as_argument())
         environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
         said_from = self._log().stat().st_size
         said = os.open(self._log(), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
@@ -188,7 +187,7 @@ class _Share:
             # It returns at once: the supervisor is its child. A session of its own keeps the terminal's Ctrl-C away,
             # so that the service can finish its work with the database still there.
             done = subprocess.run(  # noqa: S603
-                program,
+                [*program, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,

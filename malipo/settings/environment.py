@@ -1,0 +1,64 @@
+"""Reads the settings from the environment: `MALIPO_…` variables, each by the name of a field of `Settings`.
+
+A name we do not know or a value we cannot read stops the start with a sentence that names it: a typing error in
+a setting must never be a silent default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from typing import Any
+
+from malipo.settings import Settings, secret_files
+
+PREFIX = "MALIPO_"
+
+
+class BadSettings(Exception):  # noqa: N818
+    """One sentence for each setting that is wrong."""
+
+    def __init__(self, sentences: list[str]) -> None:
+        super().__init__("\n".join(sentences))
+        self.sentences = sentences
+
+
+def require(settings: Settings, *names: str) -> None:
+    """Refuse to start, with one sentence for each, when a setting that is needed is missing."""
+    missing = [
+        f"{variable(name)} is needed and not set (see docs/settings.md)."
+        for name in names
+        if not getattr(settings, name)
+    ]
+    if missing:
+        raise BadSettings(missing)
+
+
+def variable(name: str) -> str:
+    """The environment variable of a field."""
+    return PREFIX + name.upper()
+
+
+def is_secret(each: Field[Any]) -> bool:
+    return bool(each.metadata["secret"])
+
+
+def read(environment: Mapping[str, str]) -> Settings:
+    """The settings that an environment asks for; BadSettings names everything wrong with it at once."""
+    known = {variable(each.name): each for each in fields(Settings)}
+    files = {name + secret_files.SUFFIX for name, each in known.items() if is_secret(each)}
+    values: dict[str, Any] = {}
+    wrong = [
+        f"{name} is not a setting of malipo (see docs/settings.md)."
+        for name in sorted(environment)
+        if name.startswith(PREFIX) and name not in known and name not in files
+    ]
+    for name, each in known.items():
+        try:
+            given = secret_files.value_of(environment, name, is_secret=is_secret(each))
+            if given is not None:
+                values[each.name] = each.metadata["parse"](given)
+        except ValueError as error:
+            shown = f"; it is {environment[name]!r}" if each.metadata["is_shown"] else ""
+            wrong.append(f"{name} {error}{shown}.")
+    if wrong:
+        raise BadSettings(wrong)
+    return Settings(**values)
