@@ -43,7 +43,7 @@ def insert_events_sql(events: str) -> str:
     """
 
 
-async def number(tx: Tx, *, most: int) -> list[OutboxEvent]:
+async def number(tx: Tx, *, most: int, condition: str = "true") -> list[OutboxEvent]:
     """Give the oldest events without a number the next numbers of their merchant's feed; the events, in order.
 
     One transaction at a time, until its commit: so numbers become visible in order, and a reader who has seen one has
@@ -51,7 +51,7 @@ async def number(tx: Tx, *, most: int) -> list[OutboxEvent]:
     wrote. (All in one statement would be planned for a row or two: nearly every event has its number.)
     """
     await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
-    events = await _find_unnumbered(tx, most=most)
+    events = await _find_unnumbered(tx, condition, most=most)
     if not events:
         return []
     counts = Counter(each.merchant_id for each in events)
@@ -70,12 +70,12 @@ async def number(tx: Tx, *, most: int) -> list[OutboxEvent]:
     return events
 
 
-async def _find_unnumbered(tx: Tx, *, most: int) -> list[OutboxEvent]:
+async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> list[OutboxEvent]:
     """The oldest first. Of the events of one transaction at the same moment, its creation comes first."""
     rows = await tx.fetch(
-        """
+        f"""
         SELECT id, merchant_id, transaction_id, event, body, created_at FROM events
-        WHERE feed_number IS NULL
+        WHERE feed_number IS NULL AND {condition}
         ORDER BY created_at, event <> 'payment.pending', event LIKE '%.corrected', ordinal, id LIMIT $1
         """,
         most,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo.db import Tx
+from malipo.installation.store import send_counts
 from malipo.outbox import daily_totals
 from malipo.outbox import store as outbox
 from malipo.outbox.store import OutboxEvent
@@ -30,7 +31,9 @@ class FannedOut:
 async def fan_out(
     tx: Tx, *, most: int, claim_id: str, lease_seconds: float, may_take: MayTake, now: datetime
 ) -> FannedOut:
-    facts = await outbox.number(tx, most=most)
+    # Not on a server that no worker has compared: if it was restored, other events had these numbers before, and readers
+    # of the feed would miss the new ones.
+    facts = await outbox.number(tx, most=most, condition=send_counts.IS_COMPARED)
     if not facts:
         return FannedOut(0, (), frozenset())
     await daily_totals.add(tx, facts)

@@ -1,4 +1,4 @@
-"""A restored database before a worker has compared it: nothing is sent, is taken back or lapses."""
+"""A restored database before a worker has compared it: nothing is sent, cancelled, lapses or is published."""
 
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.transaction import Status, Type
+from malipo.webhooks.fan_out import fan_out
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import ASHA, EVIDENCE, JUMA, fence
@@ -76,6 +77,24 @@ async def test_what_was_taken_up_and_not_sent_does_not_lapse_either(steps: Payme
     await detector.look()
     await steps.service.lapse([old.channel], connector="mpesa")
     assert await steps.status(old) is Status.FAILED
+
+
+async def test_no_event_gets_a_place_in_the_feed_before_a_worker_has_looked_at_the_server(
+    steps: PaymentSteps, tmp_path: Path
+) -> None:
+    """On a restored server that place was another event's, and its readers would pass over this one."""
+    detector = await _worker(steps, tmp_path)
+    await steps.open(Type.COLLECTION)
+    await _restart_server(steps)
+    assert await _fan_out(steps) == 0
+    await detector.look()
+    assert await _fan_out(steps) == 1
+
+
+async def _fan_out(steps: PaymentSteps) -> int:
+    async with steps.database.begin() as tx:
+        done = await fan_out(tx, most=10, claim_id="clm_1", lease_seconds=1, may_take=lambda _: False, now=clock.now())
+    return done.facts
 
 
 async def test_where_no_worker_ever_was_everything_can_be_cancelled(steps: PaymentSteps) -> None:

@@ -33,7 +33,7 @@ DEATHS = [
     [("fanning", 2), ("sending", 40), ("recorded", 60), ("random", 1)],
     [("claimed", 3), ("random", 2), ("answered", 50), ("fanning", 1)],
 ]
-EACH_TIME = 250  # events for each death
+EACH_TIME = 320  # events for each death
 LEASE_SECONDS = 1.5
 FAILING = 0.1
 # Often enough that nothing is ever given up.
