@@ -1,0 +1,56 @@
+"""Requests of merchants: one wish is one payment, and no wallet pays what it does not have."""
+
+from malipo.db import group_commit
+from malipo.payments import initiate, transaction
+from malipo.payments.transaction import Cause, Status
+from simulation.taking_out import InFunction, InTable, Safeguard
+
+_KEY_LOOKED_UP = InFunction(initiate._Decision.on, "if key is not None and key in self._used:", "if False:")
+_BALANCE_CHECKED = InFunction(
+    initiate._Decision._open, "if not wallet.can_spend(posting.moves):", "if wallet.merchant_id is None:"
+)
+_NETWORK_KEY_IS_UNIQUE = "ALTER TABLE transactions DROP CONSTRAINT transactions_network_key_is_unique"
+_WALLET_IS_NOT_NEGATIVE = (
+    "ALTER TABLE wallets DROP CONSTRAINT wallets_available_is_never_negative",
+    "ALTER TABLE moves DROP CONSTRAINT moves_balance_after_check",
+)
+SAFEGUARDS = (
+    Safeguard(
+        "key-looked-up", "A request that is repeated under its Idempotency-Key is one payment.", (_KEY_LOOKED_UP,)
+    ),
+    Safeguard(
+        "key-unique",
+        "Two requests with one Idempotency-Key at once: the second waits for the first.",
+        (),
+        ("ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey",),
+    ),
+    Safeguard("network-key-unique", "No two payments have the same key at a network.", (), (_NETWORK_KEY_IS_UNIQUE,)),
+    Safeguard(
+        "key-looked-up and network-key-unique",
+        "Both together: one wish of a merchant is one payment.",
+        (_KEY_LOOKED_UP,),
+        (_NETWORK_KEY_IS_UNIQUE,),
+    ),
+    Safeguard(
+        "in-doubt-flag",
+        "A batch whose COMMIT was not confirmed looks first for what it has written.",
+        (
+            InFunction(
+                group_commit.GroupCommit._commit, "again = any(caller.in_doubt for caller in callers)", "again = False"
+            ),
+        ),
+    ),
+    Safeguard("balance-checked", "A payout that the wallet cannot pay is refused.", (_BALANCE_CHECKED,)),
+    Safeguard("wallet-never-negative", "The database keeps no wallet below zero.", (), _WALLET_IS_NOT_NEGATIVE),
+    Safeguard(
+        "balance-checked and wallet-never-negative",
+        "Both together: no wallet pays more than it has.",
+        (_BALANCE_CHECKED,),
+        _WALLET_IS_NOT_NEGATIVE,
+    ),
+    Safeguard(
+        "cancel-before-claim",
+        "Only what no worker has claimed can be cancelled.",
+        (InTable(transaction.TRANSITIONS, (Status.PROCESSING, Cause.WITHDRAWN), Status.CANCELLED),),
+    ),
+)
