@@ -16,6 +16,7 @@ from malipo.networks.connector import Channel, Type
 
 TRAFFIC_SECONDS = 5.0
 FAULT_SECONDS = 12.0
+_BURST_SECONDS = 2.5
 _LARGE = 4  # One payout of so many is large.
 
 
@@ -222,6 +223,11 @@ def _amount(number: int, type_: Type) -> int:
     return 1000 + number + (1_200_000 if type_ is Type.DISBURSEMENT and number % _LARGE == _LARGE - 1 else 0)
 
 
+def _together(number: int, at: float) -> float:
+    """Half of the payments are asked for at a few moments, so that what locks one another up meets."""
+    return at // _BURST_SECONDS * _BURST_SECONDS if number % 2 else at
+
+
 def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> Payment:
     channel = chance.choice(channels)
     digits = chance.choices(list(_DIGITS), list(_DIGITS.values()))[0] or f"{chance.randrange(200, 1000)}"
@@ -234,7 +240,7 @@ def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> P
         channel=channel,
         amount=_amount(number, type_),
         phone=f"{PROFILES[Channel(channel)].prefixes[0]}{number:04}{digits}",
-        at=round(chance.uniform(0, TRAFFIC_SECONDS), 3),
+        at=_together(number, round(chance.uniform(0, TRAFFIC_SECONDS), 3)),
         repeats=chance.choice((1, 1, 1, 2, 3)),
         is_raced=chance.random() < 0.15,
         cancelled_after=round(chance.uniform(0, 3), 2) if chance.random() < 0.15 else None,

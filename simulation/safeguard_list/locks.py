@@ -41,7 +41,7 @@ SAFEGUARDS = (
     Safeguard("locks-sorted", "Locks are taken in one order, so that there are no deadlocks.", (_UNSORTED,)),
     Safeguard("contention-retried", "A batch that met a deadlock runs again.", (_CONTENTION_RETRIED,)),
     Safeguard(
-        "locks-sorted and contention-retried",
+        "locks-sorted+contention-retried",
         "Both together: a deadlock fails nobody.",
         (_UNSORTED, _CONTENTION_RETRIED),
     ),

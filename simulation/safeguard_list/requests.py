@@ -9,7 +9,11 @@ _KEY_LOOKED_UP = InFunction(initiate._Decision.on, "if key is not None and key i
 _BALANCE_CHECKED = InFunction(
     initiate._Decision._open, "if not wallet.can_spend(posting.moves):", "if wallet.merchant_id is None:"
 )
-_NETWORK_KEY_IS_UNIQUE = "ALTER TABLE transactions DROP CONSTRAINT transactions_network_key_is_unique"
+# The reference is made of the same key.
+_NETWORK_KEY_IS_UNIQUE = (
+    "ALTER TABLE transactions DROP CONSTRAINT transactions_network_key_is_unique",
+    "ALTER TABLE transactions DROP CONSTRAINT transactions_reference_is_unique",
+)
 _WALLET_IS_NOT_NEGATIVE = (
     "ALTER TABLE wallets DROP CONSTRAINT wallets_available_is_never_negative",
     "ALTER TABLE moves DROP CONSTRAINT moves_balance_after_check",
@@ -24,12 +28,12 @@ SAFEGUARDS = (
         (),
         ("ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey",),
     ),
-    Safeguard("network-key-unique", "No two payments have the same key at a network.", (), (_NETWORK_KEY_IS_UNIQUE,)),
+    Safeguard("network-key-unique", "No two payments have the same key at a network.", (), _NETWORK_KEY_IS_UNIQUE),
     Safeguard(
-        "key-looked-up and network-key-unique",
+        "key-looked-up+network-key-unique",
         "Both together: one wish of a merchant is one payment.",
         (_KEY_LOOKED_UP,),
-        (_NETWORK_KEY_IS_UNIQUE,),
+        _NETWORK_KEY_IS_UNIQUE,
     ),
     Safeguard(
         "in-doubt-flag",
@@ -43,7 +47,7 @@ SAFEGUARDS = (
     Safeguard("balance-checked", "A payout that the wallet cannot pay is refused.", (_BALANCE_CHECKED,)),
     Safeguard("wallet-never-negative", "The database keeps no wallet below zero.", (), _WALLET_IS_NOT_NEGATIVE),
     Safeguard(
-        "balance-checked and wallet-never-negative",
+        "balance-checked+wallet-never-negative",
         "Both together: no wallet pays more than it has.",
         (_BALANCE_CHECKED,),
         _WALLET_IS_NOT_NEGATIVE,

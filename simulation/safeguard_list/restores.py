@@ -30,7 +30,7 @@ SAFEGUARDS = (
     Safeguard("restore-noticed", "A worker notices that the database was restored from a backup.", (_RESTORE_NOTICED,)),
     Safeguard("restore-noticed-at-claim", "A claim notices that another database has answered.", _BATCH_COMPARED),
     Safeguard(
-        "restore-noticed and restore-noticed-at-claim",
+        "restore-noticed+restore-noticed-at-claim",
         "Both together: a restored database is fenced before anything is sent.",
         (_RESTORE_NOTICED, *_BATCH_COMPARED),
     ),
@@ -40,7 +40,7 @@ SAFEGUARDS = (
         (_CLAIMS_COMPARED, _WORKER_COMPARED),
     ),
     Safeguard(
-        "compared and restore-noticed-at-claim",
+        "compared+restore-noticed-at-claim",
         "Both together: nothing of a restored database is sent before it is noticed.",
         (_CLAIMS_COMPARED, _WORKER_COMPARED, *_BATCH_COMPARED),
     ),

@@ -58,5 +58,3 @@ def test_whoever_has_imported_a_function_gets_the_one_without_the_safeguard() ->
 
     assert _in_a_fork(take_out)
     assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is None
-
-
