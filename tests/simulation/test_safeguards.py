@@ -4,15 +4,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from malipo.db import Database
 from malipo.payments.network_answer import credibility
 from malipo.payments.transaction import Cause, Status, Type, next_status
-from simulation.safeguard_list import requests
 from simulation.safeguards import SAFEGUARDS
 from simulation.taking_out import InFunction, Safeguard
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def _in_a_fork(act: Callable[[], None]) -> bool:
@@ -58,3 +60,25 @@ def test_whoever_has_imported_a_function_gets_the_one_without_the_safeguard() ->
 
     assert _in_a_fork(take_out)
     assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "finding"), [("contradiction-recorded", "unaccounted"), ("balance-checked", "broke"), ("claim-marked", "")]
+)
+def test_what_is_taken_out_is_missed(name: str, finding: str) -> None:
+    found = _simulate("--seed", "0", "--runs", "60", "--no-shrink", "--without", name)
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert f"FOUND  {finding}" in found.stdout
+
+
+@pytest.mark.slow
+def test_the_table_has_a_row_for_a_safeguard_of_the_database() -> None:
+    shown = _simulate("--safeguards", "--runs", "1", "--without", "wallet-never-negative")
+    assert shown.returncode == 0, shown.stderr
+    assert "| wallet-never-negative | 0 |" in shown.stdout
+
+
+def _simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "simulation", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
