@@ -58,6 +58,7 @@ SAFEGUARDS = (
         "unsigned-is-a-hint",
         "A callback without a signature only makes a query due.",
         (InFunction(credibility.is_believed, "return received.is_trusted or", "return True or"),),
+        note="not simulated: nobody forges callbacks",
     ),
     Safeguard(
         "amount-matches",
@@ -67,11 +68,13 @@ SAFEGUARDS = (
                 credibility.differs, "or (answer.amount is not None and answer.amount != transaction.amount)", ""
             ),
         ),
+        note="not simulated: no network reports another amount",
     ),
     Safeguard(
         "answer-counts-once",
         "An answer that was stored by a COMMIT that was not confirmed has its effects once.",
         (InFunction(settle.Settle.__call__, "is_new=report.id in new", "is_new=True"),),
+        note="covered by final-is-final: the second time the payment has ended",
     ),
     Safeguard(
         "follow-ups",

@@ -37,9 +37,20 @@ SAFEGUARDS = (
         "status-expected",
         "A status is written only over the status that was read.",
         (InConstant(batch_write, "_ADVANCE", "AND t.status = new.expected", ""),),
+        note="covered by payment-locked and claim-locked",
     ),
-    Safeguard("locks-sorted", "Locks are taken in one order, so that there are no deadlocks.", (_UNSORTED,)),
-    Safeguard("contention-retried", "A batch that met a deadlock runs again.", (_CONTENTION_RETRIED,)),
+    Safeguard(
+        "locks-sorted",
+        "Locks are taken in one order, so that there are no deadlocks.",
+        (_UNSORTED,),
+        note="covered by contention-retried",
+    ),
+    Safeguard(
+        "contention-retried",
+        "A batch that met a deadlock runs again.",
+        (_CONTENTION_RETRIED,),
+        note="covered by locks-sorted: there are no deadlocks",
+    ),
     Safeguard(
         "locks-sorted+contention-retried",
         "Both together: a deadlock fails nobody.",
@@ -50,5 +61,6 @@ SAFEGUARDS = (
         "The database books no step of a payment twice.",
         (),
         ("ALTER TABLE moves DROP CONSTRAINT moves_pkey",),
+        note="covered by payment-locked: it is there for a bug of the code",
     ),
 )

@@ -20,15 +20,25 @@ _WALLET_IS_NOT_NEGATIVE = (
 )
 SAFEGUARDS = (
     Safeguard(
-        "key-looked-up", "A request that is repeated under its Idempotency-Key is one payment.", (_KEY_LOOKED_UP,)
+        "key-looked-up",
+        "A request that is repeated under its Idempotency-Key is one payment.",
+        (_KEY_LOOKED_UP,),
+        note="covered by network-key-unique: the network key is made of the Idempotency-Key",
     ),
     Safeguard(
         "key-unique",
         "Two requests with one Idempotency-Key at once: the second waits for the first.",
         (),
         ("ALTER TABLE idempotency_keys DROP CONSTRAINT idempotency_keys_pkey",),
+        note="covered by network-key-unique",
     ),
-    Safeguard("network-key-unique", "No two payments have the same key at a network.", (), _NETWORK_KEY_IS_UNIQUE),
+    Safeguard(
+        "network-key-unique",
+        "No two payments have the same key at a network.",
+        (),
+        _NETWORK_KEY_IS_UNIQUE,
+        note="covered by key-looked-up",
+    ),
     Safeguard(
         "key-looked-up+network-key-unique",
         "Both together: one wish of a merchant is one payment.",
@@ -43,9 +53,16 @@ SAFEGUARDS = (
                 group_commit.GroupCommit._commit, "again = any(caller.in_doubt for caller in callers)", "again = False"
             ),
         ),
+        note="covered: requests here have an Idempotency-Key, answers an id, and claims are queried after the lease",
     ),
     Safeguard("balance-checked", "A payout that the wallet cannot pay is refused.", (_BALANCE_CHECKED,)),
-    Safeguard("wallet-never-negative", "The database keeps no wallet below zero.", (), _WALLET_IS_NOT_NEGATIVE),
+    Safeguard(
+        "wallet-never-negative",
+        "The database keeps no wallet below zero.",
+        (),
+        _WALLET_IS_NOT_NEGATIVE,
+        note="covered by balance-checked",
+    ),
     Safeguard(
         "balance-checked+wallet-never-negative",
         "Both together: no wallet pays more than it has.",

@@ -27,8 +27,18 @@ _RESTORE_NOTICED = InFunction(
 )
 
 SAFEGUARDS = (
-    Safeguard("restore-noticed", "A worker notices that the database was restored from a backup.", (_RESTORE_NOTICED,)),
-    Safeguard("restore-noticed-at-claim", "A claim notices that another database has answered.", _BATCH_COMPARED),
+    Safeguard(
+        "restore-noticed",
+        "A worker notices that the database was restored from a backup.",
+        (_RESTORE_NOTICED,),
+        note="covered by restore-noticed-at-claim",
+    ),
+    Safeguard(
+        "restore-noticed-at-claim",
+        "A claim notices that another database has answered.",
+        _BATCH_COMPARED,
+        note="covered by restore-noticed",
+    ),
     Safeguard(
         "restore-noticed+restore-noticed-at-claim",
         "Both together: a restored database is fenced before anything is sent.",
@@ -38,6 +48,7 @@ SAFEGUARDS = (
         "compared-before-sending",
         "Nothing is sent before the database was compared with the mark.",
         (_CLAIMS_COMPARED, _WORKER_COMPARED),
+        note="covered by restore-noticed-at-claim",
     ),
     Safeguard(
         "compared+restore-noticed-at-claim",
@@ -48,6 +59,7 @@ SAFEGUARDS = (
         "fence",
         "A restored installation sends nothing until operators release it.",
         (InConstant(dispatch_claims, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),
+        note="covered by new-asked-first and open-asked-first",
     ),
     Safeguard(
         "derived-network-keys",

@@ -29,6 +29,7 @@ SAFEGUARDS = (
                 "due_at = now() + $5 * interval '0 second'",
             ),
         ),
+        note="covered by not-found-repeated: an early query does no harm",
     ),
     Safeguard(
         "lease-ends",
@@ -50,6 +51,7 @@ SAFEGUARDS = (
                 "if False:",
             ),
         ),
+        note="hardly simulated: a pause seldom falls between a claim and its request",
     ),
     Safeguard(
         "claim-found-again",
@@ -61,6 +63,7 @@ SAFEGUARDS = (
                 "if ours := ():",
             ),
         ),
+        note="not needed for safety: without it the payment is queried after the lease, which is slower",
     ),
     Safeguard(
         "unknown-is-not-unsent",
@@ -95,5 +98,6 @@ SAFEGUARDS = (
                 installation.IS_FENCED,
             ),
         ),
+        note="not simulated: the oracle does not know when operators held payments",
     ),
 )
