@@ -31,7 +31,7 @@ from simulation.receivers import Receivers
 from simulation.template import Merchant
 from simulation.world import World
 
-_OK = 200
+_OK, _INTERNAL_ERROR = 200, 500
 _FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 _WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
 _PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = (
@@ -162,7 +162,7 @@ class Oracle:
                 )
             if _OK in told.cancelled and self._book.times(payment.phone) and self._database.brought_back_at is None:
                 self._find("cancelled", f"{payment.key} was cancelled, and {payment.phone} moved money", told.ids[0])
-            for status in told.troubles:
+            for status in (*told.troubles, *(each for each in told.cancelled if each == _INTERNAL_ERROR)):
                 self._find("broke", f"{payment.key} was answered with {status}")
 
     def _is_in_lost_time(self, seconds: float) -> bool:

@@ -18,6 +18,9 @@ _WALLET_IS_NOT_NEGATIVE = (
     "ALTER TABLE wallets DROP CONSTRAINT wallets_available_is_never_negative",
     "ALTER TABLE moves DROP CONSTRAINT moves_balance_after_check",
 )
+_CANCEL_BEFORE_CLAIM = InTable(transaction.TRANSITIONS, (Status.PROCESSING, Cause.WITHDRAWN), Status.CANCELLED)
+_CANCELLED_WAS_NOT_PROCESSING = "ALTER TABLE transactions DROP CONSTRAINT transactions_processing_has_a_time"
+
 SAFEGUARDS = (
     Safeguard(
         "key-looked-up",
@@ -69,9 +72,18 @@ SAFEGUARDS = (
         (_BALANCE_CHECKED,),
         _WALLET_IS_NOT_NEGATIVE,
     ),
+    Safeguard("cancel-before-claim", "Only what no worker has claimed can be cancelled.", (_CANCEL_BEFORE_CLAIM,)),
     Safeguard(
-        "cancel-before-claim",
-        "Only what no worker has claimed can be cancelled.",
-        (InTable(transaction.TRANSITIONS, (Status.PROCESSING, Cause.WITHDRAWN), Status.CANCELLED),),
+        "cancelled-was-not-processing",
+        "The database keeps no payment that was cancelled after a worker had claimed it.",
+        (),
+        (_CANCELLED_WAS_NOT_PROCESSING,),
+        note="covered by cancel-before-claim",
+    ),
+    Safeguard(
+        "cancel-before-claim+cancelled-was-not-processing",
+        "Both together: what a merchant was told is cancelled is not paid.",
+        (_CANCEL_BEFORE_CLAIM,),
+        (_CANCELLED_WAS_NOT_PROCESSING,),
     ),
 )
