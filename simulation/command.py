@@ -25,8 +25,8 @@ def main(url: str, folder: Path, arguments: list[str]) -> int:
     server = Server(url)
     log.configure(level="warning", stream=sys.stderr)
     site = Site(server, template.prepare(server), load_credentials(folder))
-    if given.without is not None:
-        safeguards.take_out(given.without)
+    if given.without is not None and not given.safeguards:
+        safeguards.take_out(given.without, server)
     runner = Runner(site, jobs=given.jobs)
     try:
         if given.safeguards:

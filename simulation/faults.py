@@ -33,7 +33,7 @@ def _fate_of(fault: Fault) -> Fate:
 _LOST_SECONDS = 1.0  # by a fail-over to a standby that lags
 _CARRIED = ("network", "callback", "webhook", "merchant")
 _NOT_CARRIED = {"network-down", "network-forgets", "network-indexes-late", "network-nonsense", "network-errors"}
-_NOT_CARRIED |= {"merchant-closed"}
+_NOT_CARRIED |= {"merchant-closed", "network-pays-again"}
 
 
 class Faults:
@@ -157,6 +157,7 @@ class Faults:
 _SWITCHES: dict[str, tuple[str, object, object]] = {
     "network-down": ("is_down", True, False),
     "network-forgets": ("forget_seconds", None, 0.0),
+    "network-pays-again": ("forget_seconds", 0.001, 0.0),
     "network-indexes-late": ("not_found_seconds", None, 0.0),
     "network-nonsense": ("query_error", None, None),
     "network-errors": ("error_rate", 0.5, 0.0),

@@ -3,11 +3,12 @@
 It is asked when everything is quiet. It knows nothing of how the service works, only what must be true:
 
     paid-twice       a phone was charged or paid more than once for one wish of a merchant
+    cancelled        a payment that its merchant was told is cancelled moved money all the same
     lost             an acknowledged request is not there
     doubled          one wish of a merchant became two payments, or one key had two answers
     unaccounted      money moved at a network and the ledger does not say so, nor is an operator shown it
     not-ended        a payment neither ended nor is shown to an operator
-    ledger           `malipo ledger check` finds a difference
+    ledger           `malipo ledger check` finds a difference, or a wallet is below zero
     feed             the event feed has a gap, or a reader saw something else than it holds
     webhook          one was sent before its commit, or with a wrong signature, or not at all
     broke            a part of the service ended with an error that nobody expected
@@ -31,6 +32,7 @@ from simulation.receivers import Receivers
 from simulation.template import Merchant
 from simulation.world import World
 
+_OK, _INTERNAL_ERROR = 200, 500
 _FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 _WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
 _PAID_LATER, _PAID_IN_SECRET, _TAKEN_BACK = (
@@ -121,7 +123,10 @@ class Oracle:
     async def _findings_of(self, connection: Conn) -> list[Finding]:
         await ledger_check.prepare(connection)
         findings = await ledger_check.check(connection) + await transactions_check.check(connection)
-        return [Finding("ledger", str(each)) for each in findings]
+        below = await connection.fetch("SELECT merchant_id, available FROM wallets WHERE available < 0")
+        return [Finding("ledger", str(each)) for each in findings] + [
+            Finding("ledger", f"the wallet of {row['merchant_id']} is at {row['available']}") for row in below
+        ]
 
     def _rows(self) -> list[_Row]:
         found = self._database.look().ask(
@@ -171,7 +176,9 @@ class Oracle:
                     f"{payment.key}: {payment.phone} {self._book.times(payment.phone)} times",
                     made[0] if made else None,
                 )
-            for status in told.troubles:
+            if _OK in told.cancelled and self._book.times(payment.phone) and self._database.brought_back_at is None:
+                self._find("cancelled", f"{payment.key} was cancelled, and {payment.phone} moved money", told.ids[0])
+            for status in (*told.troubles, *(each for each in told.cancelled if each == _INTERNAL_ERROR)):
                 self._find("broke", f"{payment.key} was answered with {status}")
 
     def _is_in_lost_time(self, seconds: float) -> bool:

@@ -18,6 +18,9 @@ TRAFFIC_SECONDS = 5.0
 # Faults after which the database is an earlier one: a backup, or a standby that lagged.
 LOSING = ("restore", "failover-losing")
 FAULT_SECONDS = 12.0
+_BURST_SECONDS = 2.5
+_FIRST_BURST = 1.0  # Not before the worker has looked: a host without a mark fences a database that has payments.
+_LARGE = 4  # One payout of so many is large.
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -183,7 +186,13 @@ KINDS: dict[str, tuple[int, Any]] = {
     "merchant-closed": (1, _merchant),
     "tariff-changed": (1, _merchant),
     "hold": (1, _timed(3)),
+    "network-pays-again": (0, None),  # Not drawn with the others: see below.
 }
+
+# What this network does with a repeated key is not published. In half of the runs it pays again, as long as they last.
+_UNSAFE = "TIGO_PESA"
+_PAYS_AGAIN = Fault("network-pays-again", 0, _UNSAFE, 200)
+_CANNOT_BE_ONCE = "network-request-twice"  # What the way to such a network doubles, no service can make one again.
 
 
 def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> Plan:
@@ -197,6 +206,8 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> P
     losing = [each for each in faults if each.kind in LOSING]
     faults = [each for each in faults if each not in losing[1:]]  # One backup a run.
     plan = Plan(seed, channels, chance.choice((1, 1, 2)), wanted, ())
+    if _UNSAFE in channels and random.Random(f"unsafe {seed}").random() < 0.5:
+        faults = [_PAYS_AGAIN, *(each for each in faults if each.kind != _CANNOT_BE_ONCE)]
     met = dict.fromkeys(_where_somebody_is(fault, plan, chance) for fault in faults)
     return replace(plan, faults=tuple(each for each in met if kinds is None or each.kind in kinds))
 
@@ -210,17 +221,29 @@ def _where_somebody_is(fault: Fault, plan: Plan, chance: random.Random) -> Fault
     return fault
 
 
+def _amount(number: int, type_: Type) -> int:
+    """Some payouts are so large that a wallet can pay one, and not two."""
+    return 1000 + number + (1_200_000 if type_ is Type.DISBURSEMENT and number % _LARGE == _LARGE - 1 else 0)
+
+
+def _together(number: int, at: float) -> float:
+    """Half of the payments are asked for at a few moments, so that what locks one another up meets."""
+    return at // _BURST_SECONDS * _BURST_SECONDS + _FIRST_BURST if number % 2 else at
+
+
 def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> Payment:
     channel = chance.choice(channels)
     digits = chance.choices(list(_DIGITS), list(_DIGITS.values()))[0] or f"{chance.randrange(200, 1000)}"
+    merchant = chance.randrange(2)
+    type_ = chance.choice((Type.COLLECTION, Type.DISBURSEMENT, Type.DISBURSEMENT))
     return Payment(
         number=number,
-        merchant=chance.randrange(2),
-        type=chance.choice((Type.COLLECTION, Type.DISBURSEMENT, Type.DISBURSEMENT)),
+        merchant=merchant,
+        type=type_,
         channel=channel,
-        amount=1000 + number,
+        amount=_amount(number, type_),
         phone=f"{PROFILES[Channel(channel)].prefixes[0]}{number:04}{digits}",
-        at=round(chance.uniform(0, TRAFFIC_SECONDS), 3),
+        at=_together(number, round(chance.uniform(0, TRAFFIC_SECONDS), 3)),
         repeats=chance.choice((1, 1, 1, 2, 3)),
         is_raced=chance.random() < 0.15,
         cancelled_after=round(chance.uniform(0, 3), 2) if chance.random() < 0.15 else None,

@@ -27,32 +27,42 @@ class Broken(Exception):  # noqa: N818
 
 class Runner:
     def __init__(self, site: Site, *, jobs: int) -> None:
-        self._site = site
+        self.site = site
         self._jobs = jobs
 
     def run(self, plan: Plan, **options: bool) -> Result:
         """One plan."""
         return next(self.run_all([plan], **options))
 
-    def run_all(self, plans: Iterable[Plan], **options: bool) -> Iterator[Result]:
-        """The results as they come, which need not be the order of the plans."""
+    def run_all(self, plans: Iterable[Plan], *, counts_broken_runs: bool = False, **options: bool) -> Iterator[Result]:
+        """The results as they come, which need not be the order of the plans.
+
+        A service without one of its safeguards may break the run itself: where that counts, it is a finding.
+        """
         waiting = iter(plans)
         free = list(range(self._jobs))
         under_way: dict[int, _Child] = {}
         try:
             while True:
                 while free and (plan := next(waiting, None)) is not None:
-                    child = _Child(plan, self._site, f"sim_{os.getpid()}_{free.pop()}", options)
+                    child = _Child(plan, self.site, f"sim_{os.getpid()}_{free.pop()}", options)
                     under_way[child.pipe] = child
                 if not under_way:
                     return
                 ready, _, _ = select.select(list(under_way), [], [], 1.0)
                 for pipe in ready:
-                    if (result := under_way[pipe].read()) is not None:
+                    if (result := under_way[pipe].read(counts_broken=counts_broken_runs)) is not None:
                         free.append(under_way.pop(pipe).number)
                         yield result
-                for child in under_way.values():
-                    child.require_time()
+                for child in list(under_way.values()):
+                    if child.is_overdue:
+                        if not counts_broken_runs:
+                            raise Broken(child.overdue_words)
+                        child.kill()
+                        os.close(child.pipe)
+                        del under_way[child.pipe]
+                        free.append(child.number + self._jobs)  # Its database may still be in use.
+                        yield Result(child.plan.seed, [f"broken: {child.overdue_words}"])
         finally:
             for child in under_way.values():
                 child.kill()
@@ -71,7 +81,7 @@ class _Child:
             _answer(far, plan, site, name, options)
         os.close(far)
 
-    def read(self) -> Result | None:
+    def read(self, *, counts_broken: bool = False) -> Result | None:
         """None until all of it is there."""
         data = os.read(self.pipe, 1 << 20)
         self._answer += data
@@ -80,13 +90,19 @@ class _Child:
         os.close(self.pipe)
         os.waitpid(self.pid, 0)
         answer = msgspec.json.decode(self._answer) if self._answer else {"broken": "the run ended without a word"}
+        if "broken" in answer and counts_broken:
+            return Result(self.plan.seed, [f"broken: {answer['broken']}"])
         if "broken" in answer:
             raise Broken(f"seed {self.plan.seed}: {answer['broken']}")
         return Result(**answer)
 
-    def require_time(self) -> None:
-        if time.monotonic() - self._began > _MOST_REAL_SECONDS:
-            raise Broken(f"seed {self.plan.seed}: no result after {_MOST_REAL_SECONDS} s")
+    @property
+    def is_overdue(self) -> bool:
+        return time.monotonic() - self._began > _MOST_REAL_SECONDS
+
+    @property
+    def overdue_words(self) -> str:
+        return f"seed {self.plan.seed}: no result after {_MOST_REAL_SECONDS} s"
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):

@@ -1,0 +1,66 @@
+"""Locks and constraints of the database: what happens at once happens as if one after the other."""
+
+from malipo.db import errors
+from malipo.ledger.store import wallets
+from malipo.payments.store import batch_read, batch_write, dispatch_claims, dispatches, transactions
+from simulation.taking_out import InConstant, InFunction, Safeguard
+
+_UNSORTED = InFunction(dispatches.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", "ORDER BY random() FOR UPDATE")
+_CONTENTION_RETRIED = InFunction(
+    errors.meaning_of, "if state in _CONTENTION:", "if state in _CONTENTION - {'40P01', '40001'}:"
+)
+SAFEGUARDS = (
+    Safeguard(
+        "wallet-locked",
+        "Balances are read under a lock that lasts until the commit.",
+        (
+            InFunction(wallets.lock, "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
+            InConstant(batch_read, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", "ORDER BY merchant_id"),
+        ),
+    ),
+    Safeguard(
+        "payment-locked",
+        "Answers about one payment are taken in one after the other.",
+        (InFunction(dispatches.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", "ORDER BY t.merchant_id, t.id"),),
+    ),
+    Safeguard(
+        "claim-locked",
+        "Two workers do not claim the same payment.",
+        (InFunction(dispatch_claims.claim_new, "FOR UPDATE OF d, t SKIP LOCKED", ""),),
+    ),
+    Safeguard(
+        "cancel-locked",
+        "Whether a payment can be cancelled is looked at under its lock.",
+        (InFunction(transactions.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", "ORDER BY t.merchant_id, t.id"),),
+    ),
+    Safeguard(
+        "status-expected",
+        "A status is written only over the status that was read.",
+        (InConstant(batch_write, "_ADVANCE", "AND t.status = new.expected", ""),),
+        note="covered by payment-locked and claim-locked",
+    ),
+    Safeguard(
+        "locks-sorted",
+        "Locks are taken in one order, so that there are no deadlocks.",
+        (_UNSORTED,),
+        note="covered by contention-retried",
+    ),
+    Safeguard(
+        "contention-retried",
+        "A batch that met a deadlock runs again.",
+        (_CONTENTION_RETRIED,),
+        note="covered by locks-sorted: there are no deadlocks",
+    ),
+    Safeguard(
+        "locks-sorted+contention-retried",
+        "Both together: a deadlock fails nobody.",
+        (_UNSORTED, _CONTENTION_RETRIED),
+    ),
+    Safeguard(
+        "step-unique",
+        "The database books no step of a payment twice.",
+        (),
+        ("ALTER TABLE moves DROP CONSTRAINT moves_pkey",),
+        note="covered by payment-locked: it is there for a bug of the code",
+    ),
+)

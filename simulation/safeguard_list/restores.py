@@ -1,0 +1,90 @@
+"""A database that was restored from a backup: what was sent in the lost time is not sent again."""
+
+from malipo.installation import feed_cursors, mark_comparison
+from malipo.installation.restore_detector import RestoreDetector
+from malipo.installation.store import installation, send_counts
+from malipo.payments import derived_network_keys
+from malipo.payments.store import batch_write, dispatch_claims, dispatch_restore
+from simulation.taking_out import InConstant, InFunction, Safeguard
+
+_CLAIMS_COMPARED = InConstant(dispatch_claims, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")
+_WORKER_COMPARED = InFunction(RestoreDetector.may_send.fget, "return self._may_send", "return True")  # type: ignore[attr-defined]
+_BATCH_COMPARED = (
+    InFunction(
+        RestoreDetector.may_leave,
+        "if batch is None or self._first is None or batch.server_id != self._first.server_id:",
+        "if batch is None:",
+    ),
+    InFunction(
+        RestoreDetector.may_leave,
+        "if before is None or batch.counted.epoch != before.epoch:",
+        "if before is None:",
+    ),
+    InFunction(mark_comparison.why_exchanged, "if after.total <= before.total:", "return None\n    if True:"),
+)
+_RESTORE_NOTICED = InFunction(
+    mark_comparison.why_restored, "for worker_id, counted in marks.items():", "for worker_id, counted in ():"
+)
+
+SAFEGUARDS = (
+    Safeguard(
+        "restore-noticed",
+        "A worker notices that the database was restored from a backup.",
+        (_RESTORE_NOTICED,),
+        note="covered by restore-noticed-at-claim",
+    ),
+    Safeguard(
+        "restore-noticed-at-claim",
+        "A claim notices that another database has answered.",
+        _BATCH_COMPARED,
+        note="covered by restore-noticed",
+    ),
+    Safeguard(
+        "restore-noticed+restore-noticed-at-claim",
+        "Both together: a restored database is fenced before anything is sent.",
+        (_RESTORE_NOTICED, *_BATCH_COMPARED),
+    ),
+    Safeguard(
+        "compared-before-sending",
+        "Nothing is sent before the database was compared with the mark.",
+        (_CLAIMS_COMPARED, _WORKER_COMPARED),
+        note="covered by restore-noticed-at-claim",
+    ),
+    Safeguard(
+        "compared+restore-noticed-at-claim",
+        "Both together: nothing of a restored database is sent before it is noticed.",
+        (_CLAIMS_COMPARED, _WORKER_COMPARED, *_BATCH_COMPARED),
+    ),
+    Safeguard(
+        "fence",
+        "A restored installation sends nothing until operators release it.",
+        (InConstant(dispatch_claims, "_MAY_BE_SENT", f"AND NOT {installation.IS_CLOSED}", ""),),
+        note="covered by new-asked-first and open-asked-first",
+    ),
+    Safeguard(
+        "derived-network-keys",
+        "A request that is repeated after a restore has the network key that it had before.",
+        (
+            InFunction(
+                derived_network_keys.DerivedKeys.give,
+                "if order.draft is None or order.key is None:",
+                "if True:",
+            ),
+        ),
+    ),
+    Safeguard(
+        "new-asked-first",
+        "After a restore a new payment is sent only when its network does not know it.",
+        (InConstant(batch_write, "_OPEN", "lost.since IS NOT NULL, lost.since", "false, NULL::timestamptz"),),
+    ),
+    Safeguard(
+        "open-asked-first",
+        "After a restore what waits is sent only when its network does not know it.",
+        (InFunction(dispatch_restore.ask_all_first, "is_asked_first = (connector IS NULL)", "is_asked_first = false"),),
+    ),
+    Safeguard(
+        "feed-cursor-kept",
+        "A reader whose cursor lies in the lost time is told so.",
+        (InFunction(feed_cursors.require_kept, "if of_epoch == epoch:", "if True:"),),
+    ),
+)

@@ -1,0 +1,103 @@
+"""Sending: a payment leaves once."""
+
+from malipo.installation.store import installation
+from malipo.payments import claim_for_sending, lapse
+from malipo.payments.network_answer import decide
+from malipo.payments.store import dispatch_claims
+from malipo.worker import network_sender
+from simulation.taking_out import InConstant, InFunction, Safeguard
+
+SAFEGUARDS = (
+    Safeguard(
+        "claim-marked",
+        "A payment that a worker is sending is not claimed by another.",
+        (
+            InFunction(
+                dispatch_claims.take,
+                "next_action = 'sending', due_at = now() + $5 * interval '1 second'",
+                "next_action = 'send', due_at = now() + $5 * interval '0 second'",
+            ),
+        ),
+    ),
+    Safeguard(
+        "lease",
+        "A network is not queried about a payment while its request may be under way.",
+        (
+            InFunction(
+                dispatch_claims.take,
+                "due_at = now() + $5 * interval '1 second'",
+                "due_at = now() + $5 * interval '0 second'",
+            ),
+        ),
+        note="covered by not-found-repeated: an early query does no harm",
+    ),
+    Safeguard(
+        "lease-ends",
+        "What a worker had claimed when it died is queried by another.",
+        (InFunction(dispatch_claims._claim_queries, "next_action <> 'send'", "next_action = 'ask'"),),
+    ),
+    Safeguard(
+        "queried-before-resent",
+        "What a worker had claimed when it died is not sent again without a query.",
+        (InFunction(dispatch_claims.claim_unsent, "d.next_action = 'send'", "d.next_action IN ('send', 'sending')"),),
+    ),
+    Safeguard(
+        "claim-too-old",
+        "A worker that was paused does not send what it had claimed before.",
+        (
+            InFunction(
+                network_sender.NetworkSender._send,
+                "if age.seconds() >= min(START_SECONDS, self._calls.lease_seconds / 2):",
+                "if False:",
+            ),
+        ),
+        note="hardly simulated: a pause seldom falls between a claim and its request",
+    ),
+    Safeguard(
+        "claim-found-again",
+        "A claim whose COMMIT was not confirmed finds what it took, and sends it.",
+        (
+            InFunction(
+                claim_for_sending.ClaimForSending._take,
+                "if again and (ours := await dispatch_claims.find_claimed(tx, claim.id)):",
+                "if ours := ():",
+            ),
+        ),
+        note="not needed for safety: without it the payment is queried after the lease, which is slower",
+    ),
+    Safeguard(
+        "unknown-is-not-unsent",
+        "Only what provably did not leave is sent again.",
+        (
+            InFunction(
+                decide._while_open,
+                "case Verdict.UNSENT if received.source is AnswerSource.SEND",
+                "case Verdict.UNSENT | Verdict.UNKNOWN if received.source is AnswerSource.SEND",
+            ),
+        ),
+    ),
+    Safeguard(
+        "lapse-only-unsent",
+        "Only what its network cannot know is ended because nobody sent it in time.",
+        (
+            InFunction(
+                lapse.split_lapsed,
+                "(late if is_late and is_unknown_to_network else in_time)",
+                "(late if is_late else in_time)",
+            ),
+        ),
+    ),
+    Safeguard(
+        "hold",
+        "While operators hold all payments, none is sent.",
+        (
+            InConstant(
+                dispatch_claims,
+                "_MAY_BE_SENT",
+                installation.IS_CLOSED,
+                installation.IS_FENCED,
+            ),
+        ),
+        note="not simulated: the oracle does not know when operators held payments",
+    ),
+)

@@ -1,0 +1,84 @@
+"""Each safeguard that the simulation takes out is in the service, and its loss is noticed."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from malipo.db import Database
+from malipo.payments.network_answer import credibility
+from malipo.payments.transaction import Cause, Status, Type, next_status
+from simulation.safeguards import SAFEGUARDS
+from simulation.taking_out import InFunction, Safeguard
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def _in_a_fork(act: Callable[[], None]) -> bool:
+    """Whether it went well. What it changes in the service ends with its process."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            act()
+        except BaseException as error:
+            os.write(2, f"{error}\n".encode())
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.parametrize("safeguard", SAFEGUARDS.values(), ids=list(SAFEGUARDS))
+def test_what_is_taken_out_stands_in_the_service(safeguard: Safeguard) -> None:
+    assert safeguard.words.endswith(".")
+    assert safeguard.changes or safeguard.sql
+    assert _in_a_fork(safeguard.take_out)
+
+
+async def test_what_is_taken_out_of_the_database_is_in_it(database: Database) -> None:
+    statements = [each for safeguard in SAFEGUARDS.values() for each in safeguard.sql]
+    assert statements
+    for statement in dict.fromkeys(statements):
+        async with database.begin() as tx:
+            await tx.execute(statement)
+
+
+def test_a_text_that_is_no_longer_there_is_an_error() -> None:
+    gone = InFunction(credibility.is_believed, "a text that was there last year", "")
+    assert not _in_a_fork(gone)
+
+
+def test_whoever_has_imported_a_function_gets_the_one_without_the_safeguard() -> None:
+    def take_out() -> None:
+        assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is None
+        SAFEGUARDS["cancel-before-claim"].take_out()
+        assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is Status.CANCELLED
+        InFunction(next_status, "return TRANSITIONS.get((status, cause))", "return Status.FAILED")()
+        assert next_status(Type.DISBURSEMENT, Status.PENDING, Cause.SUBMITTED) is Status.FAILED
+
+    assert _in_a_fork(take_out)
+    assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "finding"), [("contradiction-recorded", "unaccounted"), ("balance-checked", "broke"), ("claim-marked", "")]
+)
+def test_what_is_taken_out_is_missed(name: str, finding: str) -> None:
+    found = _simulate("--seed", "0", "--runs", "60", "--no-shrink", "--without", name)
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert f"FOUND  {finding}" in found.stdout
+
+
+@pytest.mark.slow
+def test_the_table_has_a_row_for_a_safeguard_of_the_database() -> None:
+    shown = _simulate("--safeguards", "--runs", "1", "--without", "wallet-never-negative")
+    assert shown.returncode == 0, shown.stderr
+    assert "| wallet-never-negative | 0 |" in shown.stdout
+
+
+def _simulate(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "simulation", *arguments]
+    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
