@@ -63,20 +63,31 @@ def test_the_pid_of_a_backend_is_in_its_greeting() -> None:
     assert protocol.backend_pid(READY) is None
 
 
-def _deadlock(first: int, second: int) -> bytes:
-    detail = f"Process {first} waits for ShareLock on transaction {second}; blocked by process {second}."
+def _deadlock(detail: str) -> bytes:
     return message(b"E", b"SERROR\0C40P01\0Mdeadlock detected\0D" + detail.encode() + b"\0\0") + READY
 
 
-def test_a_deadlock_reads_the_same_whatever_its_processes_are_called() -> None:
-    assert protocol.without_numbers(_deadlock(9, 10)) == protocol.without_numbers(_deadlock(12_345, 678))
-    assert _deadlock(9, 10) != _deadlock(12_345, 678)
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "Process {0} waits for ShareLock on transaction {0}; blocked by process {0}.",
+        "Process {0} waits for ExclusiveLock on tuple (0,1) of relation {0} of database {0}; blocked by process {0}.",
+        "Process {0} waits for ShareLock on virtual transaction 7/{0}; blocked by process {0}.",
+        "Process {0} waits for ExclusiveLock on advisory lock [{0},1,2,1]; blocked by process {0}.",
+    ],
+)
+def test_a_deadlock_reads_the_same_whatever_numbers_the_server_gave(detail: str) -> None:
+    one, other = _deadlock(detail.format(9)), _deadlock(detail.format(12_345))
+    assert protocol.without_numbers(one) == protocol.without_numbers(other)
+    assert one != other
 
 
 def test_nothing_else_is_masked() -> None:
     answer = message(b"E", b"SERROR\0C23505\0Mprocess 12 is there\0\0") + READY
     assert protocol.without_numbers(answer) == answer
     assert protocol.without_numbers(ANSWER) == ANSWER
+    tuples = [_deadlock(f"Process 1 waits for ExclusiveLock on tuple (0,{number}).") for number in (1, 2)]
+    assert protocol.without_numbers(tuples[0]) != protocol.without_numbers(tuples[1])
 
 
 def test_a_query_and_a_greeting_are_written_as_the_server_reads_them() -> None:
