@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from simulation import postgres_messages as protocol
-from simulation.blocking_connection import LockMonitor, is_in_cycle
+from simulation.blocking_connection import LockMonitor
 from simulation.postgres_connection import Exchange, PostgresConnection
 
 if TYPE_CHECKING:
@@ -149,8 +149,7 @@ class PostgresGate:
                 continue
             if time.monotonic() > ends_at:
                 raise GateStuck(f"no answer to {_short(exchange.sql)}")
-            blocked = self._monitor.blocked()
-            if connection.pid in blocked and not is_in_cycle(connection.pid, blocked):
+            if self._monitor.is_waiting(connection.pid):
                 self._set_aside(exchange)
                 return
             patience_ms = min(patience_ms * 2, 20)
@@ -297,11 +296,9 @@ class PostgresGate:
         while _is_there(pid):
             time.sleep(0.001)
             looks += 1
-            if looks > 2:
-                blocked = self._monitor.blocked()
-                if pid in blocked and not is_in_cycle(pid, blocked):
-                    self._set_aside(exchange)
-                    return
+            if looks > 2 and self._monitor.is_waiting(pid):
+                self._set_aside(exchange)
+                return
             if time.monotonic() > ends_at:
                 raise GateStuck("a backend without a client does not end")
         self._note("ended", exchange.connection.number)
