@@ -60,6 +60,7 @@ class _Row:
     phone: str
     key: str
     floated: int  # what the ledger says moved at the network, in shillings
+    is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
 
 class Oracle:
@@ -117,6 +118,8 @@ class Oracle:
             SELECT id, merchant_id, type, channel, status, amount, phone, network_key, (
                 SELECT coalesce(sum(CASE WHEN source = 'float' THEN amount ELSE -amount END), 0) FROM moves m
                 WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
+            ), EXISTS (
+                SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
             ) FROM transactions t ORDER BY id
             """
         )
@@ -131,8 +134,9 @@ class Oracle:
                 phone=str(phone),
                 key=str(key),
                 floated=int(floated or 0),
+                is_borne=is_borne == "t",
             )
-            for id_, merchant_id, type_, channel, status, amount, phone, key, floated in found
+            for id_, merchant_id, type_, channel, status, amount, phone, key, floated, is_borne in found
         ]
 
     def _check_payments(self, rows: list[_Row]) -> None:
@@ -169,7 +173,7 @@ class Oracle:
             self._find("not-ended", f"{row.id} is {row.status}, and nobody is shown it", row.id)
         moved = self._book.moved(row.key)
         expected = moved if row.type == "COLLECTION" else -moved
-        if row.floated == expected or is_listed or row.id in self._operators.mistaken:
+        if row.floated == expected or is_listed or row.is_borne or row.id in self._operators.mistaken:
             return
         if _is_only_on_the_statement(row):
             return

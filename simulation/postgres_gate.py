@@ -110,8 +110,6 @@ class PostgresGate:
             return
         exchange.is_answer_lost = fate == "after"
         connection.under_way = exchange
-        if exchange.sql.startswith("LISTEN"):
-            connection.is_listening = True
         connection.socket.sendall(self._set_clock(exchange) + exchange.request)
         self._read(exchange)
 
@@ -174,6 +172,8 @@ class PostgresGate:
             self._note("got", connection.number, _digest(protocol.without_numbers(answer)))
         if answer[-6:-5] == protocol.READY:
             connection.is_in_transaction = answer[-1:] != b"I"
+        if b"LISTEN\x00" in answer:  # Done, and not only prepared.
+            connection.is_listening = True
         if exchange.is_answer_lost:
             connection.lose(ConnectionResetError("lost after the server had it"))
         else:

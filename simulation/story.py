@@ -45,7 +45,7 @@ class Story:
                 way = "REVERSED" if movement.is_reversal else movement.kind.upper()
                 text = f"BOOK       {movement.phone} {way} {movement.amount} ({movement.channel} {movement.reference})"
                 lines.append((movement.at - EPOCH.timestamp(), text))
-        lines += self._statuses(about)
+        lines += self._statuses(about) + self._moves(about)
         lines.sort(key=lambda line: line[0])
         return [f"{at:9.3f}  {text}" for at, text in lines[:_MOST_LINES]]
 
@@ -68,6 +68,20 @@ class Story:
             (float(row[4] or 0) - EPOCH.timestamp(), f"malipo     {row[0]} {row[3]}")
             for row in rows
             if not about or row[1] in about
+        ]
+
+    def _moves(self, about: set[str]) -> list[tuple[float, str]]:
+        rows = self._database.look().ask(
+            """
+            SELECT t.id, t.phone, m.step, m.source, m.target, m.amount, date_part('epoch', m.created_at)
+            FROM moves m JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+            ORDER BY m.created_at, m.ordinal, m.move_number
+            """
+        )
+        return [
+            (float(at or 0) - EPOCH.timestamp(), f"ledger     {id_} {step}: {source} to {target} {amount}")
+            for id_, phone, step, source, target, amount, at in rows
+            if not about or phone in about
         ]
 
 
