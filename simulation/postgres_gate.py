@@ -93,14 +93,10 @@ class PostgresGate:
         if connection.is_closed:
             return
         self.exchanges += 1
-        self.loop.history.note(
-            self.loop.time(),
-            "ask",
-            connection.process,
-            connection.number,
-            _digest(exchange.request),
-            _short(exchange.sql),
-        )
+        # A startup names its database and a cancel a backend: both differ from run to run.
+        is_named = exchange.is_startup or exchange.is_cancel
+        request = "" if is_named else _digest(exchange.request)
+        self._note("ask", connection.process, connection.number, request, _short(exchange.sql))
         if exchange.is_cancel:
             self._cancel(exchange)
             return

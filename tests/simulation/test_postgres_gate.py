@@ -65,9 +65,9 @@ class Stage:
         return [word[1] for word in words if word[1] in kinds]
 
 
-def staged(server: Server, seed: int) -> Iterator[Stage]:
+def staged(server: Server, seed: int, name: str = "gate_test") -> Iterator[Stage]:
     monitor = server.connect()
-    database = SimulatedDatabase(server, "gate_test")
+    database = SimulatedDatabase(server, name)
     try:
         gate = PostgresGate(LockMonitor(monitor))
         database.join(gate)
@@ -342,6 +342,23 @@ def _contend(server: Server, seed: int) -> str:
 def test_the_same_seed_gives_the_same_history_for_writers_that_contend(prepared: Server) -> None:
     assert [_contend(prepared, seed) for seed in range(3)] == [_contend(prepared, seed) for seed in range(3)]
     assert _contend(prepared, 0) != _contend(prepared, 1)
+
+
+def test_the_history_depends_neither_on_the_databases_name_nor_on_a_cancelled_backend(prepared: Server) -> None:
+    digests = []
+    for name in ("gate_one", "gate_other"):
+        for stage in staged(prepared, 0, name):
+
+            async def want(stage: Stage = stage) -> None:
+                connection = await stage.connect()
+                await connection.execute("BEGIN")
+                await connection.execute(ADD.format(1), timeout=2)
+                await asyncio.sleep(9)
+
+            results = stage.run(want, want)
+            assert [type(each) for each in results].count(TimeoutError) == 1
+            digests.append(stage.loop.history.digest)
+    assert digests[0] == digests[1]
 
 
 def test_no_backend_is_left_behind_stopped(prepared: Server) -> None:
