@@ -61,6 +61,17 @@ class LockMonitor:
         )
         return {int(pid or 0): {int(each) for each in (by or "").strip("{}").split(",") if each} for pid, by in rows}
 
+    def is_waiting(self, pid: int | None) -> bool:
+        """Whether a backend waits for somebody else, and will go on waiting.
+
+        Two looks must agree: the server may end a deadlock in the middle of one, which then shows half of the cycle.
+        """
+        for _ in range(2):
+            blocked = self.blocked()
+            if pid not in blocked or is_in_cycle(pid, blocked):
+                return False
+        return True
+
     def finish(self) -> None:
         self._connection.finish()
 

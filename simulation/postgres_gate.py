@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from simulation import postgres_messages as protocol
-from simulation.blocking_connection import LockMonitor, is_in_cycle
+from simulation.blocking_connection import LockMonitor
 from simulation.postgres_connection import Exchange, PostgresConnection
 
 if TYPE_CHECKING:
@@ -93,14 +93,10 @@ class PostgresGate:
         if connection.is_closed:
             return
         self.exchanges += 1
-        self.loop.history.note(
-            self.loop.time(),
-            "ask",
-            connection.process,
-            connection.number,
-            _digest(exchange.request),
-            _short(exchange.sql),
-        )
+        # A startup names its database and a cancel a backend: both differ from run to run.
+        is_named = exchange.is_startup or exchange.is_cancel
+        request = "" if is_named else _digest(exchange.request)
+        self._note("ask", connection.process, connection.number, request, _short(exchange.sql))
         if exchange.is_cancel:
             self._cancel(exchange)
             return
@@ -147,8 +143,7 @@ class PostgresGate:
                 continue
             if time.monotonic() > ends_at:
                 raise GateStuck(f"no answer to {_short(exchange.sql)}")
-            blocked = self._monitor.blocked()
-            if connection.pid in blocked and not is_in_cycle(connection.pid, blocked):
+            if self._monitor.is_waiting(connection.pid):
                 self._set_aside(exchange)
                 return
             patience_ms = min(patience_ms * 2, 20)
@@ -297,11 +292,9 @@ class PostgresGate:
         while _is_there(pid):
             time.sleep(0.001)
             looks += 1
-            if looks > 2:
-                blocked = self._monitor.blocked()
-                if pid in blocked and not is_in_cycle(pid, blocked):
-                    self._set_aside(exchange)
-                    return
+            if looks > 2 and self._monitor.is_waiting(pid):
+                self._set_aside(exchange)
+                return
             if time.monotonic() > ends_at:
                 raise GateStuck("a backend without a client does not end")
         self._note("ended", exchange.connection.number)

@@ -10,8 +10,11 @@ SSL_REQUEST = 80877103
 STARTUP = 196608
 
 _AUTHENTICATED = (0, 12)
-# In the message of a deadlock: process and transaction numbers, and the message's length with them.
-_NUMBERS = re.compile(rb"E\x00\x00..S|[Pp]rocess \d+|transaction \d+", re.DOTALL)
+# In the message of a deadlock: processes, transactions, and the numbers that a database and its tables got when they
+# were made; and the message's length with them.
+_NUMBERS = re.compile(
+    rb"E\x00\x00..S|[Pp]rocess \d+|transaction [\d/]+|relation \d+|database \d+|advisory lock \[\d+", re.DOTALL
+)
 
 
 def messages(data: bytes | bytearray) -> Iterator[tuple[bytes, int, int]]:

@@ -26,7 +26,7 @@ NEEDED = """
     idempotency key, dispatch, claim, lease, verdict, network answer, case, resolution, contradiction, correction,
     suspense, float, wallet, move, booking, top-up, settlement, tariff, fee, outbox, event, feed, cursor, delivery,
     attempt, endpoint, callback, circuit breaker, group commit, rollup, search index, audit log, operator, person,
-    session, hold, fence, epoch, high-water mark, statement, simulator, prompt
+    session, hold, fence, epoch, high-water mark, statement, simulator, prompt, simulation, seed, fault, oracle, finding
 """
 
 

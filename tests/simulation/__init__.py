@@ -1,0 +1,1 @@
+"""The simulation's own parts, and the simulation itself on some seeds."""

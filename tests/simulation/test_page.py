@@ -1,0 +1,42 @@
+"""docs/simulation.md is held against the code: faults, findings, files."""
+
+import re
+from pathlib import Path
+
+from simulation import options, oracle
+from simulation.plan import KINDS
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "simulation.md").read_text()
+
+
+def _rows(heading: str) -> list[str]:
+    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| (`[^|]+`) \| ", section, re.MULTILINE)
+
+
+def test_every_kind_of_fault_is_described_and_no_other() -> None:
+    assert _rows("Faults") == [f"`{kind}`" for kind in KINDS]
+
+
+def test_every_kind_of_finding_is_described_and_no_other() -> None:
+    """As the oracle lists them, and as it finds them."""
+    described = [row.strip("`") for row in _rows("Findings")]
+    assert oracle.__doc__
+    assert re.findall(r"^    ([a-z-]+) {2,}", oracle.__doc__, re.MULTILINE) == described
+    source = (ROOT / "simulation" / "oracle.py").read_text()
+    assert set(re.findall(r'_find\(\s*"([a-z-]+)"', source)) == set(described)
+
+
+def test_every_file_of_the_simulation_is_described_and_no_other() -> None:
+    described = [name for row in _rows("How it works") for name in re.findall(r"`(\w+\.py)`", row)]
+    files = {path.name for path in (ROOT / "simulation").glob("*.py")} - {"__init__.py", "__main__.py"}
+    assert sorted(described) == sorted(files)
+
+
+def test_every_command_of_the_page_is_one() -> None:
+    commands = re.findall(r"(?:^|`|\$ )\./run simulate([^`#\n]*)", PAGE, re.MULTILINE)
+    assert len(commands) > 8
+    for command in commands:
+        words = command.split()
+        assert "--help" in words or options.parse(words), command

@@ -1,0 +1,67 @@
+"""The simulation itself: seeds that are always run, a minute of new ones, and that a seed is one history.
+
+All in one file, so that they do not run side by side on a machine with few cores.
+"""
+
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from simulation import plan
+from simulation.plan import KINDS
+
+ROOT = Path(__file__).parents[2]
+SEEDS = 12
+
+
+def simulate(*arguments: str) -> str:
+    """What it says. If anything is found, the failure shows the seed, its story, and how to see it again."""
+    command = [sys.executable, "-m", "simulation", "--jobs", "2", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    said = f"{done.stdout}\n{done.stderr}"
+    assert done.returncode == 0, said
+    assert "Nothing was found." in done.stdout, said
+    return said
+
+
+def first_of_all_kinds() -> int:
+    """The first of so many seeds in a row that hold every kind of fault between them."""
+    kinds: list[set[str]] = []
+    for seed in count():
+        kinds.append({fault.kind for fault in plan.draw(seed, payments=8).faults})
+        if set().union(*kinds[-SEEDS:]) == set(KINDS):
+            return seed - SEEDS + 1
+    raise AssertionError
+
+
+@pytest.mark.timeout(900)
+def test_nothing_is_found_under_seeds_that_hold_every_kind_of_fault() -> None:
+    said = simulate("--seed", str(first_of_all_kinds()), "--runs", str(SEEDS))
+    assert f"{SEEDS} seeds (" in said
+
+
+@pytest.mark.timeout(900)
+def test_nothing_is_found_in_a_minute_of_new_seeds() -> None:
+    said = simulate("--seconds", "60")
+    assert " 0 seeds (" not in said
+
+
+@pytest.mark.timeout(900)
+def test_a_seed_is_one_history() -> None:
+    said = simulate("--seed", "1", "--runs", "5", "--twice")
+    assert "10 seeds (" in said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_two_hundred_seeds_are_one_history_each() -> None:
+    simulate("--seed", "1000", "--runs", "200", "--twice")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_nothing_is_found_in_ten_minutes_of_new_seeds_with_more_payments() -> None:
+    simulate("--seconds", "600", "--payments", "20")
