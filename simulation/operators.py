@@ -42,6 +42,7 @@ class Operators:
         self._accounts = accounts
         self._book = book
         self._database = Database(world.url, size=2)
+        self._closed: set[str] = set()  # merchants who are to be closed now
         self.is_mistaken_next = False
         self.mistaken: set[str] = set()  # payments that were resolved against the book
         self.resolved: set[str] = set()
@@ -68,6 +69,7 @@ class Operators:
             opened = await dispatch_restore.find_open(connection)
         for case in listed:
             await self._decide(case)
+        await self._reopen_merchants()
         if standing.is_fenced and standing.fenced_at is not None:
             if (self._now() - standing.fenced_at).total_seconds() >= _RELEASE_SECONDS:
                 await self._release(None)
@@ -108,6 +110,14 @@ class Operators:
             await self._try(approve)
         self.resolved.add(transaction.id)
 
+    async def _reopen_merchants(self) -> None:
+        """A restored database may call a merchant closed who was opened again since."""
+        async with self._database.read() as connection:
+            rows = await connection.fetch("SELECT id FROM merchants WHERE NOT is_active ORDER BY id")
+        for row in rows:
+            if row["id"] not in self._closed:
+                await self._try(partial(self._set_active, merchant_id=row["id"], is_active=True))
+
     async def _release(self, scope: tuple[str, str] | None) -> None:
         for actor in (_ASHA, _JUMA):
             await self._try(partial(release.release, evidence=EVIDENCE, scope=scope, actor=actor, now=self._now()))
@@ -133,8 +143,10 @@ class Operators:
             return
         merchant_id = self._accounts[int(fault.target)].id
         if fault.kind == "merchant-closed":
+            self._closed.add(merchant_id)
             await self._insist(lambda tx: self._set_active(tx, merchant_id, is_active=False))
             await asyncio.sleep(fault.seconds)
+            self._closed.discard(merchant_id)
             await self._insist(lambda tx: self._set_active(tx, merchant_id, is_active=True))
         else:
             await self._insist(lambda tx: self._change_tariff(tx, merchant_id))

@@ -63,6 +63,7 @@ class _Row:
     phone: str
     key: str
     floated: int  # what the ledger says moved at the network, in shillings
+    ended_at: float | None  # seconds since the run began
     is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
 
@@ -136,7 +137,7 @@ class Oracle:
                 WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
             ), EXISTS (
                 SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
-            ) FROM transactions t ORDER BY id
+            ), date_part('epoch', ended_at) FROM transactions t ORDER BY id
             """
         )
         return [
@@ -151,8 +152,9 @@ class Oracle:
                 key=str(key),
                 floated=int(floated or 0),
                 is_borne=is_borne == "t",
+                ended_at=None if ended_at is None else float(ended_at) - EPOCH.timestamp(),
             )
-            for id_, merchant_id, type_, channel, status, amount, phone, key, floated, is_borne in found
+            for id_, merchant_id, type_, channel, status, amount, phone, key, floated, is_borne, ended_at in found
         ]
 
     def _check_payments(self, rows: list[_Row]) -> None:
@@ -193,7 +195,7 @@ class Oracle:
         expected = moved if row.type == "COLLECTION" else -moved
         if row.floated == expected or is_listed or row.is_borne or row.id in self._operators.mistaken:
             return
-        if _is_only_on_the_statement(row):
+        if _is_only_on_the_statement(row) or self._was_corrected_in_lost_time(row):
             return
         if row.status not in _FINAL:
             return  # Found above.
@@ -203,6 +205,14 @@ class Oracle:
             f"network; the ledger says {abs(row.floated)}",
             row.id,
         )
+
+    def _was_corrected_in_lost_time(self, row: _Row) -> bool:
+        """It had ended before the backup, and its network said something else afterwards. That report is lost."""
+        begin = self._database.backed_up_at
+        if begin is None or row.ended_at is None or row.ended_at > begin:
+            return False
+        moved = [each for each in self._book.movements if each.reference.endswith(row.key)]
+        return any(self._is_in_lost_time(each.at - EPOCH.timestamp()) for each in moved)
 
     def _check_book(self, rows: list[_Row]) -> None:
         keys = {row.key for row in rows}

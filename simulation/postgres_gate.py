@@ -117,9 +117,11 @@ class PostgresGate:
         now = (EPOCH + timedelta(seconds=self.loop.time())).isoformat()
         if connection.clock == now:
             return b""
-        connection.clock = now
+        is_first, connection.clock = connection.clock is None, now
         exchange.clock_answers = 1
-        return protocol.query(f"SET sim.now = '{now}'")
+        # The server's own timeouts run in real time, which is not the run's.
+        timeout = "SET idle_in_transaction_session_timeout = 0;" if is_first else ""
+        return protocol.query(f"{timeout}SET sim.now = '{now}'")
 
     def _read(self, exchange: Exchange) -> None:
         """Until its answer is whole, or it waits for somebody else."""

@@ -77,8 +77,10 @@ class RestoreDetector:
         ):
             return False
         async with self._database.begin() as tx:
-            await send_counts.note_running(tx, self.worker_id, socket.gethostname())
+            looks = await send_counts.note_running(tx, self.worker_id, socket.gethostname())
         self._is_seen = True
+        if self._high_water_mark is not None and (counted := self._high_water_mark.counted) is not None:
+            await asyncio.to_thread(self._high_water_mark.write, counted._replace(looks=looks))
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
         self._may_send = is_time_up or awaited <= have_looked

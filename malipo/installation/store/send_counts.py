@@ -40,17 +40,19 @@ async def find_database_state(connection: Conn) -> DatabaseState:
     return DatabaseState(is_standby, server_id, epoch, has_payments, is_new and not workers, workers)
 
 
-async def note_running(tx: Tx, worker_id: str, host: str) -> None:
-    """Note that a worker has looked."""
-    await tx.execute(
+async def note_running(tx: Tx, worker_id: str, host: str) -> int:
+    """Note that a worker has looked. How often it has."""
+    looks: int = await tx.fetchval(
         f"""
         INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count) VALUES ($1, $2, {_SERVER_ID}, 1)
         ON CONFLICT (worker_id) DO UPDATE
         SET seen_at = now(), host = excluded.host, server_id = excluded.server_id, look_count = w.look_count + 1
+        RETURNING look_count
         """,
         worker_id,
         host,
     )
+    return looks
 
 
 async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
