@@ -25,7 +25,7 @@ def test_every_kind_of_finding_is_described_and_no_other() -> None:
     assert oracle.__doc__
     assert re.findall(r"^    ([a-z-]+) {2,}", oracle.__doc__, re.MULTILINE) == described
     source = (ROOT / "simulation" / "oracle.py").read_text()
-    assert set(re.findall(r'_find\(\s*"([a-z-]+)"', source)) == set(described)
+    assert set(re.findall(r'(?:_find|Finding)\(\s*"([a-z-]+)"', source)) == set(described)
 
 
 def test_every_file_of_the_simulation_is_described_and_no_other() -> None:
