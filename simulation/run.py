@@ -36,6 +36,7 @@ from simulation.world import World
 MERCHANTS = "merchants"
 _MOST_SECONDS = 140.0
 _LOOK_SECONDS = 2.0
+_QUIET_LOOKS = 4  # in a row: operators, and readers of the feed, come round in that time
 _LISTED_SECONDS = 30  # So old, a payment that no network ends is shown to operators.
 _NETWORK_SPEED = 4.0
 
@@ -144,9 +145,10 @@ class _Run:
         if self._database.brought_back_at is not None:
             await loop.start(MERCHANTS, self.merchants.repeat_all())
         await paying
-        while not self._is_quiet() and loop.time() < _MOST_SECONDS:  # noqa: ASYNC110
+        quiet_looks = 0
+        while quiet_looks < _QUIET_LOOKS and loop.time() < _MOST_SECONDS:
             await asyncio.sleep(_LOOK_SECONDS)
-        await asyncio.sleep(3 * _LOOK_SECONDS)  # The readers of the feed come round.
+            quiet_looks = quiet_looks + 1 if self._is_quiet() else 0
         self.findings = await self._oracle.ask()
 
     def _is_quiet(self) -> bool:
