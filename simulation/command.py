@@ -1,6 +1,7 @@
 """What ./run simulate does once its server is there: runs, progress, and the word about a failure."""
 
 import argparse
+import random
 import sys
 import time
 from collections import Counter
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from malipo import log
+from malipo_simulator import randomness as simulator_randomness
 from malipo_simulator.simulator import load_credentials
 from simulation import options, safeguards, template
 from simulation.plan import Plan
@@ -24,6 +26,8 @@ def main(url: str, folder: Path, arguments: list[str]) -> int:
     given = options.parse(arguments)
     server = Server(url)
     log.configure(level="warning", stream=sys.stderr)
+    # The networks' credentials are those of every other process, but for RSA keys, which no seed makes.
+    simulator_randomness.draw_from(random.Random("credentials"))
     site = Site(server, template.prepare(server), load_credentials(folder))
     if given.without is not None and not given.safeguards:
         safeguards.take_out(given.without, server)

@@ -17,6 +17,7 @@ from simulation.world import API_PORTS, HOST, World
 _TRIES = 30
 _ANSWER_SECONDS = 12.0
 _INTERNAL_ERROR = 500
+_FEED_SECONDS = 3.0
 
 
 @dataclass
@@ -170,4 +171,4 @@ class Merchants:
             elif 400 <= status < 500:
                 cursor = ""
                 self.feeds[number].append([])
-            await asyncio.sleep(2)
+            await asyncio.sleep(_FEED_SECONDS)

@@ -34,7 +34,7 @@ from simulation.template import Merchant, Server
 from simulation.world import World
 
 MERCHANTS = "merchants"
-_MOST_SECONDS = 140.0
+_MOST_SECONDS = 200.0
 _LOOK_SECONDS = 2.0
 _QUIET_LOOKS = 4  # in a row: operators, and readers of the feed, come round in that time
 _LISTED_SECONDS = 30  # So old, a payment that no network ends is shown to operators.
@@ -145,6 +145,7 @@ class _Run:
         if self._database.brought_back_at is not None:
             await loop.start(MERCHANTS, self.merchants.repeat_all())
         await paying
+        self.world.poll_rarely()
         quiet_looks = 0
         while quiet_looks < _QUIET_LOOKS and loop.time() < _MOST_SECONDS:
             await asyncio.sleep(_LOOK_SECONDS)

@@ -67,6 +67,7 @@ _TIMEOUT_SECONDS = 3
 _LEASE_SECONDS = 17.0
 # Notifications wake the parts of a worker; looks without one are half of all statements when nothing happens.
 _POLL_SECONDS = 3.0
+_RARE_POLL_SECONDS = 8.0  # when the faults are over, and only answers are waited for
 
 
 class _ProcessLoop:
@@ -143,6 +144,9 @@ class World:
         config.load()
         state, loop = ServerState(), _ProcessLoop(self.loop)
         return lambda: kind(config=config, server_state=state, app_state={}, _loop=loop)
+
+    def poll_rarely(self) -> None:
+        poll_loop.LOOK_SECONDS = _RARE_POLL_SECONDS
 
     # Processes. Each start is a new life with a name of its own, such as `worker1.2`.
 

@@ -50,7 +50,7 @@ EVENTS: dict[tuple[Type, Status], Event] = {
     (Type.DISBURSEMENT, Status.CANCELLED): Event.PAYOUT_CANCELLED,
 }
 
-# The events of corrections. Their moves are in `correction.py`.
+# The events of corrections. Their moves are in `correction_moves.py`.
 CORRECTED = {Type.COLLECTION: Event.PAYMENT_CORRECTED, Type.DISBURSEMENT: Event.PAYOUT_CORRECTED}
 
 

@@ -1,6 +1,6 @@
 """Compares corrections, resolutions, debts and their events with the ledger.
 
-Written out in SQL by hand, independent of `correction.py`, so that a mistake there is found. It only reads.
+Written out in SQL by hand, independent of `correction_moves.py`, so that a mistake there is found. It only reads.
 """
 
 from malipo.db import Conn
