@@ -12,6 +12,7 @@ import signal
 import struct
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +167,7 @@ class PostgresGate:
         answer = exchange.answer
         if exchange.is_startup:
             connection.pid = protocol.backend_pid(answer)
+            _share_core(connection.pid)
         else:
             self._note("got", connection.number, _digest(protocol.without_numbers(answer)))
         if answer[-6:-5] == protocol.READY:
@@ -308,6 +310,13 @@ class PostgresGate:
                 self._signal(exchange, signal.SIGCONT)
         for connection in list(self._connections.values()):
             connection.socket.close()
+
+
+def _share_core(pid: int | None) -> None:
+    """Only one of run and backend works at a time. On one core they need not wake each other across cores."""
+    if pid is not None:
+        with suppress(OSError):
+            os.sched_setaffinity(pid, os.sched_getaffinity(0))
 
 
 def _is_there(pid: int) -> bool:

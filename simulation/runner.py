@@ -113,6 +113,8 @@ class _Child:
 
 def _answer(pipe: int, plan: Plan, site: Site, name: str, options: dict[str, bool]) -> None:
     """In the child. It never returns."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[int(name.rpartition("_")[2]) % len(cores)]})
     try:
         answer = msgspec.json.encode(asdict(run(plan, site, name, **options)))
     except BaseException:
