@@ -19,6 +19,7 @@ from simulation.shrink import shrink
 from simulation.template import Server
 
 _DEFAULT_SECONDS = 60.0
+_QUIET_SECONDS = 60.0  # between lines of progress, where nobody watches
 _FOUND, _BROKEN = 1, 3
 
 
@@ -92,9 +93,11 @@ class _Progress:
         self.payments += result.payments
         self.faults += len(result.faults)
         self.kinds.update(fault.split()[0] for fault in result.faults)
-        if sys.stderr.isatty() and time.monotonic() - self._last > 0.3:
+        is_terminal = sys.stderr.isatty()
+        if time.monotonic() - self._last > (0.3 if is_terminal else _QUIET_SECONDS):
             self._last = time.monotonic()
-            print(f"\r{self.line()}\033[K", end="", file=sys.stderr, flush=True)
+            start, end = ("\r", "\033[K") if is_terminal else ("", "\n")
+            print(f"{start}{self.line()}{end}", end="", file=sys.stderr, flush=True)
 
     def line(self) -> str:
         seconds = max(self.seconds, 0.001)
@@ -149,8 +152,13 @@ def _report(runner: Runner, result: Result, given: argparse.Namespace) -> int:
             found = runner.run(candidate).findings
             return any(finding.partition(":")[0] in kinds for finding in found)
 
-        plan = shrink(plan, still_fails)
-        result = runner.run(plan, tells_story=True)
+        shrunk = shrink(plan, still_fails)
+        if (again := runner.run(shrunk, tells_story=True)).findings:
+            plan, result = shrunk, again
+        else:
+            _say(
+                "The smallest list does not fail again: this is the whole run. A run is not repeatable, which is a bug."
+            )
     _describe(plan)
     print("\n".join(result.story))
     for finding in result.findings:

@@ -4,12 +4,11 @@ import asyncio
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from simulation.blocking_connection import BlockingConnection
+from simulation.database import SimulatedDatabase
 from simulation.template import RECEIVER_PORT, Merchant
 from simulation.world import HOST, World
 
@@ -17,10 +16,10 @@ PROCESS = "receivers"
 
 
 class Receivers:
-    def __init__(self, world: World, accounts: list[Merchant], look: Callable[[], BlockingConnection]) -> None:
+    def __init__(self, world: World, accounts: list[Merchant], database: SimulatedDatabase) -> None:
         self._world = world
         self._accounts = accounts
-        self._look = look
+        self._database = database
         self.received: list[tuple[int, str]] = []  # the merchant and the event's id, in their order
         self.problems: list[str] = []
         world.loop.network.listen(HOST, RECEIVER_PORT, PROCESS, lambda: _Request(self))
@@ -37,7 +36,11 @@ class Receivers:
         if f"v1,{signature}" not in headers["webhook-signature"].split():
             self.problems.append(f"webhook {event_id}: its signature is wrong")
         # Asked beside the loop, on another connection: it sees only what is committed.
-        rows = self._look().ask(f"SELECT body FROM events WHERE merchant_id = '{merchant.id}' AND id = '{event_id}'")
+        rows = self._database.look().ask(
+            f"SELECT body FROM events WHERE merchant_id = '{merchant.id}' AND id = '{event_id}'"
+        )
+        if not rows and self._database.brought_back_at is not None:
+            return  # It may have been under way when the database was brought back, without its event.
         if not rows:
             self.problems.append(f"webhook {event_id}: it was sent before its event was committed")
         elif rows[0][0] != body.decode():

@@ -111,7 +111,7 @@ class _Run:
         self.world.simulator.network.control.change({"speed": _NETWORK_SPEED, "seed": plan.seed})
         self.book = Book(self.world.simulator.network)
         self.merchants = Merchants(self.world, site.accounts, plan.payments, plan.seed)
-        self._receivers = Receivers(self.world, site.accounts, database.look)
+        self._receivers = Receivers(self.world, site.accounts, database)
         self.operators = Operators(self.world, site.accounts, self.book)
         self.faults = Faults(plan, self.world, database, self.operators)
         self._oracle = Oracle(

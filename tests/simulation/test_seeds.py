@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[2]
 SEEDS = 12
 
 
-def simulate(*arguments: str) -> str:
+def simulate(*arguments: str, jobs: int = 1) -> str:
     """What it says. If anything is found, the failure shows the seed, its story, and how to see it again."""
-    command = [sys.executable, "-m", "simulation", "--jobs", "2", *arguments]
+    command = [sys.executable, "-m", "simulation", "--jobs", str(jobs), *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     said = f"{done.stdout}\n{done.stderr}"
     assert done.returncode == 0, said
@@ -51,17 +51,17 @@ def test_nothing_is_found_in_a_minute_of_new_seeds() -> None:
 
 @pytest.mark.timeout(900)
 def test_a_seed_is_one_history() -> None:
-    said = simulate("--seed", "1", "--runs", "5", "--twice")
-    assert "10 seeds (" in said
+    said = simulate("--seed", "1", "--runs", "3", "--twice", jobs=2)
+    assert "6 seeds (" in said
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_two_hundred_seeds_are_one_history_each() -> None:
-    simulate("--seed", "1000", "--runs", "200", "--twice")
+    simulate("--seed", "1000", "--runs", "200", "--twice", jobs=2)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_nothing_is_found_in_ten_minutes_of_new_seeds_with_more_payments() -> None:
-    simulate("--seconds", "600", "--payments", "20")
+    simulate("--seconds", "600", "--payments", "20", jobs=2)

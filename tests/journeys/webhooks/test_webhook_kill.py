@@ -39,7 +39,7 @@ FAILING = 0.1
 # Often enough that nothing is ever given up.
 AT_ONCE = ",".join(["0"] * 40)
 
-pytestmark = pytest.mark.timeout(300)  # The whole story is told in the setup of the first test.
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]  # All of it happens in the setup of the first test.
 
 
 @pytest.fixture(scope="module")

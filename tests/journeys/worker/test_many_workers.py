@@ -19,8 +19,8 @@ from tests.conftest import create_database
 from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 
-pytestmark = pytest.mark.timeout(300)
-PAYOUTS = 800
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+PAYOUTS = 2000
 WALLET = 50_000_000
 PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}
 # Of the requests to either network so many are answered with an error, so many never arrive, and of so many the reply
