@@ -62,6 +62,16 @@ def test_whoever_has_imported_a_function_gets_the_one_without_the_safeguard() ->
     assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is None
 
 
+def test_a_failure_is_found_shrunk_told_and_can_be_shown_again() -> None:
+    found = _simulate("--seed", "1", "--runs", "1", "--orders", "0,4", "--without", "contradiction-recorded")
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "FOUND  unaccounted: " in found.stdout
+    assert "1 payments" in found.stdout, "the other one is not needed"
+    for line in ("merchant   COLLECTION 1004 order-4: 201", "malipo     txn_", "BOOK       +255660004110 CHARGED 1004"):
+        assert line in found.stdout
+    assert "./run simulate --explain 1 --orders 4 --without contradiction-recorded" in found.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "finding"), [("contradiction-recorded", "unaccounted"), ("balance-checked", "broke"), ("claim-marked", "")]
