@@ -29,7 +29,7 @@ def main(url: str, folder: Path, arguments: list[str]) -> int:
     log.configure(level="warning", stream=sys.stderr)
     # The networks' credentials are those of every other process, but for RSA keys, which no seed makes.
     simulator_randomness.draw_from(random.Random("credentials"))
-    site = Site(server, template.prepare(server), load_credentials(folder))
+    site = Site(server, template.prepare(server), load_credentials(folder), folder)
     if given.without is not None and not given.safeguards:
         safeguards.take_out(given.without, server)
     runner = Runner(site, jobs=given.jobs)

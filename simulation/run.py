@@ -63,6 +63,7 @@ class Site:
     server: Server
     accounts: list[Merchant]
     keys: dict[str, Keys]
+    folder: Path  # for what runs leave behind
 
 
 def run(plan: Plan, site: Site, name: str, *, keeps_lines: bool = False, tells_story: bool = False) -> Result:
@@ -77,7 +78,7 @@ def run(plan: Plan, site: Site, name: str, *, keeps_lines: bool = False, tells_s
     loop = SimulatedLoop(random.Random(f"turns {plan.seed}"), gate, MemoryNetwork(), history)
     asyncio.set_event_loop(loop)
     loop.set_exception_handler(lambda _, context: log.error("loop_broke", context.get("exception"), **_words(context)))
-    states = Path(tempfile.mkdtemp(prefix="malipo-simulation-"))
+    states = Path(tempfile.mkdtemp(prefix="states-", dir=site.folder))
     result = Result(plan.seed, payments=len(plan.payments))
     try:
         main = _Run(plan, site, loop, database, states)
