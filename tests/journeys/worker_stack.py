@@ -35,6 +35,7 @@ PREFIXES = {"MPESA": "+255754", "AIRTEL_MONEY": "+255684"}
 
 # The first queries come at once.
 AT_ONCE: dict[str, Any] = HURRY | {
+    "database_pool": 4,  # Many workers share one server, which takes a hundred connections.
     "poll_seconds": "0,0,0,1,0,0,1,0,0,1",
     "not_found_seconds": 1,
     "log_level": "warning",

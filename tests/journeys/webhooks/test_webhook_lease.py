@@ -124,7 +124,8 @@ async def test_a_late_report_of_success_counts_and_one_of_failure_changes_nothin
         assert after.delivery == after.meanwhile
     assert (after.endpoint["failing_since"] is not None) is case.is_failing
     assert after.endpoint["is_active"]
-    assert after.attempts == after.requests == len(case.awake) + 1, "all of it was written down"
+    # A busy machine may let a short lease run out: then it is tried once more.
+    assert after.attempts == after.requests >= len(case.awake) + 1, "all of it was written down"
     assert after.distinct == 1
 
 
