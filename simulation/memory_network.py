@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from simulation.transport import SimulatedTransport
+
 if TYPE_CHECKING:
     from simulation.event_loop import SimulatedLoop
 
@@ -178,15 +180,13 @@ class Link:
         return self.near.is_lost and self.far.is_lost
 
 
-class End(asyncio.Transport):
+class End(SimulatedTransport):
     """One end of a link: what a protocol takes for its transport."""
 
     def __init__(self, link: Link, process: str) -> None:
         super().__init__()
         self.link = link
         self.process = process
-        self.protocol: Any = None
-        self.is_closed = False
         self.is_lost = False
         self._not_before = 0.0
 
@@ -233,36 +233,12 @@ class End(asyncio.Transport):
             if self.link.is_over():
                 self.link.network.forget(self.link)
 
-    def is_closing(self) -> bool:
-        return self.is_closed
-
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         if name == "peername":
             return ("127.0.0.1", 40_000 + self.link.number % 20_000)
         if name == "sockname":
             return ("127.0.0.1", 8080)
         return default
-
-    def set_protocol(self, protocol: Any) -> None:
-        self.protocol = protocol
-
-    def get_protocol(self) -> Any:
-        return self.protocol
-
-    def is_reading(self) -> bool:
-        return not self.is_closed
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def can_write_eof(self) -> bool:
-        return False
 
 
 def socket_factory(family: int, kind: int, protocol: int) -> socket.socket:

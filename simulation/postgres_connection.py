@@ -1,12 +1,12 @@
 """What the driver takes for a socket to PostgreSQL. It collects what is written until a request is whole."""
 
-import asyncio
 import socket
 import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simulation import postgres_messages as protocol
+from simulation.transport import SimulatedTransport
 
 if TYPE_CHECKING:
     from simulation.postgres_gate import PostgresGate
@@ -28,7 +28,7 @@ class Exchange:
     is_answer_lost: bool = False
 
 
-class PostgresConnection(asyncio.Transport):
+class PostgresConnection(SimulatedTransport):
     def __init__(self, gate: "PostgresGate", driver: Any, path: str, process: str, number: int) -> None:
         super().__init__()
         self.process = process
@@ -38,11 +38,10 @@ class PostgresConnection(asyncio.Transport):
         self.is_listening = False
         self.clock: str | None = None  # what `sim.now` was set to last
         self.under_way: Exchange | None = None
-        self.is_closed = False
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
         self._gate = gate
-        self._driver = driver
+        self.protocol = driver
         self._is_begun = False
         self._written = bytearray()
         self._unsent = bytearray()
@@ -101,7 +100,7 @@ class PostgresConnection(asyncio.Transport):
 
     def _hand_over(self) -> None:
         if self._inbox and not self.is_closed:
-            self._driver.data_received(self._inbox.pop(0))
+            self.protocol.data_received(self._inbox.pop(0))
 
     def lose(self, error: Exception | None) -> None:
         """The connection ends, as its process sees it."""
@@ -109,7 +108,7 @@ class PostgresConnection(asyncio.Transport):
             self.is_closed = True
             self._gate.forget(self)
             loop = self._gate.loop
-            loop.call_soon(self._driver.connection_lost, error, context=loop.context_of(self.process))
+            loop.call_soon(self.protocol.connection_lost, error, context=loop.context_of(self.process))
 
     def close(self) -> None:
         self.lose(None)
@@ -117,29 +116,5 @@ class PostgresConnection(asyncio.Transport):
     def abort(self) -> None:
         self.lose(None)
 
-    def is_closing(self) -> bool:
-        return self.is_closed
-
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self.socket if name == "socket" else default
-
-    def set_protocol(self, protocol: Any) -> None:
-        self._driver = protocol
-
-    def get_protocol(self) -> Any:
-        return self._driver
-
-    def is_reading(self) -> bool:
-        return not self.is_closed
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def can_write_eof(self) -> bool:
-        return False

@@ -172,7 +172,7 @@ async def test_a_restore_is_noticed_although_nothing_was_sent_since_the_backup(
         await host.detector.look()
     assert host.fences == []
     async with steps.database.begin() as tx:
-        await tx.execute("UPDATE worker_send_counts SET look_count = look_count - 2")
+        await tx.execute("UPDATE worker_send_counts SET look_count = look_count - 1")
     await host.detector.look()
     assert ["looks" in reason for reason in host.fences] == [True]
 
