@@ -1,0 +1,166 @@
+"""malipo close …: a day is closed, listed, shown and verified."""
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from malipo.audit_log.actor import Actor
+from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.close import words
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.db import Database, Tx
+from malipo.encryption import Encryption
+from malipo.errors import Missing
+from malipo.networks.connector import Channel
+from malipo.reconciliation.close import close_day
+from malipo.reconciliation.close.close_csv import csv_of
+from malipo.reconciliation.close.day import parse_day
+from malipo.reconciliation.close.report import html_of
+from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.store import closes
+from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.verify import Verified, verify
+from malipo.settings import Settings
+from malipo.settings.environment import require
+
+_MOST_DAYS = 100
+
+
+def add_commands(commands: Any) -> None:
+    close = commands.add_parser("close", help="the daily close: a day's money, by the networks and by the ledger")
+    close.usual_act = "day"  # malipo close 2026-11-15
+    acts = close.add_subparsers(title="acts", metavar="DAY|ACT", required=True)
+    day = _of_day(acts, "day", _close, "close a day that is over: `malipo close DAY` is the same")
+    day.add_argument(
+        "--without", action="append", choices=list(Channel), default=[], help="a channel without a whole statement"
+    )
+    day.add_argument(
+        "--accept-difference",
+        action="store_true",
+        help="propose to close a day that does not add up; another operator must approve it",
+    )
+    day.add_argument("--reason", default="", help="why; needed with --without and --accept-difference")
+    _add_files(day)
+    approve = _of_day(acts, "approve", _approve, "close a day that does not add up, as another operator has proposed")
+    add_here(approve)
+    _of_day(acts, "reject", _reject, "reject that proposal, or take your own back")
+    add_subcommand(acts, "list", _list, f"the latest {_MOST_DAYS} closed days, and what waits for another operator")
+    _add_files(_of_day(acts, "show", _show, "a closed day"))
+    verify_ = add_subcommand(
+        acts, "verify", _verify, "whether closed days are as they were closed: chain and signatures"
+    )
+    verify_.add_argument("--ledger", action="store_true", help="also whether their moves are; this reads all of them")
+
+
+def _of_day(acts: Any, name: str, command: Any, help_: str) -> Any:
+    act = add_subcommand(acts, name, command, help_)
+    act.add_argument("day", help="a day in Dar es Salaam, such as 2026-11-15")
+    return act
+
+
+def _add_files(act: Any) -> None:
+    act.add_argument("--csv", type=Path, metavar="FILE", help="write it as CSV, for a spreadsheet")
+    act.add_argument("--report", type=Path, metavar="FILE.html", help="write it as a page to print")
+
+
+def _encryption(settings: Settings) -> Encryption:
+    require(settings, "secret_key")
+    return Encryption(*settings.secret_keys)
+
+
+def _close(arguments: argparse.Namespace, settings: Settings) -> int:
+    encryption, day = _encryption(settings), parse_day(arguments.day)
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ClosedDay | Proposal:
+        return await close_day.close_day(
+            tx,
+            day,
+            encryption=encryption,
+            actor=actor,
+            now=now,
+            without=arguments.without,
+            reason=arguments.reason,
+            accepts_difference=arguments.accept_difference,
+        )
+
+    done = write(arguments, settings, act)
+    if isinstance(done, Proposal):
+        sentence = f"Proposed. {day} does not add up: another operator must approve it, at /operator/close."
+        return tell(arguments, words.proposal_as_json(done), sentence)
+    return _tell(arguments, done)
+
+
+def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not arguments.here:
+        raise ApproveOnPages("/operator/close")
+    encryption, day = _encryption(settings), parse_day(arguments.day)
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ClosedDay:
+        return await close_day.approve(tx, day, encryption=encryption, actor=actor, now=now)
+
+    closed = write(arguments, settings, act)
+    return tell(arguments, words.as_json(closed), words.in_words(closed))
+
+
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    day = parse_day(arguments.day)
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
+        return await close_day.reject(tx, day, actor=actor, now=now)
+
+    rejected = write(arguments, settings, act)
+    return tell(arguments, words.proposal_as_json(rejected), f"Rejected: {day} stays open.")
+
+
+def _show(arguments: argparse.Namespace, settings: Settings) -> int:
+    day = parse_day(arguments.day)
+
+    async def act(database: Database) -> ClosedDay:
+        async with database.read() as connection:
+            closed = await closes.find(connection, day)
+        if closed is None:
+            raise Missing(f"{day} is not closed.")
+        return closed
+
+    return _tell(arguments, with_database(settings, act))
+
+
+def _tell(arguments: argparse.Namespace, closed: ClosedDay) -> int:
+    if arguments.csv:
+        arguments.csv.write_text(csv_of(closed.close), newline="")
+    if arguments.report:
+        arguments.report.write_text(html_of(closed), encoding="utf-8")
+    return tell(arguments, words.as_json(closed), words.in_words(closed))
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.snapshot() as connection:
+            proposed = await closes.find_proposals(connection)
+            return [
+                *(words.proposal_row(each) for each in proposed),
+                *(words.row(each) for each in await closes.find_latest(connection, limit=_MOST_DAYS)),
+            ]
+
+    return tell_table(
+        arguments, with_database(settings, act), empty="No day is closed yet.", right=("open", "unexplained")
+    )
+
+
+def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
+    encryption = _encryption(settings)
+
+    async def act(database: Database) -> Verified:
+        async with database.snapshot() as connection:
+            return await verify(connection, encryption, with_ledger=arguments.ledger)
+
+    found = with_database(settings, act)
+    sentence = f"{found.days:,} closed days are as they were closed; the last hash is {found.hash}."
+    if not found.days and not found.findings:
+        sentence = "No day is closed yet."
+    tell(arguments, msgspec.to_builtins(found), "\n".join(found.findings) or sentence)
+    return 1 if found.findings else 0

@@ -1,0 +1,1 @@
+"""malipo exceptions …: where statements and payments do not fit."""

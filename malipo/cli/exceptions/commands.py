@@ -1,0 +1,164 @@
+"""malipo exceptions …: list, show, propose, approve, reject and undo."""
+
+import argparse
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from malipo import clock
+from malipo.audit_log.actor import Actor
+from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.database import with_database, write
+from malipo.cli.exceptions import words
+from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.db import Database, Tx
+from malipo.networks.connector import Channel
+from malipo.payments.resolution import ResolvedOutcome
+from malipo.reconciliation.apply_action import BOOKED_TO
+from malipo.reconciliation.exception import (
+    Action,
+    ExceptionKind,
+    ExceptionState,
+    ReconciliationException,
+    Resolution,
+    Suggestion,
+)
+from malipo.reconciliation.resolve_exceptions import NoSuchException, ResolveExceptions
+from malipo.reconciliation.store import exceptions, resolutions
+from malipo.reconciliation.store.exceptions import ExceptionFilter
+from malipo.reconciliation.suggest_payments import suggest_payments
+from malipo.settings import Settings
+
+_MOST = 100
+_PROPOSABLE = [action for action in Action if action is not Action.UNDO]
+Decide = Callable[[ResolveExceptions, Tx, Actor, datetime], Awaitable[ReconciliationException]]
+
+
+def add_commands(commands: Any) -> None:
+    parser = commands.add_parser("exceptions", help="where statements and payments do not fit")
+    acts = parser.add_subparsers(title="acts", metavar="ACT", required=True)
+    list_ = add_subcommand(acts, "list", _list, f"those that are not resolved, the latest {_MOST} first")
+    list_.add_argument("--kind", choices=list(ExceptionKind))
+    list_.add_argument("--channel", choices=list(Channel))
+    list_.add_argument("--state", choices=list(ExceptionState), help="default: all that are not resolved")
+    list_.add_argument("--before", metavar="ID", help="the next page: those before this one")
+    _of_exception(acts, "show", _show, "one of them, payments that it may be of, and what was proposed about it")
+    propose = _of_exception(acts, "propose", _propose, "propose what to do; mostly another operator must approve it")
+    propose.add_argument("action", choices=_PROPOSABLE)
+    propose.add_argument("--reason", required=True, help="what you have found out")
+    propose.add_argument("--payment", help="match: the id or reference of the payment that the line is of")
+    propose.add_argument("--account", choices=list(BOOKED_TO), help="book: to which account of the house")
+    propose.add_argument("--merchant", help="adopt: whose payment it was, by id or name")
+    propose.add_argument("--phone", help="adopt: the customer's phone, if the line does not have all of it")
+    propose.add_argument("--outcome", choices=list(ResolvedOutcome), help="resolve: what became of the payment")
+    propose.add_argument("--waive", action="store_true", help="resolve: what is still owed is borne by the house")
+    propose.add_argument(
+        "--despite-waiting", action="store_true", help="resolve, of a payout: the network has it and has not decided"
+    )
+    add_here(_of_exception(acts, "approve", _approve, "approve what another operator has proposed"))
+    _of_exception(acts, "reject", _reject, "reject a proposal, or take your own back")
+    undo = _of_exception(acts, "undo", _undo, "reverse what was done about it; by two operators, if it took two")
+    undo.add_argument("--reason", required=True, help="why")
+
+
+def _of_exception(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
+    act = add_subcommand(acts, name, command, help_)
+    act.add_argument("exception", help="its id")
+    return act
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    wanted = ExceptionFilter(
+        kind=ExceptionKind(arguments.kind) if arguments.kind else None,
+        channel=Channel(arguments.channel) if arguments.channel else None,
+        state=ExceptionState(arguments.state) if arguments.state else None,
+    )
+
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.read() as connection:
+            found = await exceptions.find(connection, wanted, before=arguments.before, limit=_MOST)
+        return [words.row_of(each) for each in found]
+
+    return tell_table(arguments, with_database(settings, act), empty="There are no such exceptions.", right=("amount",))
+
+
+def _show(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> tuple[ReconciliationException, list[Suggestion], list[Resolution]]:
+        async with database.read() as connection:
+            found = await exceptions.get(connection, arguments.exception)
+            if found is None:
+                raise NoSuchException(arguments.exception)
+            return (
+                found,
+                await suggest_payments(connection, found),
+                await resolutions.find(connection, found.id),
+            )
+
+    found, suggestions, proposals = with_database(settings, act)
+    lines = words.lines_of(found)
+    may_be, history = [words.suggested(each) for each in suggestions], [words.proposed(each) for each in proposals]
+    if arguments.json:
+        return tell(arguments, {**dict(lines), "suggestions": may_be, "resolutions": history}, "")
+    for name, value in lines:
+        print(f"{name + ':':<20} {cell(value)}")
+    print()
+    if found.line_id is not None:
+        tell_table(arguments, may_be, empty="No payment without a line has this amount.", right=("amount",))
+        print()
+    return tell_table(arguments, history, empty="Nothing was proposed about it yet.")
+
+
+def _propose(arguments: argparse.Namespace, settings: Settings) -> int:
+    named = {name: getattr(arguments, name) for name in ("payment", "account", "merchant", "phone", "outcome")}
+    flags = {name: "yes" for name in ("waive", "despite_waiting") if getattr(arguments, name)}
+    terms = {name: str(value) for name, value in named.items() if value} | flags
+
+    async def decide(resolve: ResolveExceptions, tx: Tx, actor: Actor, now: datetime) -> ReconciliationException:
+        reason = arguments.reason.strip()
+        action = Action(arguments.action)
+        return await resolve.propose(tx, arguments.exception, action, terms, reason=reason, actor=actor, now=now)
+
+    return _decide(arguments, settings, decide)
+
+
+def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not arguments.here:
+        raise ApproveOnPages(f"/operator/exceptions/{arguments.exception}")
+    return _decide(
+        arguments,
+        settings,
+        lambda resolve, tx, actor, now: resolve.approve(tx, arguments.exception, actor=actor, now=now),
+    )
+
+
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(
+        arguments,
+        settings,
+        lambda resolve, tx, actor, now: resolve.reject(tx, arguments.exception, actor=actor, now=now),
+    )
+
+
+def _undo(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(
+        arguments,
+        settings,
+        lambda resolve, tx, actor, now: resolve.undo(
+            tx, arguments.exception, reason=arguments.reason.strip(), actor=actor, now=now
+        ),
+    )
+
+
+def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> ReconciliationException:
+        return await decide(ResolveExceptions.of(settings, clock.now), tx, actor, now)
+
+    found = write(arguments, settings, act)
+    return tell(arguments, words.row_of(found), _SENTENCES[found.state].format(found.id))
+
+
+_SENTENCES = {
+    ExceptionState.OPEN: "{} is open.",
+    ExceptionState.PROPOSED: "Proposed. Another operator must approve it, at /operator/exceptions/{}.",
+    ExceptionState.RESOLVED: "{} is resolved.",
+}

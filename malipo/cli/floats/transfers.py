@@ -1,0 +1,135 @@
+"""malipo floats transfer, pending, approve and reject: transfers between a network and the bank."""
+
+import argparse
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from malipo import money
+from malipo.audit_log.actor import Actor
+from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.wallet_bookings import amount_of, reference_of, sentence_of
+from malipo.db import Database, Tx
+from malipo.errors import Invalid
+from malipo.ledger.store import booking_proposals
+from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger.transfers import Kind, Transfer
+from malipo.networks.connector import Channel
+from malipo.operators import booking_approval
+from malipo.operators.booking_approval import NotProposed, Requested
+from malipo.settings import Settings
+
+_WORDS = {Kind.TO_BANK: "to the bank", Kind.FROM_BANK: "from the bank"}
+
+
+def add_subcommands(acts: Any, add_account: Callable[[Any], None]) -> None:
+    transfer = add_subcommand(
+        acts,
+        "transfer",
+        _transfer,
+        "book money that went between a network and the bank; above an amount, another operator must approve it",
+    )
+    transfer.add_argument("channel", choices=list(Channel), metavar="CHANNEL", help="such as MPESA")
+    transfer.add_argument("amount", help="whole shillings")
+    way = transfer.add_mutually_exclusive_group(required=True)
+    way.add_argument("--to-bank", dest="kind", action="store_const", const=Kind.TO_BANK, help="the network paid it out")
+    way.add_argument(
+        "--from-bank", dest="kind", action="store_const", const=Kind.FROM_BANK, help="it was paid in there"
+    )
+    transfer.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
+    add_account(transfer)
+    add_subcommand(acts, "pending", _pending, "transfers that wait for another operator")
+    for name, command, help_ in (
+        ("approve", _approve, "approve a transfer that another operator has proposed, and book it"),
+        ("reject", _reject, "reject a proposed transfer, or take your own back"),
+    ):
+        act = add_subcommand(acts, name, command, help_)
+        act.add_argument("booking", help="its reference or id")
+        if command is _approve:
+            add_here(act)
+
+
+def _transfer(arguments: argparse.Namespace, settings: Settings) -> int:
+    amount, reference = amount_of(arguments.amount), reference_of(arguments.reference)
+    transfer = Transfer(arguments.kind, Channel(arguments.channel), account_of(arguments.account), amount, reference)
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Requested:
+        limit = settings.booking_approval_amount
+        return await booking_approval.request(tx, transfer, approval_amount=limit, actor=actor, now=now)
+
+    requested = write(arguments, settings, act)
+    shown = {
+        "channel": transfer.channel,
+        "account": transfer.account,
+        "kind": transfer.kind,
+        "amount": amount,
+        "reference": reference,
+        "isNew": requested.is_new,
+        "isProposed": requested.proposal is not None,
+    }
+    return tell(arguments, shown, sentence_of(requested, amount, reference))
+
+
+def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.read() as connection:
+            return [
+                {
+                    "id": each.id,
+                    "reference": each.bank_reference,
+                    "channel": each.channel,
+                    "account": each.account or None,
+                    "way": _WORDS[Kind(each.kind)],
+                    "amount": each.amount,
+                    "proposed by": each.requested_by,
+                    "proposed at": each.requested_at,
+                }
+                for each in await booking_proposals.find_all_open(connection)
+                if each.channel is not None
+            ]
+
+    return tell_table(
+        arguments, with_database(settings, act), empty="No transfer waits for an operator.", right=("amount",)
+    )
+
+
+def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not arguments.here:
+        raise ApproveOnPages("/operator/bookings")
+    return _decide(arguments, settings, booking_approval.approve, "Approved and booked")
+
+
+def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _decide(arguments, settings, booking_approval.reject, "Rejected")
+
+
+def _decide(
+    arguments: argparse.Namespace, settings: Settings, decide: Callable[..., Awaitable[Proposal]], word: str
+) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
+        proposal = await decide(tx, arguments.booking.strip(), actor=actor, now=now)
+        if proposal.channel is None:  # a merchant's: nothing of it is committed
+            raise NotProposed(arguments.booking)
+        return proposal
+
+    proposal = write(arguments, settings, act)
+    shown = {
+        "id": proposal.id,
+        "channel": proposal.channel,
+        "account": proposal.account,
+        "kind": proposal.kind,
+        "amount": proposal.amount,
+        "reference": proposal.bank_reference,
+        "proposedBy": proposal.requested_by,
+        "isBooked": decide is booking_approval.approve,
+    }
+    what = f"{proposal.bank_reference}, {money.display(proposal.amount)} {_WORDS[Kind(proposal.kind)]}"
+    return tell(arguments, shown, f"{word}: {what}.")
+
+
+def account_of(text: str) -> str:
+    if len(text) > 60 or not text.isprintable():
+        raise Invalid("--account must be up to 60 printable characters.")
+    return text

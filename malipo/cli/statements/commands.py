@@ -1,0 +1,145 @@
+"""malipo statements …: what networks say of our accounts, imported."""
+
+import argparse
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.cli.database import with_database, write
+from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.statements import charges, fetch, mapper, matched
+from malipo.cli.statements.imported import tell_both
+from malipo.cli.statements.matched import match_now
+from malipo.cli.statements.progress_bar import ProgressBar
+from malipo.db import Database, Tx
+from malipo.errors import Invalid, Missing
+from malipo.network_statements.profile import Profile
+from malipo.network_statements.table import line_count
+from malipo.networks.connector import Channel
+from malipo.reconciliation.choose_profile import (
+    NoProfileFits,
+    all_profiles,
+    choose_profile,
+    find_profile,
+    save_if_new,
+)
+from malipo.reconciliation.import_statement import Imported, import_statement
+from malipo.reconciliation.store import statements as store
+from malipo.settings import Settings
+
+_MOST_FILES = 100
+
+
+def add_commands(commands: Any) -> None:
+    statements = commands.add_parser("statements", help="what networks say of our accounts")
+    acts = statements.add_subparsers(title="acts", metavar="ACT", required=True)
+    import_ = add_subcommand(acts, "import", _import, "import a network's statement, CSV or XLSX")
+    import_.add_argument("file", type=Path, help="the file, as the network's portal gave it")
+    import_.add_argument("--channel", choices=list(Channel), required=True)
+    import_.add_argument(
+        "--account", default="", help="which of several accounts at that network; default: the only one"
+    )
+    import_.add_argument("--profile", help="how it is read; default: the profile that knows its columns")
+    import_.add_argument(
+        "--accept-problems",
+        action="store_true",
+        help="import it although it does not add up; it will then prove nothing by what it does not have",
+    )
+    fetch.add_command(acts)
+    list_ = add_subcommand(acts, "list", _list, f"the latest {_MOST_FILES} that were imported")
+    list_.add_argument("--channel", choices=list(Channel))
+    add_subcommand(acts, "profiles", _profiles, "the layouts that can be read")
+    add_subcommand(acts, "match", _match, "match what was imported with payments once more")
+    charges.add_subcommands(acts)
+
+
+def _import(arguments: argparse.Namespace, settings: Settings) -> int:
+    path: Path = arguments.file
+    if not path.is_file():
+        raise Missing(f"There is no file {str(path)!r}.")
+    if len(arguments.account) > 60 or not (arguments.account.isprintable()):
+        raise Invalid("--account must be up to 60 printable characters.")
+    channel = Channel(arguments.channel)
+
+    # Whoever is asked takes their time: not in the transaction.
+    profile = with_database(settings, lambda database: _choose(arguments, database, path, channel))
+
+    bar = ProgressBar(sys.stderr, "lines", total=line_count(path), is_quiet=arguments.json)
+
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Imported:
+        done = await import_statement(
+            tx,
+            path,
+            channel=channel,
+            account=arguments.account,
+            profile=profile,
+            accepts_problems=arguments.accept_problems,
+            actor=actor,
+            now=now,
+            progress=bar.show,
+        )
+        await save_if_new(tx, profile, actor=actor, now=now)
+        return done
+
+    with bar:
+        done = write(arguments, settings, act)
+    return tell_both(arguments, done, profile.name, match_now(settings))
+
+
+async def _choose(arguments: argparse.Namespace, database: Database, path: Path, channel: Channel) -> Profile:
+    async with database.read() as connection:
+        if arguments.profile is not None:
+            return await find_profile(connection, arguments.profile)
+        try:
+            return await choose_profile(connection, path, channel)
+        except NoProfileFits:
+            return mapper.ask_for_profile(path, channel)
+
+
+def _match(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> None:
+        await audit_log.append(tx, actor, "statement.matched", now=now)
+
+    write(arguments, settings, act)
+    found = match_now(settings)
+    return tell(arguments, matched.as_json(found), matched.in_words(found))
+
+
+def _list(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        channel = Channel(arguments.channel) if arguments.channel else None
+        async with database.read() as connection:
+            found = await store.find_files(connection, channel=channel, limit=_MOST_FILES)
+        return [
+            {
+                "file": file.name,
+                "channel": file.channel,
+                "account": file.account or None,
+                "from": file.begins_at,
+                "to": file.ends_at,
+                "opening": file.opening,
+                "closing": file.closing,
+                "lines": file.line_count,
+                "new": file.new_count,
+                "adds up": not file.problems,
+                "by": file.imported_by,
+            }
+            for file in found
+        ]
+
+    numbers = ("opening", "closing", "lines", "new")
+    return tell_table(arguments, with_database(settings, act), empty="No statement was imported yet.", right=numbers)
+
+
+def _profiles(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> list[dict[str, Any]]:
+        async with database.read() as connection:
+            profiles = await all_profiles(connection)
+        return [
+            {"profile": name, "channels": each.channels, "reads": each.title} for name, each in sorted(profiles.items())
+        ]
+
+    return tell_table(arguments, with_database(settings, act), empty="There are none.")

@@ -1,0 +1,44 @@
+"""What an import did, as JSON and in words."""
+
+import argparse
+from typing import Any
+
+from malipo.cli.output import printable, tell
+from malipo.cli.statements import matched
+from malipo.reconciliation.import_statement import Imported
+
+
+def tell_both(arguments: argparse.Namespace, done: Imported, profile: str, found: matched.Found) -> int:
+    """What was imported, and what was matched and found then."""
+    return tell(
+        arguments,
+        as_json(done) | matched.as_json(found),
+        f"{in_words(done, profile)}\n{matched.in_words(found)}",
+    )
+
+
+def as_json(done: Imported) -> dict[str, Any]:
+    return {
+        "id": done.file.id,
+        "lines": done.file.line_count,
+        "new": 0 if done.is_repeat else done.file.new_count,
+        "opening": done.file.opening,
+        "closing": done.file.closing,
+        "begins": done.file.begins_at,
+        "ends": done.file.ends_at,
+        "problems": done.file.problems,
+        "uncovered": done.uncovered,
+    }
+
+
+def in_words(done: Imported, profile: str) -> str:
+    file = done.file
+    if done.is_repeat:
+        return f"The same file was imported before, as {file.name} by {file.imported_by}: nothing was done."
+    lines = [f"{file.name}: {file.line_count:,} lines, {file.new_count:,} of them new, read as {profile}."]
+    if file.opening is not None and file.closing is not None:
+        lines.append(f"It opens with {file.opening:,} and closes with {file.closing:,} shillings.")
+    lines += [f"Accepted although: {each}" for each in file.problems]
+    if done.uncovered is not None:
+        lines.append(done.uncovered)
+    return "\n".join(printable(each) for each in lines)

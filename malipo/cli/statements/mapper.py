@@ -1,0 +1,82 @@
+"""Asks how a file that no profile fits is to be read: guesses, shows ten lines, and saves the profile."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from malipo.cli import terminal
+from malipo.cli.output import printable
+from malipo.errors import Invalid
+from malipo.network_statements.guess_profile import TIME_FORMATS, Guess, guess
+from malipo.network_statements.mapped_profile import is_free_name, profile_of
+from malipo.network_statements.profile import NEEDED, Field, Profile, SignRule
+from malipo.network_statements.read_statement import read_statement
+from malipo.network_statements.statement_line import Line
+from malipo.networks.connector import Channel
+from malipo.reconciliation.choose_profile import NoProfileFits, first_rows
+
+_SHOWN_LINES = 10
+_NAMES = {
+    Field.RECEIPT: "the network's receipt number",
+    Field.AT: "the time",
+    Field.AMOUNT: "the amount",
+    Field.PAID_IN: "what came in",
+    Field.WITHDRAWN: "what went out",
+    Field.DIRECTION: "whether it came in or went out",
+}
+
+
+def ask_for_profile(path: Path, channel: Channel) -> Profile:
+    found = guess(first_rows(path))
+    if found is None:
+        raise NoProfileFits(f"No row of {path.name} looks like the header of a statement.")
+    if not sys.stdin.isatty():
+        raise NoProfileFits(
+            f"No profile for {channel} knows the columns of {path.name}. Import it once at a terminal, where you are "
+            "asked what each column is, or name a profile with --profile."
+        )
+    _print(f"No profile knows the columns of {path.name}. They are:")
+    for number, name in enumerate(found.header, 1):
+        _print(f"  {number:>2}  {printable(name)}")
+    found = _complete(found)
+    _show(path, profile_of(found, channel, name=""))
+    if terminal.ask("Are these lines read as they should be (yes, no)").strip().lower() not in ("yes", "y", "ndiyo"):
+        raise NoProfileFits("Nothing was imported. Describe the file in a profile, or save it with plainer columns.")
+    name = terminal.ask("A name for this layout, such as tigo-portal").strip()
+    if not is_free_name(name):
+        raise Invalid("A name is up to 40 letters, digits and hyphens, and not that of a profile of malipo's own.")
+    return profile_of(found, channel, name=name)
+
+
+def _complete(found: Guess) -> Guess:
+    """Ask for what could not be guessed."""
+    columns = dict(found.columns)
+    for field in found.missing:
+        columns[field] = _column(_NAMES[field], len(found.header))
+    sign = found.sign or SignRule.SIGNED
+    for field in NEEDED[sign]:
+        if field not in columns:
+            columns[field] = _column(_NAMES[field], len(found.header))
+    format_ = found.time_format or terminal.ask(f"How is the time written ({', '.join(TIME_FORMATS)})").strip()
+    return replace(found, columns=columns, sign=sign, time_format=format_)
+
+
+def _column(what: str, columns: int) -> int:
+    answer = terminal.ask(f"Which column is {what} (1 to {columns})").strip()
+    if not answer.isdecimal() or not 1 <= int(answer) <= columns:
+        raise Invalid(f"{answer!r} is not a column from 1 to {columns}. Nothing was imported.")
+    return int(answer) - 1
+
+
+def _show(path: Path, profile: Profile) -> None:
+    _print("Read like this, the first lines are:")
+    for line, _ in zip(read_statement(path, profile).lines, range(_SHOWN_LINES), strict=False):
+        if isinstance(line, Line):
+            way = "in " if line.amount >= 0 else "out"
+            _print(f"  {line.at:%Y-%m-%d %H:%M} UTC  {way} {abs(line.amount):>12,}  {line.kind:<8} {line.receipt}")
+        else:
+            _print(f"  row {line.row}: {line.why}")
+
+
+def _print(text: str) -> None:
+    print(printable(text), file=sys.stderr)

@@ -1,0 +1,276 @@
+"""The daily close: the list of days, one day with its two columns, closing it, on paper and as CSV.
+
+The rules are those of `malipo/reconciliation/close`. What a close computes may take longer than a page may, so it has a
+connection of its own.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import date, datetime, timedelta
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeVar
+
+from starlette.responses import Response
+
+from malipo import clock
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.forms import Form
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.db import Conn, Tx
+from malipo.errors import Invalid, Missing, Refusal
+from malipo.networks.connector import Channel
+from malipo.operators import vouching
+from malipo.reconciliation.close import close_day
+from malipo.reconciliation.close.close_csv import csv_of
+from malipo.reconciliation.close.day import can_be_closed_at
+from malipo.reconciliation.close.day_close import ChangeKind, DayClose, Reason
+from malipo.reconciliation.close.differences import difference_of
+from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.store import closes
+from malipo.reconciliation.close.store.closes import Proposal
+
+PATH = "/operator/close"
+_MOST_DAYS = 62
+_MOST_REASON = 500
+Found = TypeVar("Found")
+
+SENTENCES = {
+    "reason": "Say why, in 3 to 500 characters.",
+    "not_over": "The day is not over yet.",
+    "order": "Days are closed in order, one after the other.",
+    "closed": "The day is closed, and does not change.",
+    "missing": "Statements of this day are missing.",
+    "adds_up": "The day does not add up. Resolve what is open, or accept the difference with another operator.",
+    "changed": form_errors.CHANGED,
+    "same": vouching.SAME,
+    "not_vouched": vouching.NOT_VOUCHED_FOR,
+}
+_REFUSALS: dict[type[Refusal], str] = {
+    close_day.NotOver: "not_over",
+    close_day.OutOfOrder: "order",
+    close_day.AlreadyClosed: "closed",
+    close_day.StatementsMissing: "missing",
+    close_day.DayDoesNotAddUp: "adds_up",
+}
+
+
+class Day(NamedTuple):
+    """A closed day; or what the close of the next one would say."""
+
+    close: DayClose
+    closed: ClosedDay | None
+    proposal: Proposal | None
+    missing: dict[str, list[str]]
+
+
+class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
+    """What was computed; its transaction is rolled back."""
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+
+
+async def show_all(request: OperatorRequest) -> Response:
+    async def find(connection: Conn) -> tuple[list[ClosedDay], list[Proposal]]:
+        return await closes.find_latest(connection, limit=_MOST_DAYS), await closes.find_proposals(connection)
+
+    days, proposals = await request.service.read_snapshot(find)
+    now = request.service.clock()
+    return render.page(
+        request,
+        "operator/reconciliation/close.html",
+        days=[(each, each.close) for each in days],
+        is_cut=len(days) == _MOST_DAYS,
+        proposals=proposals,
+        following=_following(days, now),
+        yesterday=(clock.day_of(now) - timedelta(days=1)).isoformat(),
+        day_in_words=request.words.day,
+        midday=_midday,
+    )
+
+
+def _following(days: list[ClosedDay], now: datetime) -> date | None:
+    """The next day that can be closed; None if it is not over, or if the first one is to be chosen."""
+    following = days[0].day + timedelta(days=1) if days else None
+    return following if following is not None and now >= can_be_closed_at(following) else None
+
+
+def _midday(day: date) -> datetime:
+    """A moment in that day, for a date in words."""
+    return datetime(day.year, day.month, day.day, 12, tzinfo=clock.ZONE)
+
+
+async def choose(request: OperatorRequest) -> Response:
+    """From a day that was typed to its page."""
+    day = request.http.query_params.get("day", "")
+    return request.go(f"{PATH}/{_parsed(day).isoformat()}" if day else PATH)
+
+
+async def show(request: OperatorRequest) -> Response:
+    return await _page(request)
+
+
+async def show_paper(request: OperatorRequest) -> Response:
+    return await _page(request, is_paper=True)
+
+
+async def download(request: OperatorRequest) -> Response:
+    day = day_in(request)
+    closed = await request.service.read(lambda connection: closes.find(connection, day))
+    if closed is None:
+        raise Missing("The day is not closed.")
+    headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="close-{day}.csv"'}
+    return Response(csv_of(closed.close), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def close(request: OperatorRequest) -> Response:
+    """Close it; or propose to accept what is not explained."""
+    form = await request.form()
+    without = [each for each in form.all("without") if each in Channel.__members__.values()]
+    accepts = form.text("accept") == "yes"
+    reason = " ".join(form.text("reason").split())
+    if (without or accepts) and not 3 <= len(reason) <= _MOST_REASON:
+        return await _page(
+            request,
+            status=HTTPStatus.BAD_REQUEST,
+            form=form,
+            errors={"reason": _say(request, "reason")},
+        )
+
+    async def act(tx: Tx) -> ClosedDay | Proposal:
+        return await close_day.close_day(
+            tx,
+            day_in(request),
+            encryption=request.service.encryption,
+            actor=request.actor,
+            now=request.service.clock(),
+            without=without,
+            reason=reason if without or accepts else "",
+            accepts_difference=accepts,
+        )
+
+    return await _done(request, form, act)
+
+
+async def approve(request: OperatorRequest) -> Response:
+    form = await request.form()
+
+    async def act(tx: Tx) -> ClosedDay:
+        await _require_as_seen(tx, request, form)
+        encryption, now = request.service.encryption, request.service.clock()
+        return await close_day.approve(tx, day_in(request), encryption=encryption, actor=request.actor, now=now)
+
+    return await _done(request, form, act)
+
+
+async def reject(request: OperatorRequest) -> Response:
+    form = await request.form()
+
+    async def act(tx: Tx) -> None:
+        await _require_as_seen(tx, request, form)
+        await close_day.reject(tx, day_in(request), actor=request.actor, now=request.service.clock())
+
+    return await _done(request, form, act)
+
+
+async def _require_as_seen(tx: Tx, request: OperatorRequest, form: Form) -> None:
+    """Nobody decides about another proposal than the one they saw."""
+    proposal = await closes.find_proposal(tx, day_in(request))
+    if proposal is None or proposal.id != form.text("proposal"):
+        raise Invalid(form_errors.CHANGED)
+
+
+async def _done(request: OperatorRequest, form: Form, act: Callable[[Tx], Awaitable[Any]]) -> Response:
+    try:
+        done = await _on_own_connection(request, act)
+    except Refusal as refusal:
+        sentence = _REFUSALS.get(type(refusal))
+        problem = _say(request, sentence) if sentence else form_errors.of_refusal(request.words, refusal)
+        return await _page(request, status=form_errors.status_of(refusal), form=form, problem=problem)
+    notice = "day-closed" if isinstance(done, ClosedDay) else "day-proposed" if done is not None else "day-rejected"
+    return request.go(f"{PATH}/{day_in(request)}", notice)
+
+
+async def _on_own_connection(request: OperatorRequest, act: Callable[[Tx], Awaitable[Found]]) -> Found:
+    database = request.service.database.another(size=1)
+    await database.open()
+    try:
+        async with database.begin() as tx:
+            return await act(tx)
+    finally:
+        await database.close()
+
+
+async def _find(request: OperatorRequest, without: list[str]) -> Day:
+    day = day_in(request)
+    closed = await request.service.read(lambda connection: closes.find(connection, day))
+    if closed is not None:
+        return Day(closed.close, closed, None, {})
+
+    async def compute(tx: Tx) -> None:
+        computed = await close_day.preview(tx, day, without=without)
+        raise _NotKept(Day(computed.close, None, await closes.find_proposal(tx, day), dict(computed.missing)))
+
+    try:
+        await _on_own_connection(request, compute)
+    except _NotKept as kept:
+        found: Day = kept.found
+        return found
+    raise AssertionError("it always ends with what was found")
+
+
+async def _page(
+    request: OperatorRequest,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    form: Form | None = None,
+    problem: str | None = None,
+    errors: dict[str, str] | None = None,
+    is_paper: bool = False,
+) -> Response:
+    without = [] if form is None else [each for each in form.all("without") if each in Channel.__members__.values()]
+    try:
+        found = await _find(request, without)
+    except Refusal as refusal:
+        if type(refusal) not in _REFUSALS:
+            raise
+        return request.go(PATH, "day-not-next")
+    day, now = found.close.day, request.service.clock()
+    return render.page(
+        request,
+        "operator/reconciliation/close_day.html",
+        status=status,
+        is_paper=is_paper,
+        day=day,
+        title=request.words.day(_midday(day)),
+        found=found,
+        close=found.close,
+        closed_day=found.closed,
+        is_over=now >= can_be_closed_at(day),
+        is_mine=found.proposal is not None and found.proposal.requested_by == request.actor.name,
+        buckets=list(ChangeKind),
+        reasons=list(Reason),
+        difference_of=difference_of,
+        without=without,
+        values={} if form is None else form.values(),
+        errors=errors or {},
+        problem=problem,
+    )
+
+
+def day_in(request: OperatorRequest) -> date:
+    return _parsed(request.http.path_params["day"])
+
+
+def _parsed(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise Missing("There is no such day.") from None
+    if day.year not in range(2000, 2100):
+        raise Missing("There is no such day.")
+    return day
+
+
+def _say(request: OperatorRequest, name: str) -> str:
+    return request.words(SENTENCES[name])

@@ -1,0 +1,111 @@
+"""The columns of an unknown layout: as they were guessed, and as an operator has corrected them. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from malipo.dashboard.language import Words
+from malipo.network_statements.guess_profile import TIME_FORMATS, Guess
+from malipo.network_statements.profile import NEEDED, Field, SignRule
+
+CORRECTED = "corrected"  # a field of every form that a person has seen
+TIME_FORMAT, MONEY_IN, MONEY_OUT = "timeFormat", "moneyIn", "moneyOut"
+MORE_FIELDS = (CORRECTED, TIME_FORMAT, MONEY_IN, MONEY_OUT)
+
+# What each column can be, in the order in which they are asked for.
+SENTENCES = {
+    Field.RECEIPT: "The network's receipt",
+    Field.AT: "The time",
+    Field.PAID_IN: "What came in",
+    Field.WITHDRAWN: "What went out",
+    Field.AMOUNT: "The amount, both ways",
+    Field.DIRECTION: "The word for in or out",
+    Field.BALANCE: "The balance after it",
+    Field.STATUS: "Whether it was completed",
+    Field.KEY: "Our own reference",
+    Field.PARTY: "The customer's phone",
+    Field.LINKED: "The receipt that it takes back",
+    Field.REASON: "The kind of movement",
+    Field.DETAILS: "The details",
+}
+_MISSING = "Say which column this is."
+_AMOUNTS = "Choose the column of the amount, or those of what came in and what went out."
+_TIMES = "Say how the times are written."
+_DIRECTIONS = "Say which words stand for money that came in, and for money that went out."
+_LAYOUT_NAME = "A name is up to 40 letters, digits and hyphens, and not that of another layout."
+_MORE = [_MISSING, _AMOUNTS, _TIMES, _DIRECTIONS, _LAYOUT_NAME]
+
+# How each is written, for one moment: what a person compares with the file.
+EXAMPLES = {
+    "iso": "2026-11-15 14:05:09",
+    "%d-%m-%Y %H:%M:%S": "15-11-2026 14:05:09",
+    "%d/%m/%Y %H:%M:%S": "15/11/2026 14:05:09",
+    "%d-%m-%Y %H:%M": "15-11-2026 14:05",
+    "%d/%m/%Y %H:%M": "15/11/2026 14:05",
+    "%d-%m-%y %I:%M %p": "15-11-26 02:05 PM",
+    "%d/%m/%y %I:%M %p": "15/11/26 02:05 PM",
+    "%d-%m-%Y %I:%M:%S %p": "15-11-2026 02:05:09 PM",
+    "%d/%m/%Y %I:%M:%S %p": "15/11/2026 02:05:09 PM",
+    "%d-%m-%Y": "15-11-2026",
+    "%d/%m/%Y": "15/11/2026",
+}
+
+
+def sentences() -> list[str]:
+    return [*SENTENCES.values(), *_MORE]
+
+
+def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
+    """What the person said instead of the guess; the guess, if nobody has seen it yet."""
+    if CORRECTED not in values:
+        return found
+    columns = {
+        field: int(text)
+        for field in Field
+        if (text := values.get(field, "")).isascii() and text.isdigit() and int(text) < len(found.header)
+    }
+    money_in, money_out = (_words_in(values.get(name, "")) for name in (MONEY_IN, MONEY_OUT))
+    time_format = values.get(TIME_FORMAT, "")
+    return replace(
+        found,
+        columns=columns,
+        sign=_sign(columns),
+        time_format=time_format if time_format in TIME_FORMATS else None,
+        money_in=money_in,
+        money_out=money_out,
+    )
+
+
+def _sign(columns: Mapping[Field, int]) -> SignRule | None:
+    if Field.PAID_IN in columns and Field.WITHDRAWN in columns:
+        return SignRule.TWO_COLUMNS
+    if Field.AMOUNT not in columns:
+        return None
+    return SignRule.DIRECTION if Field.DIRECTION in columns else SignRule.SIGNED
+
+
+def _words_in(text: str) -> tuple[str, ...]:
+    return tuple(word for each in text.split(",") if (word := each.strip()))
+
+
+def missing(mapped: Guess) -> dict[str, str]:
+    """What a person must say before a line can be read: sentences by the field of the form."""
+    said = {str(field): _MISSING for field in (Field.RECEIPT, Field.AT) if field not in mapped.columns}
+    if mapped.sign is None or any(field not in mapped.columns for field in NEEDED[mapped.sign]):
+        said[Field.AMOUNT] = _AMOUNTS
+    if mapped.time_format is None:
+        said[TIME_FORMAT] = _TIMES
+    if mapped.sign is SignRule.DIRECTION and not (mapped.money_in and mapped.money_out):
+        said[MONEY_IN] = _DIRECTIONS
+    return said
+
+
+def is_enough(mapped: Guess) -> bool:
+    return not missing(mapped)
+
+
+def mistakes(words: Words, mapped: Guess) -> dict[str, str]:
+    return {field: words(sentence) for field, sentence in missing(mapped).items()}
+
+
+def name_mistake(words: Words) -> str:
+    return words(_LAYOUT_NAME)

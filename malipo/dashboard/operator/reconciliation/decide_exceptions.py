@@ -1,0 +1,179 @@
+"""Deciding about exceptions, one or many at once: propose, approve, reject and undo. All of them, or none.
+
+The rules are those of `reconciliation/resolve_exceptions.py`. Each form names what was shown, and is refused if that
+has changed.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from malipo.dashboard import form_errors
+from malipo.dashboard.forms import Form
+from malipo.dashboard.operator.reconciliation import exceptions as pages
+from malipo.dashboard.operator.reconciliation.exception_effects import TITLES
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.urls import id_in
+from malipo.db import Tx
+from malipo.errors import Conflict, Refusal
+from malipo.installation.state import Closed
+from malipo.operators import vouching
+from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.resolve_exceptions import NoSuchException, ResolveExceptions
+from malipo.reconciliation.store import exceptions, matching, resolutions
+from malipo.service import EVENTS_TOPIC
+
+_CHOICE = "Choose what is to be done."
+_REASON = "Say what you have found out, in 10 to 1,000 characters."
+_PAYMENT = "Say which payment: its reference."
+_MERCHANT = "Say which merchant: the name or the id."
+_MOST_TEXT = 100
+
+# What the rules refuse, in their own words: those that a page can bring about.
+SENTENCES = [
+    form_errors.CHANGED,
+    _CHOICE,
+    _REASON,
+    _PAYMENT,
+    _MERCHANT,
+    vouching.SAME,
+    vouching.NOT_VOUCHED_FOR,
+    "The line went the other way: a collection comes in, a payout goes out.",
+    "The line has its place already, or the payment has another line.",
+    "Something is proposed about it already; approve that, or reject it.",
+    "Operators have done nothing about it that could be undone.",
+    "Nobody has proposed anything about it.",
+]
+
+
+async def propose(request: OperatorRequest) -> Response:
+    """One action for all that were chosen. Where one operator is enough, it is done at once."""
+    form = await request.form()
+    reason = " ".join(form.text("reason").split())
+    if errors := _mistakes(request, form, reason):
+        return await _again(request, form, HTTPStatus.BAD_REQUEST, errors=errors)
+    action, _, more = form.text("choice").partition(":")
+    terms = _terms(form, Action(action), more)
+
+    async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
+        return await resolve.propose(
+            tx, id_, Action(action), terms, reason=reason, actor=request.actor, now=request.service.clock()
+        )
+
+    return await _done(request, form, act, "")
+
+
+def _terms(form: Form, action: Action, more: str) -> Mapping[str, str]:
+    match action:
+        case Action.BOOK:
+            return {"account": more}
+        case Action.RESOLVE:
+            return {"outcome": more}
+        case Action.MATCH:
+            return {"payment": form.text("payment")}
+        case Action.ADOPT:
+            return {name: form.text(name) for name in ("merchant", "phone", "name")}
+    return {}
+
+
+def _mistakes(request: OperatorRequest, form: Form, reason: str) -> dict[str, str]:
+    wrong, choice = {}, form.text("choice")
+    if choice not in TITLES or choice == Action.UNDO:
+        wrong["choice"] = request.words(_CHOICE)
+    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+        wrong["reason"] = request.words(_REASON)
+    needed = {"match": ("payment", _PAYMENT), "adopt": ("merchant", _MERCHANT)}.get(choice)
+    if needed is not None and not form.text(needed[0]):
+        wrong[needed[0]] = request.words(needed[1])
+    for name in ("payment", "merchant", "phone", "name"):
+        if len(form.text(name)) > _MOST_TEXT or not form.text(name).isprintable():
+            wrong[name] = form_errors.sentence(request.words, "text_too_long", {"most": _MOST_TEXT})
+    return wrong
+
+
+async def approve(request: OperatorRequest) -> Response:
+    form = await request.form()
+
+    async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
+        return await resolve.approve(tx, id_, actor=request.actor, now=request.service.clock())
+
+    return await _done(request, form, act, "exceptions-approved")
+
+
+async def reject(request: OperatorRequest) -> Response:
+    form = await request.form()
+
+    async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
+        return await resolve.reject(tx, id_, actor=request.actor, now=request.service.clock())
+
+    return await _done(request, form, act, "exceptions-rejected")
+
+
+async def undo(request: OperatorRequest) -> Response:
+    form = await request.form()
+    reason, exception_id = " ".join(form.text("reason").split()), id_in(request)
+    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+        errors = {"reason": request.words(_REASON)}
+        return await pages.page(
+            request, exception_id, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors
+        )
+
+    async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
+        return await resolve.undo(tx, id_, reason=reason, actor=request.actor, now=request.service.clock())
+
+    return await _done(request, form, act, "exceptions-undone")
+
+
+Act = Callable[[Tx, ResolveExceptions, str], Awaitable[ReconciliationException]]
+
+
+async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> Response:
+    chosen = pages.ids_in(form.all("exception"))
+    seen = dict(each.partition(" ")[::2] for each in form.all("seen"))
+    resolve = ResolveExceptions.of(request.service.settings, request.service.clock)
+
+    async def act_on_all(tx: Tx) -> list[ReconciliationException]:
+        if not chosen:
+            raise Conflict(form_errors.CHANGED)
+        await matching.lock_for_decision(tx)
+        for each in chosen:
+            await _require_as_seen(tx, each, seen.get(each, ""))
+        return [await act(tx, resolve, each) for each in chosen]
+
+    try:
+        done = await request.service.write(act_on_all)
+    except NoSuchException:
+        raise
+    except Refusal as refusal:
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await _again(request, form, form_errors.status_of(refusal), problem=problem)
+    except Closed as closed:
+        problem = form_errors.sentence(request.words, closed.code)
+        return await _again(request, form, HTTPStatus.SERVICE_UNAVAILABLE, problem=problem)
+    request.service.notifier.notify(EVENTS_TOPIC)
+    is_waiting = any(each.state is ExceptionState.PROPOSED for each in done)
+    notice = "exceptions-proposed" if is_waiting else notice or "exceptions-approved"
+    return request.go(f"{pages.PATH}/{chosen[0]}" if len(chosen) == 1 else pages.PATH, notice)
+
+
+async def _require_as_seen(tx: Tx, exception_id: str, seen: str) -> None:
+    """Its state, and the id of what is proposed, if anything is: as they stood on the page."""
+    found = await exceptions.get(tx, exception_id)
+    if found is None:
+        raise NoSuchException(exception_id)
+    open_ = [each.id for each in await resolutions.find(tx, exception_id) if each.decided_at is None]
+    if " ".join([found.state, *open_]) != seen:
+        raise Conflict(form_errors.CHANGED)
+
+
+async def _again(request: OperatorRequest, form: Form, status: HTTPStatus, **shown: Any) -> Response:
+    """The page that the form was sent from."""
+    chosen = pages.ids_in(form.all("exception"))
+    values = form.values()
+    if len(chosen) == 1:
+        return await pages.page(request, chosen[0], status=status, values=values, **shown)
+    if not chosen:
+        return await pages.list_page(request, status=status, problem=shown.get("problem"))
+    return await pages.chosen_page(request, chosen, status=status, values=values, **shown)

@@ -1,0 +1,220 @@
+"""A new statement: an operator sends a file, looks at how it is read, and imports it.
+
+Sending a file does nothing but keep it, so no form has to wait for a large body while it acts. Importing reads the file
+in a thread, with an event loop and a database connection of its own: payments are answered meanwhile.
+"""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.forms import Form
+from malipo.dashboard.operator.reconciliation import column_mapping, problem_sentences, run_import, statement_preview
+from malipo.dashboard.operator.reconciliation.kept_files import About, KeptFiles, NotKept, safe_name
+from malipo.dashboard.operator.reconciliation.receive_file import MOST_MEGABYTES, FileTooLarge, receive
+from malipo.dashboard.operator.reconciliation.statement_preview import Preview
+from malipo.dashboard.operator.reconciliation.statements import CHANNELS, PATH
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.db import Tx
+from malipo.errors import Conflict, Refusal
+from malipo.network_statements.mapped_profile import is_free_name, profile_of
+from malipo.network_statements.profile import Field
+from malipo.networks.connector import Channel
+from malipo.reconciliation.choose_profile import all_profiles, save_if_new
+
+NEW = f"{PATH}/new"
+_MOST_ACCOUNT = 60
+
+SENTENCES = {
+    "no_file": "Choose a file.",
+    "account": "The account is up to 60 characters.",
+    "busy": "A statement is being imported. Wait until it has ended.",
+    "not_kept": NotKept.sentence,
+    "no_header": "No row of it looks like the header of a statement. Open it in a spreadsheet, and save it as CSV.",
+    "bad_lines": "Lines of the file cannot be read. Nothing was imported.",
+}
+
+
+async def show_form(request: OperatorRequest) -> Response:
+    return await _form(request)
+
+
+async def _form(
+    request: OperatorRequest,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    values: Any = None,
+    errors: dict[str, str] | None = None,
+) -> Response:
+    profiles = await request.service.read(all_profiles)
+    return render.page(
+        request,
+        "operator/reconciliation/new_statement.html",
+        status=status,
+        values=values or {},
+        errors=errors or {},
+        channels=CHANNELS,
+        profiles=[(name, name) for name, each in sorted(profiles.items()) if not each.is_fetched],
+        most=MOST_MEGABYTES,
+    )
+
+
+async def take(request: OperatorRequest) -> Response:
+    """Keep the file that was sent, and go on to how it is read."""
+    files = _files(request)
+    try:
+        received = await receive(request, files)
+    except FileTooLarge as refusal:
+        errors = {"file": request.words(refusal.message)}
+        return await _form(request, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE, errors=errors)
+    form = received.form
+    errors = _mistakes(request, form, is_empty=received.size == 0)
+    if errors or received.upload is None:
+        files.forget(received.upload or "")
+        return await _form(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
+    about = About(
+        operator_id=request.owner.id,
+        name=safe_name(received.filename),
+        channel=Channel(form.text("channel")),
+        account=form.text("account"),
+        profile=form.text("profile") or None,
+    )
+    await asyncio.to_thread(files.keep, received.upload, about)
+    return request.go(f"{NEW}/{received.upload}")
+
+
+def _files(request: OperatorRequest) -> KeptFiles:
+    return KeptFiles(request.service.settings.data_dir)
+
+
+def _mistakes(request: OperatorRequest, form: Form, *, is_empty: bool) -> dict[str, str]:
+    wrong = {}
+    account = form.text("account")
+    if form.text("channel") not in Channel.__members__.values():
+        wrong["channel"] = form_errors.sentence(request.words, "channel_invalid")
+    if len(account) > _MOST_ACCOUNT or not account.isprintable():
+        wrong["account"] = _say(request, "account")
+    if is_empty:
+        wrong["file"] = _say(request, "no_file")
+    return wrong
+
+
+async def show(request: OperatorRequest) -> Response:
+    """How a file is read; of an unknown layout, with the columns as they were guessed, or corrected here."""
+    return await _page(request, values=dict(request.http.query_params))
+
+
+async def _page(
+    request: OperatorRequest,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    values: dict[str, str] | None = None,
+    problem: str | None = None,
+    problems: list[str] | None = None,
+    errors: dict[str, str] | None = None,
+) -> Response:
+    upload = request.http.path_params["upload"]
+    files = _files(request)
+    try:
+        path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
+    except NotKept as gone:
+        return await _form(request, status=HTTPStatus.NOT_FOUND, errors={"file": request.words(gone.message)})
+    profiles = await request.service.read(all_profiles)
+    if values and column_mapping.CORRECTED in values:
+        seen = await asyncio.to_thread(statement_preview.preview_mapped, path, about.channel, values)
+    else:
+        seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
+    trouble = seen.trouble
+    if trouble is None and seen.profile is None and seen.mapped is None:
+        trouble = _say(request, "no_header")
+    return render.page(
+        request,
+        "operator/reconciliation/statement_preview.html",
+        status=status,
+        upload=upload,
+        about=about,
+        seen=seen,
+        trouble=trouble,
+        problem=problem,
+        problems=problems or [],
+        columns=_columns(seen),
+        fields=column_mapping.SENTENCES,
+        formats=[*column_mapping.EXAMPLES.items()],
+        values=values or {},
+        errors=(errors or {}) | ({} if seen.mapped is None else column_mapping.mistakes(request.words, seen.mapped)),
+    )
+
+
+def _columns(seen: Preview) -> list[tuple[str, str]]:
+    """Columns without a name cannot be found in the next file."""
+    if seen.mapped is None:
+        return []
+    return [(str(number), name) for number, name in enumerate(seen.mapped.header) if name.strip()]
+
+
+async def save_layout(request: OperatorRequest) -> Response:
+    """Save how the columns are read. The next file of this layout is read without a question."""
+    form = await request.form()
+    files = _files(request)
+    upload, name = request.http.path_params["upload"], form.text("name")
+    values = {each: form.text(each) for each in (*Field, *column_mapping.MORE_FIELDS)}
+    try:
+        path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
+    except NotKept:
+        return await _page(request)
+    seen = await asyncio.to_thread(statement_preview.preview_mapped, path, about.channel, values)
+    taken = await request.service.read(all_profiles)
+    if seen.profile is None or seen.mapped is None or not is_free_name(name) or name in taken:
+        errors = {} if seen.profile is None else {"name": column_mapping.name_mistake(request.words)}
+        return await _page(request, status=HTTPStatus.BAD_REQUEST, values=values | {"name": name}, errors=errors)
+    profile = profile_of(seen.mapped, about.channel, name=name)
+
+    async def act(tx: Tx) -> None:
+        await save_if_new(tx, profile, actor=request.actor, now=request.service.clock())
+
+    await request.service.write(act)
+    changed = About(about.operator_id, about.name, about.channel, about.account, name)
+    await asyncio.to_thread(files.change, upload, changed)
+    return request.go(f"{NEW}/{upload}", "layout-saved")
+
+
+async def import_(request: OperatorRequest) -> Response:
+    form = await request.form()
+    files = _files(request)
+    upload = request.http.path_params["upload"]
+    try:
+        path, about = await asyncio.to_thread(files.find, upload, operator_id=request.owner.id)
+        profiles = await request.service.read(all_profiles)
+        seen = await asyncio.to_thread(statement_preview.preview, path, profiles, about.channel, about.profile)
+        if seen.profile is None or seen.mapped is not None:
+            return await _page(request, status=HTTPStatus.BAD_REQUEST)
+        accepts = form.text("accept") == "yes"
+        done = await run_import.run_import(request, path, about, seen.profile, accepts_problems=accepts)
+    except NotKept:
+        return await _page(request)
+    except run_import.Busy:
+        return await _page(request, status=HTTPStatus.CONFLICT, problem=_say(request, "busy"))
+    except Refusal as refusal:
+        return await _refused(request, refusal)
+    await asyncio.to_thread(files.forget, upload)
+    return request.go(f"{PATH}/{done.file.id}", "statement-repeat" if done.is_repeat else "statement-imported")
+
+
+async def _refused(request: OperatorRequest, refusal: Refusal) -> Response:
+    """What does not add up can be accepted. Lines that cannot be read cannot."""
+    told = [each for sentences in (refusal.details or {}).values() for each in sentences]
+    status = HTTPStatus.CONFLICT if isinstance(refusal, Conflict) else HTTPStatus.BAD_REQUEST
+    if isinstance(refusal, run_import.DoesNotAddUp):
+        problems = [problem_sentences.told(request.words, each) for each in told]
+        return await _page(request, status=status, problems=problems)
+    if isinstance(refusal, run_import.BadLines):
+        problem = " ".join([_say(request, "bad_lines"), *told])
+        return await _page(request, status=status, problem=problem)
+    return await _page(request, status=status, problem=form_errors.of_refusal(request.words, refusal))
+
+
+def _say(request: OperatorRequest, name: str) -> str:
+    return request.words(SENTENCES[name])

@@ -1,0 +1,30 @@
+"""What does not add up in a statement, in the reader's language. It is said and kept in English."""
+
+import re
+from functools import cache
+
+from malipo.dashboard.language import Words
+
+# As `network_statements/chain.py` and `reconciliation/statement_file.py` say them.
+SENTENCES = [
+    "Row {row} says that the balance is {balance}; with the line before it, it would be {expected}: {missing} are "
+    "missing or too many.",
+    "The heading opens with {said}, the lines with {computed}.",
+    "The heading closes with {said}, the lines with {computed}.",
+    "Opening {opening} and the lines ({total}) make {sum}, not the closing {closing}: {missing} differ.",
+    "It opens with {opening}, and {name}, which ends where it begins, closes with {closing}: {missing} differ.",
+    "No statement covers the time from {first} to {last}, in which the balance changed by {change}.",
+]
+
+
+def told(words: Words, problem: str) -> str:
+    """One that is not known here stays in English."""
+    for sentence in SENTENCES:
+        if found := _pattern(sentence).fullmatch(problem):
+            return words(sentence, **found.groupdict())
+    return problem
+
+
+@cache
+def _pattern(sentence: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+?)", re.escape(sentence)))

@@ -1,0 +1,81 @@
+"""Runs an import beside the event loop: in a thread, with a loop and a connection of its own. One at a time in each
+process, since each reads a whole file.
+"""
+
+import asyncio
+from pathlib import Path
+
+from malipo.audit_log.actor import Actor
+from malipo.clock import Clock
+from malipo.dashboard.operator.reconciliation.kept_files import About
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.db import Database
+from malipo.network_statements.profile import Profile
+from malipo.payments.dispatch import Rules
+from malipo.payments.settle import Settle
+from malipo.reconciliation.import_statement import BadLines, DoesNotAddUp, Imported, import_statement
+from malipo.reconciliation.match_statements import match_statements
+from malipo.service import EVENTS_TOPIC
+from malipo.settings import Settings
+
+__all__ = ["BadLines", "Busy", "DoesNotAddUp", "run_import"]
+
+_turn = asyncio.Lock()
+
+
+class Busy(Exception):  # noqa: N818 - the page says so.
+    """Another import is under way here."""
+
+
+async def run_import(
+    request: OperatorRequest, path: Path, about: About, profile: Profile, *, accepts_problems: bool
+) -> Imported:
+    """Import it, and match what is not matched yet. A file that was imported before is matched again: whoever died in
+    between ends there."""
+    if _turn.locked():
+        raise Busy
+    service, actor = request.service, request.actor
+    database, clock = service.database.another(size=2), service.clock
+
+    async def work() -> Imported:
+        await database.open()
+        try:
+            done = await _import(
+                database, path, about, profile, accepts_problems=accepts_problems, actor=actor, clock=clock
+            )
+            await match_statements(database, settle_of(service.settings, clock), clock=clock)
+            return done
+        finally:
+            await database.close()
+
+    async with _turn:
+        done = await asyncio.to_thread(lambda: asyncio.run(work()))
+    service.notifier.notify(EVENTS_TOPIC)
+    return done
+
+
+def settle_of(settings: Settings, clock: Clock) -> Settle:
+    return Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+
+
+async def _import(
+    database: Database,
+    path: Path,
+    about: About,
+    profile: Profile,
+    *,
+    accepts_problems: bool,
+    actor: Actor,
+    clock: Clock,
+) -> Imported:
+    async with database.begin() as tx:
+        return await import_statement(
+            tx,
+            path,
+            channel=about.channel,
+            account=about.account,
+            profile=profile,
+            accepts_problems=accepts_problems,
+            actor=actor,
+            now=clock(),
+        )

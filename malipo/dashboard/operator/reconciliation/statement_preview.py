@@ -1,0 +1,63 @@
+"""The beginning of a file that was sent: how it is read, and its first lines. To be run in a thread."""
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from malipo.dashboard.operator.reconciliation import column_mapping
+from malipo.errors import Refusal
+from malipo.network_statements.guess_profile import Guess, guess
+from malipo.network_statements.heading import Heading
+from malipo.network_statements.mapped_profile import profile_of
+from malipo.network_statements.profile import Profile
+from malipo.network_statements.read_statement import read_statement
+from malipo.network_statements.statement_line import BadLine, Line
+from malipo.networks.connector import Channel
+from malipo.reconciliation.choose_profile import best_profile, first_rows
+
+SHOWN_LINES = 10
+
+
+class Preview(NamedTuple):
+    profile: Profile | None = None  # None: no layout fits, and what is mapped is not enough to read a line
+    mapped: Guess | None = None  # of an unknown layout
+    heading: Heading = Heading()
+    lines: tuple[Line, ...] = ()
+    bad: tuple[BadLine, ...] = ()
+    trouble: str | None = None  # why nothing of it can be read
+
+
+def preview(path: Path, profiles: Mapping[str, Profile], channel: Channel, name: str | None) -> Preview:
+    """By the named profile, or the one that knows its columns; else with its columns guessed."""
+    try:
+        named = profiles.get(name) if name is not None else None
+        profile = named or best_profile(path, channel, profiles.values())
+    except Refusal as refusal:
+        return Preview(trouble=refusal.message)
+    return preview_mapped(path, channel, {}) if profile is None else _read(path, profile, None)
+
+
+def preview_mapped(path: Path, channel: Channel, values: Mapping[str, str]) -> Preview:
+    """With columns as a person says."""
+    try:
+        found = guess(first_rows(path))
+    except Refusal as refusal:
+        return Preview(trouble=refusal.message)
+    if found is None:
+        return Preview()
+    mapped = column_mapping.corrected(found, values)
+    if not column_mapping.is_enough(mapped):
+        return Preview(mapped=mapped)
+    return _read(path, profile_of(mapped, channel, name=""), mapped)
+
+
+def _read(path: Path, profile: Profile, mapped: Guess | None) -> Preview:
+    try:
+        statement = read_statement(path, profile)
+        first = list(islice(statement.lines, SHOWN_LINES))
+    except Refusal as refusal:
+        return Preview(mapped=mapped, trouble=refusal.message)
+    good = tuple(each for each in first if isinstance(each, Line))
+    bad = tuple(each for each in first if isinstance(each, BadLine))
+    return Preview(profile, mapped, statement.heading, good, bad)

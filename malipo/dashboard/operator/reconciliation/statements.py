@@ -1,0 +1,103 @@
+"""Statements that were imported: the list with what is not covered between them, and one file with its lines."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from malipo.dashboard import render
+from malipo.dashboard.language import Words
+from malipo.dashboard.operator.reconciliation import problem_sentences
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.urls import id_in, key_in
+from malipo.db import Conn
+from malipo.errors import Missing
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel
+from malipo.reconciliation import listing_store
+from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
+from malipo.reconciliation.statement_file import StatementFile, uncovered_before
+
+PATH = "/operator/statements"
+CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
+
+SENTENCES = {
+    "money": "Payments",
+    "fee": "Fees of the network",
+    "reversal": "Payments taken back",
+    "sweep": "Between own accounts",
+    "bank": "To or from the bank",
+    "other": "Other",
+}
+
+_PER_PAGE = 50
+_LINES_PER_PAGE = 100
+
+
+class Row(NamedTuple):
+    file: StatementFile
+    problems: list[str]
+    uncovered: str | None
+
+
+async def show_all(request: OperatorRequest) -> Response:
+    chosen = request.http.query_params.get("channel", "")
+    channel = Channel(chosen) if chosen in Channel.__members__.values() else None
+    before = key_in(request)
+    found = await request.service.read(
+        lambda connection: listing_store.find_page(connection, channel=channel, before=before, limit=_PER_PAGE + 1)
+    )
+    older = found[_PER_PAGE - 1].file.id if len(found) > _PER_PAGE else None
+    return render.page(
+        request,
+        "operator/reconciliation/statements.html",
+        rows=[_row(request.words, each) for each in found[:_PER_PAGE]],
+        channel=channel or "",
+        channels=CHANNELS,
+        older=_link(channel, before=older) if older else None,
+        newest=_link(channel) if before else None,
+    )
+
+
+def _row(words: Words, listed: ListedFile) -> Row:
+    uncovered = uncovered_before(listed.file, listed.before)
+    return Row(
+        listed.file,
+        [problem_sentences.told(words, each) for each in listed.file.problems],
+        None if uncovered is None else problem_sentences.told(words, uncovered),
+    )
+
+
+def _link(channel: Channel | None, **more: str) -> str:
+    values: Mapping[str, str] = ({} if channel is None else {"channel": str(channel)}) | more
+    return f"{PATH}?{urlencode(values)}" if values else PATH
+
+
+async def show(request: OperatorRequest) -> Response:
+    file_id, after = id_in(request), _row_in(request.http.query_params.get("after", ""))
+
+    async def find(connection: Conn) -> tuple[StatementFile | None, list[KindSum], list[ListedLine]]:
+        files = await listing_store.find_files(connection, [file_id])
+        lines = await listing_store.find_lines(connection, file_id, after=after, limit=_LINES_PER_PAGE + 1)
+        return files.get(file_id), await listing_store.sum_kinds(connection, file_id), lines
+
+    file, sums, lines = await request.service.read_snapshot(find)
+    if file is None:
+        raise Missing("There is no statement with this id.")
+    is_more = len(lines) > _LINES_PER_PAGE
+    return render.page(
+        request,
+        "operator/reconciliation/statement.html",
+        file=file,
+        problems=[problem_sentences.told(request.words, each) for each in file.problems],
+        sums=sums,
+        lines=lines[:_LINES_PER_PAGE],
+        kinds=SENTENCES,
+        after=after,
+        older=f"{PATH}/{file.id}?after={lines[_LINES_PER_PAGE - 1].row}#lines" if is_more else None,
+    )
+
+
+def _row_in(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0

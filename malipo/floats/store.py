@@ -1,0 +1,116 @@
+"""The SQL of floats. Readings are appended, and old ones that workers made are pruned."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from malipo.db import Conn, Tx
+from malipo.floats.position import Position, Reading, Source, position_of
+from malipo.networks.connector import Channel
+
+_COLUMNS = "channel, account, amount, source, read_at, noted_by, is_shared"
+
+
+async def insert(tx: Tx, readings: Sequence[Reading]) -> None:
+    await tx.executemany(
+        f"INSERT INTO float_readings ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        [tuple(each) for each in readings],
+    )
+
+
+async def find_latest(connection: Conn) -> list[Reading]:
+    """The latest of each account and source. There are few of those, however many readings: each is one look."""
+    rows = await connection.fetch(
+        f"""
+        WITH RECURSIVE sources AS (
+            (SELECT channel, account, source FROM float_readings ORDER BY channel, account, source LIMIT 1)
+            UNION ALL
+            SELECT later.* FROM sources s CROSS JOIN LATERAL (
+                SELECT r.channel, r.account, r.source FROM float_readings r
+                WHERE (r.channel, r.account, r.source) > (s.channel, s.account, s.source)
+                ORDER BY r.channel, r.account, r.source LIMIT 1
+            ) later
+        )
+        SELECT latest.* FROM sources s CROSS JOIN LATERAL (
+            SELECT {_COLUMNS} FROM float_readings r
+            WHERE (r.channel, r.account, r.source) = (s.channel, s.account, s.source)
+            ORDER BY read_at DESC, id DESC LIMIT 1
+        ) latest
+        """
+    )
+    return [Reading(**{**row, "source": Source(row["source"])}) for row in rows]
+
+
+async def find_ledger_floats(connection: Conn) -> dict[str, int]:
+    """What lies at each network: collected less paid out, with corrections and what the house moved.
+
+    From the daily totals, which are short beside the moves, and which the ledger check compares with the payments.
+    """
+    rows = await connection.fetch(
+        """
+        SELECT channel, sum(amount)::bigint FROM (
+            SELECT channel, CASE type WHEN 'COLLECTION' THEN amount ELSE -amount END AS amount FROM daily_totals
+            UNION ALL
+            SELECT channel, CASE WHEN source = 'float' THEN amount ELSE -amount END FROM moves
+            WHERE step IN ('contradiction', 'resolution') AND 'float' IN (source, target)
+            UNION ALL
+            SELECT channel, CASE WHEN source = 'float' THEN amount ELSE -amount END FROM house_bookings
+            WHERE 'float' IN (source, target)
+        ) AS changes GROUP BY 1
+        """
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+async def find_in_flight(connection: Conn) -> dict[str, int]:
+    """Payouts of each channel that have not ended."""
+    rows = await connection.fetch(
+        """
+        SELECT d.channel, sum(t.amount)::bigint
+        FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+        WHERE d.type = 'DISBURSEMENT' AND NOT d.is_follow_up GROUP BY 1
+        """
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+async def find_positions(connection: Conn, *, ledger: dict[str, int] | None = None) -> list[Position]:
+    """Of every channel. The ledger's floats are sums of many rows: whoever looks often hands in what they were."""
+    floats = await find_ledger_floats(connection) if ledger is None else ledger
+    readings, in_flight = await find_latest(connection), await find_in_flight(connection)
+    return [
+        position_of(channel, ledger=floats.get(channel, 0), readings=readings, in_flight=in_flight)
+        for channel in Channel
+    ]
+
+
+async def is_read_since(connection: Conn, channel: str, account: str, since: datetime) -> bool:
+    """Whether a worker has asked the network since then."""
+    return bool(
+        await connection.fetchval(
+            """
+            SELECT EXISTS (SELECT FROM float_readings
+                           WHERE channel = $1 AND account = $2 AND source = 'network' AND read_at > $3)
+            """,
+            channel,
+            account,
+            since,
+        )
+    )
+
+
+async def prune(tx: Tx, *, before: datetime, most: int) -> int:
+    """Delete what workers have read before then; the latest of each account stays. How many there were."""
+    done = await tx.execute(
+        """
+        DELETE FROM float_readings WHERE id IN (
+            SELECT r.id FROM float_readings r
+            WHERE r.source = 'network' AND r.read_at < $1 AND EXISTS (
+                SELECT FROM float_readings n
+                WHERE (n.channel, n.account, n.source) = (r.channel, r.account, r.source) AND n.read_at > r.read_at)
+            LIMIT $2
+        )
+        """,
+        before,
+        most,
+    )
+    return int(done.removeprefix("DELETE "))

@@ -1,0 +1,139 @@
+"""Whether a statement adds up: opening + lines = closing, and each balance follows from the one before. Pure.
+
+Files are newest first or oldest first, and do not say which. The balances do: they fit only one way.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from malipo.network_statements.heading import Heading
+from malipo.network_statements.statement_line import Line
+
+
+@dataclass(frozen=True)
+class Break:
+    """Where the balances do not follow from each other."""
+
+    row: int
+    balance: int
+    expected: int
+
+    @property
+    def words(self) -> str:
+        return (
+            f"Row {self.row} says that the balance is {self.balance:,}; with the line before it, it would be "
+            f"{self.expected:,}: {abs(self.balance - self.expected):,} are missing or too many."
+        )
+
+
+@dataclass
+class _Direction:
+    """The balances, read in one direction."""
+
+    breaks: int = 0
+    first: Break | None = None
+
+    def note(self, row: int, balance: int, expected: int) -> None:
+        if balance != expected:
+            self.breaks += 1
+            self.first = self.first or Break(row, balance, expected)
+
+
+@dataclass
+class Chain:
+    """Takes the lines one by one, in the order of the file."""
+
+    lines: int = 0
+    money_in: int = 0
+    money_out: int = 0
+    begins: datetime | None = None  # the first and the last time of a line
+    ends: datetime | None = None
+    _is_balanced: bool = True  # every line so far has a balance
+    _top: Line | None = None
+    _bottom: Line | None = None
+    _down: _Direction = field(default_factory=_Direction)  # oldest first
+    _up: _Direction = field(default_factory=_Direction)  # newest first
+
+    def add(self, line: Line) -> None:
+        self.lines += 1
+        if line.amount > 0:
+            self.money_in += line.amount
+        else:
+            self.money_out -= line.amount
+        before, self._bottom = self._bottom, line
+        if before is None:
+            self.begins = self.ends = line.at
+            self._top = line
+        else:
+            self._widen(line.at)
+        if line.balance is None:
+            self._is_balanced = False
+        elif before is not None and before.balance is not None:
+            self._down.note(line.row, line.balance, before.balance + line.amount)
+            self._up.note(before.row, before.balance, line.balance + before.amount)
+
+    def _widen(self, at: datetime) -> None:
+        assert self.begins is not None
+        assert self.ends is not None
+        if at < self.begins:
+            self.begins = at
+        elif at > self.ends:
+            self.ends = at
+
+    @property
+    def total(self) -> int:
+        return self.money_in - self.money_out
+
+    @property
+    def has_balances(self) -> bool:
+        return self.lines > 0 and self._is_balanced
+
+    @property
+    def is_newest_first(self) -> bool:
+        if self._down.breaks != self._up.breaks:
+            return self._up.breaks < self._down.breaks
+        assert self._top is not None
+        assert self._bottom is not None
+        return self._top.at > self._bottom.at
+
+    @property
+    def opening(self) -> int | None:
+        """Before the first line, as the balances say."""
+        if not self.has_balances:
+            return None
+        oldest = self._bottom if self.is_newest_first else self._top
+        assert oldest is not None
+        assert oldest.balance is not None
+        return oldest.balance - oldest.amount
+
+    @property
+    def closing(self) -> int | None:
+        if not self.has_balances:
+            return None
+        newest = self._top if self.is_newest_first else self._bottom
+        assert newest is not None
+        return newest.balance
+
+    @property
+    def first_break(self) -> Break | None:
+        return (self._up if self.is_newest_first else self._down).first if self.lines else None
+
+    def problems(self, heading: Heading) -> list[str]:
+        """What does not add up, in sentences. A file with any of these is not matched with anything."""
+        found = []
+        if self.has_balances and self.first_break is not None:
+            found.append(self.first_break.words)
+        for name, said, computed in (
+            ("opens with", heading.opening, self.opening),
+            ("closes with", heading.closing, self.closing),
+        ):
+            if said is not None and computed is not None and said != computed:
+                found.append(f"The heading {name} {said:,}, the lines with {computed:,}.")
+        if heading.opening is not None and heading.closing is not None:
+            missing = heading.closing - heading.opening - self.total
+            if missing and not found:
+                found.append(
+                    f"Opening {heading.opening:,} and the lines ({self.total:+,}) make "
+                    f"{heading.opening + self.total:,}, not the closing {heading.closing:,}: {abs(missing):,} differ."
+                )
+        return found

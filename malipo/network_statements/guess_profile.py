@@ -1,0 +1,141 @@
+"""Guesses how a file that no profile fits is to be read. Only a proposal, which a person confirms. Pure."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
+from malipo.network_statements.profile import Field, SignRule, folded
+
+TIME_FORMATS = (
+    "iso",
+    "%d-%m-%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%d-%m-%y %I:%M %p",
+    "%d/%m/%y %I:%M %p",
+    "%d-%m-%Y %I:%M:%S %p",
+    "%d/%m/%Y %I:%M:%S %p",
+    "%d-%m-%Y",
+    "%d/%m/%Y",
+)
+# Words of headers, the most telling first. A column is taken by the first field that claims it.
+_WORDS: dict[Field, str] = {
+    Field.LINKED: r"linked|original",
+    Field.PAID_IN: r"paid in|money in|credit amount|^credit$|deposit",
+    Field.WITHDRAWN: r"withdrawn|paid out|money out|debit amount|^debit$|withdrawal",
+    Field.BALANCE: r"balance",
+    Field.DIRECTION: r"credit/debit|dr ?/? ?cr|cr ?/? ?dr|direction|entry",
+    Field.STATUS: r"status|result",
+    Field.AT: r"completion|date|time|created|posted",
+    Field.KEY: r"a/c no|account no|order|merchant ref|external|your ref|our ref|^reference",
+    Field.RECEIPT: r"receipt|transaction id|transation id|txn|trans id|^id$|reference",
+    Field.PARTY: r"msisdn|phone|party|payer|payee|customer|sender|receiver",
+    Field.REASON: r"reason|^type$|transaction type|service",
+    Field.DETAILS: r"details|description|narration|remarks",
+    Field.AMOUNT: r"amount|value",
+}
+_FIELDS_OF_AMOUNTS = (Field.PAID_IN, Field.WITHDRAWN, Field.AMOUNT, Field.BALANCE)
+_MONEY_IN = re.compile(r"cr|credit|in|received", re.IGNORECASE)
+_MONEY_OUT = re.compile(r"dr|debit|out|sent|paid", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Guess:
+    header: list[str]
+    columns: dict[Field, int]
+    sign: SignRule | None  # None: there is no column with an amount
+    time_format: str | None
+    money_in: tuple[str, ...] = ()
+    money_out: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> list[Field]:
+        """What only a person can say."""
+        needed = [Field.RECEIPT, Field.AT, *([Field.AMOUNT] if self.sign is None else [])]
+        return [field for field in needed if field not in self.columns]
+
+
+def guess(rows: Sequence[list[Cell]]) -> Guess | None:
+    """From the first rows of a file; None if they are no table."""
+    start = _header_row(rows)
+    if start is None:
+        return None
+    header = [text_of(cell) for cell in rows[start]]
+    samples = [row for row in rows[start + 1 :] if any(text_of(cell) for cell in row)]
+    columns = _by_words(header, samples)
+    at = columns.get(Field.AT)
+    time_format = None if at is None else _time_format([_at(row, at) for row in samples])
+    money_in, money_out = _directions(samples, columns.get(Field.DIRECTION))
+    return Guess(header, columns, _sign(columns, bool(money_in or money_out)), time_format, money_in, money_out)
+
+
+def _header_row(rows: Sequence[list[Cell]]) -> int | None:
+    """The row in which most cells are words that headers have, and at least three."""
+
+    def known(row: list[Cell]) -> int:
+        names = [folded(text_of(cell)) for cell in row]
+        return sum(1 for name in names if name and any(re.search(words, name) for words in _WORDS.values()))
+
+    best = max(range(len(rows)), key=lambda number: (known(rows[number]), -number), default=None)
+    return best if best is not None and known(rows[best]) >= 3 else None
+
+
+def _by_words(header: list[str], samples: list[list[Cell]]) -> dict[Field, int]:
+    """By its name, and only if what stands in it fits."""
+    columns: dict[Field, int] = {}
+    for field, words in _WORDS.items():
+        for number, name in enumerate(header):
+            if number in columns.values() or not re.search(words, folded(name)):
+                continue
+            values = [cell for row in samples if text_of(cell := _at(row, number))]
+            if _fits(field, values):
+                columns[field] = number
+                break
+    return columns
+
+
+def _fits(field: Field, values: list[Cell]) -> bool:
+    if field in _FIELDS_OF_AMOUNTS:
+        return all(_is_read(amount_of, value) for value in values)
+    if field is Field.AT:
+        return bool(values) and _time_format(values) is not None
+    return True
+
+
+def _time_format(values: list[Cell]) -> str | None:
+    """The one that reads every value. Of a day and a month that could be either, the day is first, as in Tanzania."""
+    return next(
+        (each for each in TIME_FORMATS if all(_is_read(times((each,), "UTC"), value) for value in values)),
+        None,
+    )
+
+
+def _sign(columns: dict[Field, int], has_directions: bool) -> SignRule | None:
+    if Field.PAID_IN in columns and Field.WITHDRAWN in columns:
+        return SignRule.TWO_COLUMNS
+    if Field.AMOUNT not in columns:
+        return None
+    return SignRule.DIRECTION if Field.DIRECTION in columns and has_directions else SignRule.SIGNED
+
+
+def _directions(samples: list[list[Cell]], column: int | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words for either way, as they stand in the file."""
+    if column is None:
+        return (), ()
+    words = list(dict.fromkeys(text_of(_at(row, column)) for row in samples))
+    money_in = tuple(each for each in words if _MONEY_IN.fullmatch(each))
+    return money_in, tuple(each for each in words if _MONEY_OUT.fullmatch(each))
+
+
+def _at(row: list[Cell], column: int) -> Cell:
+    return row[column] if column < len(row) else None
+
+
+def _is_read(read: Callable[[Cell], object], value: Cell) -> bool:
+    try:
+        read(value)
+    except Unreadable:
+        return False
+    return True

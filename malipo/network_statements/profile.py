@@ -1,0 +1,137 @@
+"""How one layout of a statement is read: which column is what, how times and signs are written. Data, in profiles/."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cache, cached_property
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from malipo.network_statements.statement_line import LineKind
+from malipo.networks.connector import Channel
+
+_NOT_LETTERS = re.compile(r"[^a-z0-9/]+")
+_CURRENCY = re.compile(r"\((?:tzs|tshs?|kshs?|kes|ugx)\.?\)", re.IGNORECASE)
+
+
+class Field(StrEnum):
+    """What a column can be."""
+
+    RECEIPT = "receipt"
+    AT = "at"
+    PAID_IN = "paid_in"
+    WITHDRAWN = "withdrawn"
+    AMOUNT = "amount"
+    DIRECTION = "direction"
+    BALANCE = "balance"
+    DETAILS = "details"
+    REASON = "reason"
+    STATUS = "status"
+    KEY = "key"
+    PARTY = "party"
+    LINKED = "linked"
+
+
+class SignRule(StrEnum):
+    """How a layout says whether money came in or went out."""
+
+    TWO_COLUMNS = "two_columns"  # one for each way
+    SIGNED = "signed"  # one column, below 0 went out
+    DIRECTION = "direction"  # one column without a sign, and one with a word for the way
+
+
+# Which columns each rule reads.
+NEEDED = {
+    SignRule.TWO_COLUMNS: (Field.PAID_IN, Field.WITHDRAWN),
+    SignRule.SIGNED: (Field.AMOUNT,),
+    SignRule.DIRECTION: (Field.AMOUNT, Field.DIRECTION),
+}
+
+
+class KindRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lines whose details or reason, in small letters, hold this pattern are of this kind. The first counts."""
+
+    kind: LineKind
+    pattern: str
+
+
+class Labels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What stands before the header: a label, and its value in a cell to the right of it."""
+
+    account: tuple[str, ...] = ()
+    opening: tuple[str, ...] = ()
+    closing: tuple[str, ...] = ()
+    from_: tuple[str, ...] = ()
+    to: tuple[str, ...] = ()
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    name: str
+    title: str
+    channels: tuple[Channel, ...]
+    sign: SignRule
+    columns: dict[Field, tuple[str, ...]]
+    time_formats: tuple[str, ...]
+    zone: str = "Africa/Dar_es_Salaam"
+    completed: tuple[str, ...] = ()  # statuses of lines that count; others are passed over. None: all count.
+    money_in: tuple[str, ...] = ()  # words of the direction column
+    money_out: tuple[str, ...] = ()
+    kinds: tuple[KindRule, ...] = ()
+    key_pattern: str = ""  # finds our key in the details, where it has no column; its first group
+    linked_pattern: str = ""  # finds the receipt that a reversal takes back, in its details; its first group
+    phone_pattern: str = r"\+?\d{1,6}[*xX]+\d{2,4}|\+?\d{9,12}"
+    labels: Labels = Labels()
+    is_fetched: bool = False  # of what malipo itself wrote from a network's API; never chosen for a file of a person's
+    is_aggregator: bool = False  # one account for the payments of all these channels
+
+    @property
+    def needed(self) -> tuple[Field, ...]:
+        return (Field.RECEIPT, Field.AT, *NEEDED[self.sign])
+
+    @cached_property
+    def _names(self) -> dict[str, Field]:
+        return {folded(name): field for field, names in self.columns.items() for name in names}
+
+    def columns_in(self, row: list[str]) -> dict[Field, int] | None:
+        """Where each field stands, if this row is the header."""
+        found: dict[Field, int] = {}
+        for number, text in enumerate(row):
+            field = self._names.get(folded(text))
+            if field is not None:
+                found.setdefault(field, number)
+        return found if all(field in found for field in self.needed) else None
+
+
+def folded(name: str) -> str:
+    """A column's name without what differs between exports: case, spaces, dots, the currency."""
+    return _NOT_LETTERS.sub(" ", _CURRENCY.sub("", name).casefold()).strip()
+
+
+def decode(name: str, text: str) -> Profile:
+    """A profile from its file."""
+    fields: dict[str, Any] = {"name": name, **tomllib.loads(text)}
+    profile = msgspec.convert(fields, Profile)
+    missing = [field for field in profile.needed if field not in profile.columns]
+    if missing:
+        raise msgspec.ValidationError(f"`columns` has no {', '.join(missing)}")
+    if any(rule.pattern != rule.pattern.lower() for rule in profile.kinds):
+        raise msgspec.ValidationError("The patterns of `kinds` must be in small letters: they are held against such")
+    for pattern in (profile.key_pattern, profile.linked_pattern, *(rule.pattern for rule in profile.kinds)):
+        re.compile(pattern)
+    return profile
+
+
+@cache
+def built_in() -> dict[str, Profile]:
+    """The profiles that come with malipo, by name."""
+    return {profile.name: profile for profile in _load()}
+
+
+def _load() -> Iterator[Profile]:
+    folder = resources.files("malipo.network_statements").joinpath("profiles")
+    for file in sorted(folder.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".toml"):
+            yield decode(file.name.removesuffix(".toml"), file.read_text("utf-8"))

@@ -1,0 +1,209 @@
+"""Reads a statement by its profile: first the heading, then line by line, in the order of the file."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from malipo.errors import Refusal
+from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
+from malipo.network_statements.heading import Heading, read_heading
+from malipo.network_statements.profile import Field, Profile, SignRule
+from malipo.network_statements.statement_line import BadLine, Line, LineKind
+from malipo.network_statements.table import rows_of
+
+Read = TypeVar("Read")
+
+# A header that did not come by then is not in the file.
+MOST_ROWS_BEFORE_HEADER = 60
+
+
+class UnknownLayout(Refusal):
+    """No row of the file has the columns that the profile needs."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Its lines can be read once."""
+
+    profile: Profile
+    heading: Heading
+    columns: list[str]
+    lines: Iterator[Line | BadLine]
+
+
+def read_statement(path: Path, profile: Profile) -> Statement:
+    rows = rows_of(path)
+    before: list[list[Cell]] = []
+    for row in rows:
+        where = profile.columns_in([text_of(cell) for cell in row])
+        if where is not None:
+            try:
+                heading = read_heading(before, profile)
+            except Unreadable as error:
+                raise UnknownLayout(str(error)) from None
+            lines = _lines(rows, profile, where, first_row=len(before) + 2)
+            return Statement(profile, heading, [text_of(cell) for cell in row], lines)
+        before.append(row)
+        if len(before) > MOST_ROWS_BEFORE_HEADER:
+            break
+    wanted = ", ".join(profile.columns[field][0] for field in profile.needed)
+    raise UnknownLayout(f"{path.name} has no row with the columns {wanted}: it is not a statement of {profile.name!r}.")
+
+
+def _lines(
+    rows: Iterator[list[Cell]], profile: Profile, where: dict[Field, int], *, first_row: int
+) -> Iterator[Line | BadLine]:
+    pick_cells, read = _cell_picker(where), _line_reader(profile)
+    completed = {each.casefold() for each in profile.completed} if Field.STATUS in where else set()
+    for number, row in enumerate(rows, first_row):
+        if not any(row):
+            continue
+        cells = pick_cells(row)
+        # A line that failed moved no money: it is not evidence of anything.
+        if completed and text_of(cells.status).casefold() not in completed:
+            continue
+        try:
+            yield read(number, cells)
+        except Unreadable as error:
+            if any(text_of(cell) for cell in row):
+                yield BadLine(number, str(error))
+
+
+class _Cells(NamedTuple):
+    """Those of one row, by what they are. None: the layout has no such column, or the row ends before it."""
+
+    receipt: Cell
+    at: Cell
+    paid_in: Cell
+    withdrawn: Cell
+    amount: Cell
+    direction: Cell
+    balance: Cell
+    details: Cell
+    reason: Cell
+    status: Cell
+    key: Cell
+    party: Cell
+    linked: Cell
+
+
+def _cell_picker(where: dict[Field, int]) -> Callable[[list[Cell]], _Cells]:
+    # One cell that is always empty, at the end of each row, stands for the columns that the layout does not have.
+    pick = itemgetter(*(where.get(Field(name), -1) for name in _Cells._fields))
+    most = max(where.values())
+
+    def pick_cells(row: list[Cell]) -> _Cells:
+        padded = [*row, *[None] * max(most + 1 - len(row), 1)]
+        return _Cells._make(pick(padded))
+
+    return pick_cells
+
+
+def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
+    time_of = times(profile.time_formats, profile.zone)
+    amount_in = _SIGNS[profile.sign](profile)
+    kind_of = _kind_reader(profile)
+    find_key, find_linked = _finder(profile.key_pattern), _finder(profile.linked_pattern)
+    find_phone = re.compile(profile.phone_pattern).search
+
+    def read(number: int, cells: _Cells) -> Line:
+        details, reason = text_of(cells.details), text_of(cells.reason)
+        amount = amount_in(cells)
+        receipt = text_of(cells.receipt)
+        if not receipt:
+            raise Unreadable("The receipt is missing.")
+        kind = kind_of(reason, details)
+        linked = text_of(cells.linked) or (find_linked(details) if kind is LineKind.REVERSAL else "")
+        phone = find_phone(text_of(cells.party) or details)
+        return Line(
+            row=number,
+            receipt=receipt,
+            at=_named("The time", time_of, cells.at),
+            amount=amount,
+            kind=kind,
+            details=details or reason,
+            key=text_of(cells.key) or find_key(details),
+            phone=phone[0] if phone else "",
+            linked=linked,
+            balance=_named("The balance", amount_of, cells.balance),
+        )
+
+    return read
+
+
+def _finder(pattern: str) -> Callable[[str], str]:
+    """Finds what the first group of a pattern stands for; nothing, if there is no pattern."""
+    if not pattern:
+        return lambda text: ""
+    search = re.compile(pattern).search
+    return lambda text: found[1] if (found := search(text)) else ""
+
+
+def _kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
+    # Both in small letters: a search that ignores case takes several times as long.
+    searches = [re.compile(rule.pattern).search for rule in profile.kinds]
+    kinds = [*(rule.kind for rule in profile.kinds), LineKind.MONEY]
+
+    @lru_cache(maxsize=256)  # Reasons are few, and so are the details of fees.
+    def first_rule(text: str) -> int:
+        text = text.lower()
+        return next((number for number, search in enumerate(searches) if search(text)), len(searches))
+
+    return lambda reason, details: kinds[min(first_rule(reason), first_rule(details))]
+
+
+def _two_columns(profile: Profile) -> Callable[[_Cells], int]:
+    """Some exports write what was withdrawn with a minus, some without: it always went out."""
+
+    def amount_in(cells: _Cells) -> int:
+        paid_in = _named("What was paid in", amount_of, cells.paid_in) or 0
+        withdrawn = _named("What was withdrawn", amount_of, cells.withdrawn) or 0
+        if paid_in and withdrawn:
+            raise Unreadable(f"Money came in ({paid_in}) and went out ({withdrawn}) in one line.")
+        return paid_in or -abs(withdrawn)
+
+    return amount_in
+
+
+def _signed(profile: Profile) -> Callable[[_Cells], int]:
+    return _required_amount
+
+
+def _by_direction(profile: Profile) -> Callable[[_Cells], int]:
+    money_in = {each.casefold() for each in profile.money_in}
+    money_out = {each.casefold() for each in profile.money_out}
+
+    def amount_in(cells: _Cells) -> int:
+        amount, word = _required_amount(cells), text_of(cells.direction).casefold()
+        if word in money_in:
+            return amount
+        if word in money_out:
+            return -abs(amount)
+        raise Unreadable(f"The direction is {word!r}: not one of {', '.join(profile.money_in + profile.money_out)}.")
+
+    return amount_in
+
+
+def _required_amount(cells: _Cells) -> int:
+    amount = _named("The amount", amount_of, cells.amount)
+    if amount is None:
+        raise Unreadable("The amount is missing.")
+    return amount
+
+
+_SIGNS = {
+    SignRule.TWO_COLUMNS: _two_columns,
+    SignRule.SIGNED: _signed,
+    SignRule.DIRECTION: _by_direction,
+}
+
+
+def _named(name: str, read: Callable[[Cell], Read], cell: Cell) -> Read:
+    try:
+        return read(cell)
+    except Unreadable as error:
+        raise Unreadable(f"{name} {error}.") from None

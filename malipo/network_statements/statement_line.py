@@ -1,0 +1,37 @@
+"""A line of a network's statement, in our own terms. Pure."""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+
+class LineKind(StrEnum):
+    """What kind of movement a line is."""
+
+    MONEY = "money"  # a payment: from a customer, or to one
+    FEE = "fee"  # what the network takes for a payment; it has that payment's receipt
+    SWEEP = "sweep"  # between our own accounts at the network
+    BANK = "bank"  # to or from our bank
+    REVERSAL = "reversal"  # a payment that was taken back
+    OTHER = "other"
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    row: int  # in the file, from 1
+    receipt: str  # not unique: a payment and its fee share one
+    at: datetime
+    amount: int  # what it did to the account: above 0 came in, below 0 went out
+    kind: LineKind
+    details: str = ""
+    key: str = ""  # our own, where the network repeats it
+    phone: str = ""  # as the file has it, often masked
+    linked: str = ""  # the receipt of the payment that a reversal takes back
+    balance: int | None = None  # of the account, after this line
+
+
+class BadLine(msgspec.Struct, frozen=True, gc=False):
+    """A line that cannot be read. The file is refused, and says why for each."""
+
+    row: int
+    why: str

@@ -1,0 +1,94 @@
+"""The rows of a CSV or XLSX file, one after another, however many there are."""
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from malipo.errors import Refusal
+from malipo.network_statements.cell_values import Cell
+
+# Of an XLSX file when it is unpacked: a small file can hold a very large one.
+_MOST_BYTES = 2 * 1024**3
+_SAMPLE_BYTES = 64 * 1024
+_DELIMITERS = ",;\t|"
+
+
+class NotATable(Refusal):
+    """The file is neither CSV nor XLSX, or it is damaged."""
+
+
+def rows_of(path: Path) -> Iterator[list[Cell]]:
+    with path.open("rb") as file:
+        beginning = file.read(_SAMPLE_BYTES)
+    if not beginning.strip():
+        raise NotATable(f"{path.name} is empty.")
+    if beginning.startswith(b"PK\x03\x04"):
+        return _sheet(path)
+    if beginning.startswith((b"\xd0\xcf\x11\xe0", b"<", b"%PDF")) or b"\x00" in beginning.replace(b"\xff\xfe", b""):
+        raise NotATable(f"{path.name} is not CSV or XLSX. Open it in a spreadsheet, and save it as one of these.")
+    return _lines(path, beginning)
+
+
+def _lines(path: Path, beginning: bytes) -> Iterator[list[Cell]]:
+    encoding = _encoding(path)
+    delimiter = _delimiter(beginning.decode(encoding, "replace"))
+    with path.open(encoding=encoding, newline="") as file:
+        try:
+            yield from csv.reader(file, delimiter=delimiter)
+        except csv.Error as error:
+            raise NotATable(f"{path.name} cannot be read as CSV: {error}.") from None
+
+
+def line_count(path: Path) -> int | None:
+    """About as many lines as a CSV file has, before it is read; None if that cannot be told."""
+    with path.open("rb") as file:
+        if file.read(2) == b"PK":
+            return None
+        file.seek(0)
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
+
+
+def _encoding(path: Path) -> str:
+    """Old spreadsheets write the Windows code page; everything else is UTF-8, perhaps with a mark."""
+    with path.open(encoding="utf-8") as file:
+        try:
+            while file.read(1 << 20):
+                pass
+        except UnicodeDecodeError:
+            return "cp1252"
+    return "utf-8-sig"
+
+
+def _delimiter(sample: str) -> str:
+    """What divides most lines into the same number of cells; a heading has fewer."""
+
+    def cells(delimiter: str) -> int:
+        counts = [len(row) for row in csv.reader(io.StringIO(sample), delimiter=delimiter)]
+        return sum(count for count in counts if count > 2)
+
+    return max(_DELIMITERS, key=cells)
+
+
+def _sheet(path: Path) -> Iterator[list[Cell]]:
+    """The first sheet."""
+    from openpyxl import load_workbook  # Few commands need it, and it takes a while to import.
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
+                raise NotATable(f"{path.name} is too large. Save it as CSV.")
+        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()  # Some programs write a size that is not true.
+            for row in sheet.iter_rows(values_only=True):
+                yield [_cell(value) for value in row]
+    except (zipfile.BadZipFile, KeyError, OSError, ValueError) as error:
+        raise NotATable(f"{path.name} cannot be read as XLSX: {error}.") from None
+
+
+def _cell(value: object) -> Cell:
+    return value if value is None or isinstance(value, str | int | float | datetime) else str(value)

@@ -1,0 +1,84 @@
+"""The interface of a network that gives its statement by API: optional, few have one. Pure."""
+
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from malipo import clock
+from malipo.errors import Refusal
+from malipo.networks.connector import Answer
+from malipo.networks.http.client import Reply, text_of
+
+_AMOUNT = re.compile(r"(\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.0+)?", re.ASCII)
+_EPOCH = re.compile(r"\d{9,13}(?:\.\d+)?", re.ASCII)
+# An epoch above this is in milliseconds.
+_MOST_SECONDS = 10**11
+
+
+class CannotFetch(Refusal):
+    """The network did not give all of it. What is not whole is not used."""
+
+
+class FetchedLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One movement, as the network's API has it."""
+
+    receipt: str
+    moved_at: datetime
+    amount: int  # above 0 came in, below 0 went out
+    service: str = ""  # the network's word for what it was
+    key: str = ""  # our own, where the network repeats it
+    phone: str = ""
+    details: str = ""
+
+
+@runtime_checkable
+class StatementSource(Protocol):
+    """What a connector has besides, if its network has such an API. CannotFetch says why it failed."""
+
+    @property
+    def statement_profile(self) -> str:
+        """The profile by which a file of these lines is read."""
+
+    def fetch_statement(self, begins: datetime, ends: datetime) -> AsyncIterator[FetchedLine]:
+        """Every line from the first moment until before the last, in the network's order."""
+
+
+def said_by(reply: Reply | Answer, what: str) -> dict[str, Any]:
+    """What a page says; a page that did not come, or is not one, ends everything."""
+    if isinstance(reply, Answer):
+        raise CannotFetch(f"{what} did not come: {reply.code} {reply.detail}".strip() + ".")
+    said = reply.json()
+    if reply.status != 200 or said is None:
+        raise CannotFetch(f"{what} did not come: HTTP {reply.status}.")
+    return said
+
+
+def list_in(said: dict[str, Any], name: str, what: str) -> list[dict[str, Any]]:
+    found = said.get(name)
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise CannotFetch(f"{what} has no list {name!r}.")
+    return found
+
+
+def shillings(value: object, what: str) -> int:
+    """Numbers, or text with groups: `1,234.00`."""
+    match = _AMOUNT.fullmatch(text_of(value))
+    if match is None:
+        raise CannotFetch(f"{what}: {text_of(value)!r} is not a whole number of shillings.")
+    return int(match[1].replace(",", ""))
+
+
+def moment(value: object, what: str) -> datetime:
+    """An epoch in seconds or milliseconds, or a time as ISO 8601; without a zone, that of Dar es Salaam."""
+    text = text_of(value)
+    try:
+        if _EPOCH.fullmatch(text):
+            seconds = float(text)
+            return datetime.fromtimestamp(seconds / 1000 if seconds > _MOST_SECONDS else seconds, UTC)
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise CannotFetch(f"{what}: {text!r} is not a time.") from None
+    return (found if found.tzinfo else found.replace(tzinfo=clock.ZONE)).astimezone(UTC)

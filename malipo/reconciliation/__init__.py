@@ -1,0 +1,1 @@
+"""Compares what networks say with what we know: statements, their lines, and how they fit."""

@@ -1,0 +1,161 @@
+"""What a decided action does: the line gets its place, and the ledger what it lacked. And how each is undone."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo import clock, ids
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import Conflict, Invalid, Missing
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account
+from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.merchants import onboard
+from malipo.payments.settle import Settle
+from malipo.payments.transaction import Transaction, Type
+from malipo.reconciliation.adopt_payment import Owner, adopt
+from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.report_evidence import Reported, report
+from malipo.reconciliation.store import absence, booked_lines, evidence, open_days, payments
+from malipo.reconciliation.undo_adoption import undo_adoption
+
+BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
+_NO_PLACE = "The line has its place already, or the payment has another line."
+
+
+@dataclass(frozen=True)
+class Decided:
+    """An action that is decided, and by whom."""
+
+    exception: ReconciliationException
+    resolution: Resolution
+    actor: Actor  # the last who decided
+    now: datetime
+
+    @property
+    def approved_by(self) -> str | None:
+        is_second = self.actor.name != self.resolution.requested_by
+        return self.actor.name if is_second else None
+
+
+async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
+    """The line is that of a payment, which is told so. What the amounts differ by is booked to suspense."""
+    line_id, line_amount = _line(decided.exception)
+    payment = await find_payment(tx, decided.resolution.terms["payment"])
+    signed = require_direction(decided.exception, payment)
+    if not await evidence.insert_match(
+        tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
+    ):
+        raise Conflict(_NO_PLACE)
+    found = await evidence.find_unreported(tx, limit=1, line_id=line_id)
+    await report(tx, settle, found, Reported(), now=decided.now)
+    await absence.check_again(tx, line_id)
+    return await _book(tx, decided, line_amount - signed, Account.SUSPENSE) if line_amount != signed else None
+
+
+async def book(tx: Tx, decided: Decided) -> str:
+    """The line is booked to an account of the house."""
+    line_id, amount = _line(decided.exception)
+    account = account_of(decided.resolution.terms)
+    if not await booked_lines.close_line(tx, line_id):
+        raise Conflict(_NO_PLACE)
+    await absence.check_again(tx, line_id)
+    return await _book(tx, decided, amount, account)
+
+
+async def adopt_line(tx: Tx, decided: Decided, *, reference_prefix: str) -> Transaction:
+    """The line is a payment of a merchant that we have lost."""
+    line_id, _ = _line(decided.exception)
+    terms = decided.resolution.terms
+    merchant_id = await onboard.find_merchant(tx, terms["merchant"])
+    owner = Owner(merchant_id, terms.get("phone", ""), terms.get("name", ""))
+    payment = await adopt(tx, decided.exception, owner, reference_prefix=reference_prefix, now=decided.now)
+    if not await evidence.insert_match(
+        tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
+    ):
+        raise Conflict(_NO_PLACE)
+    await evidence.set_reported(tx, [line_id])
+    return payment
+
+
+async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
+    """Reverse what a resolution did. The line has no place again, and only operators decide about it."""
+    if undone.booking_id is not None:
+        await house_bookings.undo(
+            tx,
+            undone.booking_id,
+            evidence=decided.resolution.reason,
+            booked_by=decided.resolution.requested_by,
+            approved_by=decided.approved_by,
+            first_open_day=await open_days.find_first(tx),
+            now=decided.now,
+        )
+    match undone.action:
+        case Action.BOOK:
+            await booked_lines.reopen_line(tx, _line(decided.exception)[0])
+        case Action.MATCH | Action.ADOPT:
+            line_id, _ = _line(decided.exception)
+            if undone.action is Action.ADOPT:
+                await undo_adoption(
+                    tx,
+                    line_id,
+                    evidence=decided.resolution.reason,
+                    requested_by=decided.resolution.requested_by,
+                    actor=decided.actor,
+                    now=decided.now,
+                )
+            await evidence.delete_match(tx, line_id)
+            await absence.check_again(tx, line_id)
+
+
+async def find_payment(tx: Tx, id_or_reference: str) -> Transaction:
+    payment = await payments.find(tx, id_or_reference)
+    if payment is None:
+        raise Missing(f"There is no payment {id_or_reference!r}.")
+    return payment
+
+
+def require_direction(exception: ReconciliationException, payment: Transaction) -> int:
+    """The amount of the payment, signed as in the statement."""
+    signed = payment.amount if payment.type is Type.COLLECTION else -payment.amount
+    if (signed > 0) != ((exception.line_amount or 0) > 0):
+        raise Invalid("The line went the other way: a collection comes in, a payout goes out.")
+    return signed
+
+
+def account_of(terms: dict[str, str]) -> Account:
+    for account in BOOKED_TO:
+        if account == terms.get("account"):
+            return account
+    raise Invalid(f"A line is booked to one of {', '.join(BOOKED_TO)}.")
+
+
+def _line(exception: ReconciliationException) -> tuple[int, int]:
+    assert exception.line_id is not None
+    assert exception.line_amount is not None
+    return exception.line_id, exception.line_amount
+
+
+async def _book(tx: Tx, decided: Decided, change: int, account: Account) -> str:
+    exception, moved_at = decided.exception, decided.exception.moved_at
+    assert moved_at is not None
+    source, target = house_bookings.ends_of(change, account)
+    first_open_day = await open_days.find_first(tx)
+    booking = HouseBooking(
+        id=ids.mint(house_bookings.ID_PREFIX, decided.now),
+        kind=Kind.LINE,
+        channel=exception.channel,
+        account=exception.account,
+        source=source,
+        target=target,
+        amount=abs(change),
+        file_id=exception.file_id,
+        line_id=exception.line_id,
+        value_date=house_bookings.value_date_of(clock.day_of(moved_at), first_open_day=first_open_day),
+        evidence=decided.resolution.reason,
+        booked_by=decided.resolution.requested_by,
+        approved_by=decided.approved_by,
+    )
+    if not await house_bookings.book(tx, [booking], now=decided.now):
+        raise Conflict(_NO_PLACE)
+    return booking.id

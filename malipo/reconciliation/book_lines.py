@@ -1,0 +1,63 @@
+"""Books the lines that are no payments: what a network charged, what it swept, and transfers that operators booked.
+
+A charge is an expense whatever it was for, so fees are booked at once: one booking for each file and day. A sweep goes
+through suspense, until the other account's statement has its other half.
+"""
+
+from datetime import date, datetime
+
+import msgspec
+
+from malipo import ids
+from malipo.db import Tx
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account
+from malipo.ledger.house_bookings import HouseBooking, Kind
+from malipo.reconciliation.exception import SYSTEM
+from malipo.reconciliation.store import booked_lines as store
+from malipo.reconciliation.store.booked_lines import LineSum
+from malipo.reconciliation.transfer_pairs import pair_transfers
+
+_KINDS = {"fee": (Kind.NETWORK_FEE, Account.NETWORK_FEES), "sweep": (Kind.SWEEP, Account.SUSPENSE)}
+
+
+class Booked(msgspec.Struct, frozen=True):
+    """Sums in shillings, signed as in the statement."""
+
+    fees: int
+    sweeps: int
+    transfers: int  # how many were found
+
+
+async def book_lines(tx: Tx, *, first_open_day: date | None, now: datetime) -> Booked:
+    """The caller holds the lock of matching."""
+    sums = await store.sum_lines(tx)
+    bookings = [_booking_of(each, first_open_day, now) for each in sums if each.amount]
+    booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
+    assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
+    await store.close_summed(tx)
+    pairs = pair_transfers(await store.find_bank_lines(tx), await store.find_transfers(tx))
+    return Booked(
+        fees=sum(each.amount for each in sums if each.kind == "fee"),
+        sweeps=sum(each.amount for each in sums if each.kind == "sweep"),
+        transfers=await store.match_transfers(tx, pairs, now=now),
+    )
+
+
+def _booking_of(lines: LineSum, first_open_day: date | None, now: datetime) -> HouseBooking:
+    kind, other = _KINDS[lines.kind]
+    source, target = house_bookings.ends_of(lines.amount, other)
+    return HouseBooking(
+        id=ids.mint(house_bookings.ID_PREFIX, now),
+        kind=kind,
+        channel=lines.channel,
+        account=lines.account,
+        source=source,
+        target=target,
+        amount=abs(lines.amount),
+        reference=lines.day.isoformat(),
+        file_id=lines.file_id,
+        value_date=house_bookings.value_date_of(lines.day, first_open_day=first_open_day),
+        evidence="The statement's lines",
+        booked_by=SYSTEM,
+    )

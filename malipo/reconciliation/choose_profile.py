@@ -1,0 +1,87 @@
+"""Which profile reads a file: the one whose columns it has."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Conn, Tx
+from malipo.errors import Missing, Refusal
+from malipo.network_statements.cell_values import Cell, text_of
+from malipo.network_statements.profile import Profile, built_in, decode
+from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
+from malipo.network_statements.table import rows_of
+from malipo.networks.connector import Channel
+from malipo.reconciliation.store import statements as store
+
+
+class NoProfileFits(Refusal):
+    """No profile knows the columns of this file."""
+
+
+async def all_profiles(connection: Conn) -> dict[str, Profile]:
+    """Those that operators saved come first: they know their network's files."""
+    saved = {name: decode(name, text) for name, text in await store.find_profiles(connection)}
+    return saved | {name: profile for name, profile in built_in().items() if name not in saved}
+
+
+async def find_profile(connection: Conn, name: str) -> Profile:
+    profiles = await all_profiles(connection)
+    if name not in profiles:
+        raise Missing(f"There is no profile {name!r}: there are {', '.join(sorted(profiles))}.")
+    return profiles[name]
+
+
+async def choose_profile(connection: Conn, path: Path, channel: Channel) -> Profile:
+    found = best_profile(path, channel, (await all_profiles(connection)).values())
+    if found is None:
+        raise NoProfileFits(f"No profile for {channel} knows the columns of {path.name}.")
+    return found
+
+
+def best_profile(path: Path, channel: Channel, profiles: Iterable[Profile]) -> Profile | None:
+    """The one that knows most of the file's columns; of equals, the one that misses the fewest."""
+    rows = first_rows(path)
+    found = [
+        (known, profile)
+        for profile in profiles
+        if channel in profile.channels and not profile.is_fetched and (known := _known_columns(profile, rows))
+    ]
+    return max(found, key=lambda each: (each[0], -len(each[1].columns)))[1] if found else None
+
+
+def first_rows(path: Path) -> list[list[Cell]]:
+    return list(islice(rows_of(path), MOST_ROWS_BEFORE_HEADER))
+
+
+def _known_columns(profile: Profile, rows: Iterable[list[Cell]]) -> int:
+    found = (profile.columns_in([text_of(cell) for cell in row]) for row in rows)
+    return max((len(columns) for columns in found if columns is not None), default=0)
+
+
+async def save_if_new(tx: Tx, profile: Profile, *, actor: Actor, now: datetime) -> None:
+    """Save how an operator said that a layout is read; the next file of it is read without a question."""
+    if profile.name in await all_profiles(tx):
+        return
+    await store.insert_profile(tx, profile.name, encode(profile), saved_by=actor.name, now=now)
+    await audit_log.append(tx, actor, "statement_profile.saved", now=now, name=profile.name)
+
+
+def encode(profile: Profile) -> str:
+    """As TOML, which people can read and change."""
+    fields = msgspec.to_builtins(profile)
+    lines = [f"{name} = {_value(fields[name])}" for name in ("title", "channels", "sign", "time_formats", "zone")]
+    lines += [f"{name} = {_value(fields[name])}" for name in ("completed", "money_in", "money_out") if fields[name]]
+    lines += ["", "[columns]", *(f"{name} = {_value(names)}" for name, names in fields["columns"].items())]
+    for rule in fields["kinds"]:
+        lines += ["", "[[kinds]]", *(f"{name} = {_value(value)}" for name, value in rule.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    """A text or a list of texts is written in TOML as it is in JSON."""
+    return msgspec.json.encode(value).decode()

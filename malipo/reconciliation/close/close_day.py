@@ -1,0 +1,238 @@
+"""Closes a day: signed, chained to the day before, and never changed. One that does not add up takes two operators."""
+
+from collections.abc import Collection
+from datetime import date, datetime, timedelta
+
+import msgspec
+
+from malipo import clock, ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.encryption import Encryption
+from malipo.errors import Conflict, Forbidden, Invalid, Missing, Refusal
+from malipo.ledger.store import closed_days
+from malipo.operators import vouching
+from malipo.reconciliation.close.compute_close import Computed, compute
+from malipo.reconciliation.close.day import can_be_closed_at
+from malipo.reconciliation.close.day_close import DayClose, encode, hash_of
+from malipo.reconciliation.close.differences import sentences_of
+from malipo.reconciliation.close.signature import ClosedDay, signed
+from malipo.reconciliation.close.signing_key import find_or_make
+from malipo.reconciliation.close.store import closes, open_items
+from malipo.reconciliation.close.store.closes import Proposal
+
+
+class NotOver(Refusal):
+    """The day is not over yet, or only just."""
+
+
+class OutOfOrder(Conflict):
+    """Another day is the next one."""
+
+
+class AlreadyClosed(Conflict):
+    """It does not change any more."""
+
+
+class StatementsMissing(Refusal):
+    """A channel moved, and no whole statement covers the day."""
+
+
+class DayDoesNotAddUp(Refusal):
+    """Says in shillings where."""
+
+    def __init__(self, close: DayClose) -> None:
+        super().__init__(f"{close.day} does not add up.", details={"day": sentences_of(close)})
+        self.close = close
+
+
+async def close_day(
+    tx: Tx,
+    day: date,
+    *,
+    encryption: Encryption,
+    actor: Actor,
+    now: datetime,
+    without: Collection[str] = (),
+    reason: str = "",
+    accepts_difference: bool = False,
+) -> ClosedDay | Proposal:
+    """Close it; or propose to, if it does not add up and that is to be accepted."""
+    reason = _reason(reason, is_needed=bool(without) or accepts_difference)
+    before = await _lock_next(tx, day, now=now)
+    computed = await _compute(tx, day, before, without)
+    if computed.close.adds_up:
+        return await _store(tx, computed, before, encryption=encryption, actor=actor, now=now, reason=reason)
+    if not accepts_difference:
+        raise DayDoesNotAddUp(computed.close)
+    return await _propose(tx, computed.close, before, without, reason, actor=actor, now=now)
+
+
+async def approve(tx: Tx, day: date, *, encryption: Encryption, actor: Actor, now: datetime) -> ClosedDay:
+    """Accept what another operator has proposed to accept, if it is still the same."""
+    before = await _lock_next(tx, day, now=now)
+    proposal = await _open_proposal(tx, day)
+    _require_operator(actor)
+    await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
+    computed = await _compute(tx, day, before, proposal.without)
+    if _hash(computed.close, before) != proposal.hash:
+        raise Conflict(
+            f"What is known of {day} has changed since it was proposed: reject the proposal, and close the day again."
+        )
+    await closes.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
+    return await _store(
+        tx,
+        computed,
+        before,
+        encryption=encryption,
+        actor=actor,
+        now=now,
+        reason=proposal.reason,
+        proposed_by=proposal.requested_by,
+    )
+
+
+async def reject(tx: Tx, day: date, *, actor: Actor, now: datetime) -> Proposal:
+    """Disagree with a proposal, or take one's own back."""
+    await closed_days.lock_for_close(tx)
+    proposal = await _open_proposal(tx, day)
+    _require_operator(actor)
+    await closes.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
+    await audit_log.append(tx, actor, "day.close_rejected", now=now, day=day, proposed_by=proposal.requested_by)
+    return proposal
+
+
+async def preview(tx: Tx, day: date, *, without: Collection[str] = ()) -> Computed:
+    """What the close of the next day would say. The caller rolls back."""
+    before = await closes.find_latest(tx, limit=1)
+    _require_next(day, before[0].day if before else None)
+    return await compute(tx, day, before=before[0] if before else None, without=without)
+
+
+async def _lock_next(tx: Tx, day: date, *, now: datetime) -> ClosedDay | None:
+    last = await closed_days.lock_for_close(tx)
+    _require_next(day, last)
+    if now < (when := can_be_closed_at(day)):
+        raise NotOver(f"{day} can be closed from {when.astimezone(clock.ZONE):%Y-%m-%d %H:%M} on, in Dar es Salaam.")
+    return None if last is None else await closes.find(tx, last)
+
+
+def _require_next(day: date, last: date | None) -> None:
+    if last is not None and day <= last:
+        raise AlreadyClosed(f"{day} is closed, and does not change.")
+    if last is not None and day != (following := last + timedelta(days=1)):
+        raise OutOfOrder(f"Days are closed in order: the next one is {following}.")
+
+
+async def _compute(tx: Tx, day: date, before: ClosedDay | None, without: Collection[str]) -> Computed:
+    computed = await compute(tx, day, before=before, without=without)
+    if needless := sorted(set(without) - computed.missing.keys()):
+        raise Invalid(f"{', '.join(needless)} did not move, or has a whole statement of {day}: it is not left out.")
+    if missing := {channel: why for channel, why in computed.missing.items() if channel not in without}:
+        told = [f"{channel}: {sentence}" for channel, why in missing.items() for sentence in why]
+        raise StatementsMissing(f"Statements of {day} are missing.", details={"day": told})
+    return computed
+
+
+async def _store(
+    tx: Tx,
+    computed: Computed,
+    before: ClosedDay | None,
+    *,
+    encryption: Encryption,
+    actor: Actor,
+    now: datetime,
+    reason: str,
+    proposed_by: str | None = None,
+) -> ClosedDay:
+    day = computed.close.day
+    await open_items.keep(tx, day)
+    closed = ClosedDay(
+        day=day,
+        content=encode(computed.close),
+        previous=None if before is None else before.hash,
+        hash=_hash(computed.close, before),
+        counted=msgspec.json.encode(computed.counted, order="sorted").decode(),
+        digest=await open_items.digest_of(tx, day),
+        reason=reason,
+        requested_by=proposed_by,
+        closed_by=actor.name,
+        closed_at=now,
+    )
+    closed = signed(closed, *await find_or_make(tx, encryption, now=now))
+    await closes.insert(tx, closed)
+    await audit_log.append(
+        tx,
+        actor,
+        "day.closed",
+        now=now,
+        day=day,
+        hash=closed.hash.hex(),
+        adds_up=computed.close.adds_up,
+        without=computed.close.without,
+        reason=reason,
+        proposed_by=proposed_by,
+    )
+    return closed
+
+
+async def _propose(
+    tx: Tx,
+    close: DayClose,
+    before: ClosedDay | None,
+    without: Collection[str],
+    reason: str,
+    *,
+    actor: Actor,
+    now: datetime,
+) -> Proposal:
+    _require_operator(actor)
+    if earlier := await closes.find_proposal(tx, close.day):
+        raise Conflict(f"{earlier.requested_by} has proposed it already: another operator accepts or rejects that.")
+    proposal = Proposal(
+        id=ids.mint("dcp_", now),
+        day=close.day,
+        hash=_hash(close, before),
+        without=tuple(sorted(without)),
+        reason=reason,
+        requested_by=actor.name,
+        requested_at=now,
+    )
+    await closes.insert_proposal(tx, proposal)
+    await audit_log.append(
+        tx,
+        actor,
+        "day.close_proposed",
+        now=now,
+        day=close.day,
+        reason=reason,
+        unexplained={each.channel: each.unexplained for each in close.channels if not each.adds_up},
+        trial_balance=close.trial_balance,
+    )
+    return proposal
+
+
+async def _open_proposal(tx: Tx, day: date) -> Proposal:
+    if proposal := await closes.find_proposal(tx, day):
+        return proposal
+    raise Missing(f"Nobody has proposed to close {day} although it does not add up.")
+
+
+def _hash(close: DayClose, before: ClosedDay | None) -> bytes:
+    return hash_of(None if before is None else before.hash, encode(close))
+
+
+def _reason(text: str, *, is_needed: bool) -> str:
+    text = text.strip()
+    if is_needed and not text:
+        raise Invalid("--reason says why.")
+    if len(text) > 500 or not text.isprintable():
+        raise Invalid("The reason must be up to 500 printable characters.")
+    return text
+
+
+def _require_operator(actor: Actor) -> None:
+    """Without names it cannot be told that two operators are two."""
+    if not actor.is_operator:
+        raise Forbidden("This takes an operator who is logged in: malipo operators login")

@@ -1,0 +1,146 @@
+"""Computes what the close of a day says: from statements, the ledger, and what was open before. It stores nothing."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
+
+import msgspec
+
+from malipo.db import Tx
+from malipo.networks.connector import Channel
+from malipo.reconciliation.close.columns import changes_of, ledger_column, statement_column, sums_of
+from malipo.reconciliation.close.day import begin_of, end_of
+from malipo.reconciliation.close.day_close import ChannelClose, DayClose
+from malipo.reconciliation.close.read_ledger import Ledger, read_ledger
+from malipo.reconciliation.close.read_networks import Network, find_missing, read_network
+from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.store import balances, closes, entries, open_items
+from malipo.reconciliation.close.store.entries import Counted, LineSum
+
+# What the ledger has shortly before midnight, a network may have shortly after it.
+_EXPECTED_WITHIN = timedelta(hours=2)
+# A transfer between bank and network takes a weekend.
+_TRANSFER_WITHIN = timedelta(days=3)
+
+
+class Computed(msgspec.Struct, frozen=True):
+    close: DayClose
+    counted: Mapping[str, Counted]
+    missing: Mapping[str, list[str]]  # channels that moved and have no whole statement, and why not
+
+
+class _Statements(msgspec.Struct, frozen=True):
+    networks: Mapping[str, Network]  # channels whose statements cover the day
+    missing: Mapping[str, list[str]]  # why the others' do not
+    lines: Sequence[LineSum]
+    counted: Mapping[str, Counted]
+
+
+async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Collection[str]) -> Computed:
+    """`without` are channels whose statements are not asked for. The day before is closed, or there is none."""
+    await entries.begin(tx, day if before is None else before.day)
+    ledger = await read_ledger(tx, day, before)
+    earlier = {} if before is None else {each.channel: each for each in before.close.channels}
+    statements = await _read_statements(tx, day, ledger, before, earlier, without)
+    await _add_balances(tx, day, ledger, statements, is_first=before is None)
+    await _find_open(tx, day, without=[each for each in statements.missing if each not in statements.networks])
+    sums, items = await open_items.find_sums(tx), await open_items.find_items(tx)
+    readings = await balances.find_readings(tx, begin_of(day), end_of(day))
+    channels = [
+        msgspec.structs.replace(
+            each,
+            open=sums.get(each.channel, {}),
+            items=tuple(items.get(each.channel, ())),
+            readings=readings.get(each.channel, {}),
+        )
+        for each in _columns(ledger, statements, earlier)
+    ]
+    wallets, in_flight, owed = await balances.find_wallets(tx, end_of(day))
+    close = DayClose(
+        day=day,
+        channels=tuple(channels),
+        balances=ledger.after,
+        changes=changes_of(ledger.routes),
+        wallets=wallets,
+        in_flight=in_flight,
+        owed=owed,
+        routes=sums_of(ledger.own),
+        late=sums_of(ledger.late),
+    )
+    _require_explained_in_full(close)
+    moved = {route.channel for route in ledger.routes}
+    return Computed(
+        close, statements.counted, {each: why for each, why in statements.missing.items() if why and each in moved}
+    )
+
+
+async def _read_statements(
+    tx: Tx,
+    day: date,
+    ledger: Ledger,
+    before: ClosedDay | None,
+    earlier: Mapping[str, ChannelClose],
+    without: Collection[str],
+) -> _Statements:
+    begins, ends = begin_of(day), end_of(day)
+    counted = {} if before is None else msgspec.json.decode(before.counted, type=dict[str, Counted])
+    newest = await entries.last_line_id(tx)
+    first = begin_of(await closes.find_first_day(tx) or day)
+    files = await balances.find_accounts(tx, ends)
+    known = earlier.keys() | files.keys() | {name.removeprefix("float ") for name in ledger.after}
+    networks: dict[str, Network] = {}
+    missing: dict[str, list[str]] = {}
+    for channel in (each for each in Channel if each in known):
+        own = files.get(channel, {})
+        missing[channel] = find_missing(own, earlier.get(channel), begins, ends)
+        if not missing[channel] and channel not in without:
+            since = counted.get(channel) or Counted(first, newest)
+            networks[channel] = await read_network(tx, own, since, ends, earlier.get(channel))
+    lines = await entries.add_lines(tx, day, ends, {channel: each.since for channel, each in networks.items()})
+    return _Statements(networks, missing, lines, {**counted, **{each: Counted(ends, newest) for each in networks}})
+
+
+async def _add_balances(tx: Tx, day: date, ledger: Ledger, statements: _Statements, *, is_first: bool) -> None:
+    """With what accounts begin, and where their balances do not follow from the lines."""
+    changes = []
+    for channel in statements.missing:
+        network = statements.networks.get(channel)
+        opened = network.opened if network else 0
+        changes.append((channel, "", opened - (ledger.float_before(channel) if is_first else 0)))
+        if network:
+            own = [each for each in statements.lines if each.channel == channel]
+            changes += [(channel, account, gap) for account, gap in network.gaps(own).items()]
+    await entries.add(tx, "balance", changes, day=day, moment=begin_of(day))
+
+
+async def _find_open(tx: Tx, day: date, *, without: list[str]) -> None:
+    ends = end_of(day)
+    await open_items.find_open(tx, expected_since=ends - _EXPECTED_WITHIN, transfers_since=ends - _TRANSFER_WITHIN)
+    await open_items.set_without_statement(tx, without)
+
+
+def _columns(ledger: Ledger, statements: _Statements, earlier: Mapping[str, ChannelClose]) -> list[ChannelClose]:
+    found = []
+    for channel in statements.missing:
+        network = statements.networks.get(channel)
+        own = [each for each in statements.lines if each.channel == channel]
+        column, accounts = None, earlier[channel].accounts if channel in earlier else {}
+        if network:
+            amounts = [(each.change_kind, each.amount) for each in own]
+            column = statement_column(sum(network.opening.values()), amounts, sum(network.closing.values()))
+            accounts = network.closing
+        found.append(
+            ChannelClose(
+                channel=channel,
+                ledger=ledger_column(channel, ledger.float_before(channel), ledger.routes),
+                statement=column,
+                accounts=accounts,
+                learned_later=sum(each.amount for each in own if each.is_of_closed_day),
+            )
+        )
+    return found
+
+
+def _require_explained_in_full(close: DayClose) -> None:
+    """Whatever is between the two columns is open, or this is wrong."""
+    for each in close.channels:
+        assert each.difference in (None, sum(reason.amount for reason in each.open.values())), each.channel

@@ -1,0 +1,169 @@
+"""The close of a day, as data: two columns for each channel, what is open between them, and the trial balance. Pure.
+
+What is here is all that is hashed. It depends on the data alone, not on who closes the day, or when.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import date
+from enum import StrEnum
+
+import msgspec
+
+MOST_ITEMS = 500  # of a channel, the biggest; those beyond are only summed
+
+
+class ChangeKind(StrEnum):
+    """Why an account at a network changed, in a statement and in the ledger alike."""
+
+    IN = "in"  # customers paid
+    OUT = "out"  # payouts
+    FEES = "fees"  # what the network took
+    REVERSALS = "reversals"
+    BANK = "bank"
+    SWEEPS = "sweeps"
+    OTHER = "other"
+
+
+class Reason(StrEnum):
+    """Why one side has something that the other side has not, at the end of the day."""
+
+    TIMING = "timing"  # both sides have it, and one of them on another day
+    EXCEPTION = "exception"  # operators know of it
+    EXPECTED = (
+        "expected"  # in the ledger shortly before midnight; the next statement will have it, or it is an exception
+    )
+    TRANSFER = "transfer"  # between bank and network, on its way
+    NO_STATEMENT = "no_statement"  # the day was closed without one
+    ACCEPTED = "accepted"  # two operators accepted it, with a day before
+    UNEXPLAINED = "unexplained"
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is open at the end of the day."""
+
+    amount: int  # what the statement has more than the ledger
+    reason: Reason
+    side: str  # which has it: statement, ledger, or both, with different amounts
+    what: str  # a payment, a line, the fees or sweeps of a file, a booking, a balance, or what was written late
+    name: str  # the network's receipt, the bank's reference, or the file
+    account: str = ""
+    payment: str = ""
+    merchant: str = ""
+    exception: str = ""  # its id
+    kind: str = ""  # of the exception, or of the line
+    day: date  # when it happened
+    since: date  # the first day at whose end it was open
+
+
+class Sum(msgspec.Struct, frozen=True):
+    count: int
+    amount: int
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    opening: int
+    changes: Mapping[ChangeKind, int]
+    closing: int
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One row of the two columns."""
+
+    name: str
+    statement: int | None
+    ledger: int
+
+    @property
+    def difference(self) -> int | None:
+        return None if self.statement is None else self.statement - self.ledger
+
+
+class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
+    channel: str
+    ledger: Column
+    statement: Column | None  # None: the day is closed without one
+    accounts: Mapping[str, int]  # what each account at the network holds, by the last statement that was counted
+    learned_later: int = 0  # what lines of closed days, which were not known then, changed in this day's statement
+    readings: Mapping[str, int] = {}  # what each account held by the day's last reading
+    open: Mapping[Reason, Sum] = {}
+    items: tuple[Item, ...] = ()
+
+    @property
+    def difference(self) -> int | None:
+        """What the network has more than the ledger, at the end of the day."""
+        return None if self.statement is None else self.statement.closing - self.ledger.closing
+
+    @property
+    def rows(self) -> list[Row]:
+        """The two columns side by side, from the opening to the closing."""
+        if (said := self.statement) is None:
+            said = Column(opening=0, changes={}, closing=0)
+        rows = [
+            Row("opening", said.opening, self.ledger.opening),
+            *(Row(each, said.changes.get(each, 0), self.ledger.changes.get(each, 0)) for each in ChangeKind),
+            Row("closing", said.closing, self.ledger.closing),
+        ]
+        return rows if self.statement else [msgspec.structs.replace(row, statement=None) for row in rows]
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether everything between the two columns is explained."""
+        return Reason.UNEXPLAINED not in self.open
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing is between them."""
+        return self.adds_up and not self.difference
+
+    @property
+    def unexplained(self) -> int:
+        return self.open[Reason.UNEXPLAINED].amount if Reason.UNEXPLAINED in self.open else 0
+
+
+class DayClose(msgspec.Struct, frozen=True, kw_only=True):
+    day: date
+    channels: tuple[ChannelClose, ...]
+    balances: Mapping[str, int]  # of every account at the end of the day, from the moves
+    changes: Mapping[str, int]  # of every account, in the day
+    wallets: int  # as they are stored, without what moved since; the moves must say the same
+    in_flight: int
+    owed: int  # by merchants, when the day was closed; no account of its own
+    routes: Mapping[str, int]  # the day's moves between each two accounts, to notice one that is written later
+    late: Mapping[str, int]  # moves of the day before that were written after its close
+
+    @property
+    def trial_balance(self) -> int:
+        """Zero, or the wallets that are stored are not those of the moves."""
+        others = sum(amount for name, amount in self.balances.items() if name not in ("wallet", "in_flight"))
+        return others + self.wallets + self.in_flight
+
+    @property
+    def adds_up(self) -> bool:
+        return self.trial_balance == 0 and all(each.adds_up for each in self.channels)
+
+    @property
+    def agrees(self) -> bool:
+        return self.adds_up and all(each.agrees for each in self.channels)
+
+    @property
+    def without(self) -> list[str]:
+        """The channels that moved and have no statement."""
+        return [each.channel for each in self.channels if each.statement is None]
+
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def encode(close: DayClose) -> str:
+    """Canonical: the same close is the same text."""
+    return _encoder.encode(close).decode()
+
+
+def decode(text: str) -> DayClose:
+    return msgspec.json.decode(text, type=DayClose)
+
+
+def hash_of(previous: bytes | None, content: str) -> bytes:
+    """Of a close and, by its hash, of all before it."""
+    return hashlib.sha256((previous or b"") + content.encode()).digest()

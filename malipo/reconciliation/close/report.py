@@ -1,0 +1,130 @@
+"""A closed day as a page to print: one sheet of A4, in HTML that needs nothing else. Pure.
+
+It is English, as the books are. Its texts come from networks and operators, so all of them are escaped.
+"""
+
+from html import escape
+
+from malipo import clock
+from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Item, Row
+from malipo.reconciliation.close.differences import REASONS, WHAT, title_of
+from malipo.reconciliation.close.report_style import STYLE
+from malipo.reconciliation.close.signature import ClosedDay
+
+_MOST_ITEMS = 10  # of all channels: more would not fit on one sheet, and the CSV has them
+
+
+def html_of(closed: ClosedDay) -> str:
+    close = closed.close
+    head = f"<meta charset='utf-8'><title>Daily close {close.day}</title><style>{STYLE}</style>"
+    body = (
+        f"<h1>Daily close: {close.day:%A}, {close.day}</h1>"
+        f"<p class='verdict'>{escape(verdict_of(closed))}</p>"
+        f"<p>Whole shillings (TZS). The day is that of Dar es Salaam.</p>"
+        f"{_channels(close)}<div class='side'><section>{_open_items(close)}</section>"
+        f"<section>{_balances(close)}</section></div>{_signature(closed)}"
+    )
+    return f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n"
+
+
+def _outcome_of(close: DayClose) -> str:
+    if close.agrees:
+        return "The day adds up."
+    return "What differs is explained to the shilling." if close.adds_up else "The day does not add up."
+
+
+def verdict_of(closed: ClosedDay) -> str:
+    close = closed.close
+    found = [_outcome_of(close)]
+    if closed.requested_by is not None:
+        found.append(f"Accepted by {closed.requested_by} and {closed.closed_by}: {closed.reason}")
+    elif closed.reason:
+        found.append(f"Closed without a statement of {', '.join(close.without)}: {closed.reason}")
+    return " ".join(found)
+
+
+def _channels(close: DayClose) -> str:
+    """The statement's column and the ledger's for each channel, side by side."""
+    if not close.channels:
+        return "<p>No channel has ever moved.</p>"
+    heads = "".join(f"<th colspan='3'>{escape(each.channel)}</th>" for each in close.channels)
+    subheads = "<th>Statement</th><th>Ledger</th><th>Difference</th>" * len(close.channels)
+    rows = "".join(map(_channel_row, zip(*(each.rows for each in close.channels), strict=True)))
+    if any(each.readings for each in close.channels):
+        rows += _channel_row(tuple(_last_reading(each) for each in close.channels))
+    return (
+        f"<table class='columns'><thead><tr><th rowspan='2'></th>{heads}</tr><tr>{subheads}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _last_reading(channel: ChannelClose) -> Row:
+    """What the network, or an operator, last said in the day; it may be hours older than the closing."""
+    return Row("last reading", sum(channel.readings.values()) if channel.readings else None, channel.ledger.closing)
+
+
+def _channel_row(rows: tuple[Row, ...]) -> str:
+    """One row of each channel."""
+    name = rows[0].name
+    cells = "".join(
+        _amount(row.statement) + _amount(row.ledger) + _amount(row.difference, is_difference=True) for row in rows
+    )
+    return f"<tr{' class=total' if name == 'closing' else ''}><th scope='row'>{name.capitalize()}</th>{cells}</tr>"
+
+
+def _open_items(close: DayClose) -> str:
+    """What explains the differences; the biggest first."""
+    sums = [(channel.channel, reason, total) for channel in close.channels for reason, total in channel.open.items()]
+    if not sums:
+        return "<h2>Open at the end of the day</h2><p>Nothing.</p>"
+    rows = "".join(
+        f"<tr><td>{escape(channel)}</td>{_amount(total.count)}<td>{escape(REASONS[reason])}</td>{_amount(total.amount)}</tr>"
+        for channel, reason, total in sums
+    )
+    items = sorted(
+        ((channel.channel, item) for channel in close.channels for item in channel.items),
+        key=lambda each: -abs(each[1].amount),
+    )
+    told = "".join(_item_row(channel, item) for channel, item in items[:_MOST_ITEMS])
+    count = sum(total.count for _, _, total in sums)
+    title = "The biggest of them" if count > _MOST_ITEMS else "Each of them"
+    return (
+        f"<h2>Open at the end of the day: statement less ledger</h2><table><tbody>{rows}</tbody></table>"
+        f"<h2>{title}, open since</h2><table><tbody>{told}</tbody></table>"
+    )
+
+
+def _item_row(channel: str, item: Item) -> str:
+    name = " ".join(filter(None, (WHAT[item.what], item.name, item.account)))
+    why = f"{item.kind} {item.exception}" if item.exception else REASONS[item.reason]
+    short = "".join(f"<td class='short'>{escape(each)}</td>" for each in (channel, str(item.since)))
+    return f"<tr>{short}<td>{escape(name)}</td><td>{escape(why)}</td>{_amount(item.amount)}</tr>"
+
+
+def _balances(close: DayClose) -> str:
+    """Every account of the ledger at the end of the day: they sum to zero."""
+    rows = "".join(
+        f"<tr><td>{escape(title_of(name))}</td>{_amount(close.changes.get(name, 0))}{_amount(balance)}</tr>"
+        for name, balance in close.balances.items()
+    )
+    return (
+        "<h2>Balances</h2><table><thead><tr><th>Account</th><th class='amount'>In the day</th>"
+        f"<th class='amount'>At its end</th></tr></thead><tbody>{rows}"
+        f"<tr class='total'><td>Trial balance</td><td></td>{_amount(close.trial_balance)}</tr>"
+        f"<tr><td>Owed by merchants</td><td></td>{_amount(close.owed)}</tr></tbody></table>"
+    )
+
+
+def _signature(closed: ClosedDay) -> str:
+    when = f"{closed.closed_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"
+    return (
+        f"<p class='signed'>Closed by {escape(closed.closed_by)} at {when}. Hash {closed.hash.hex()}, after "
+        f"{closed.previous.hex() if closed.previous else 'no other day'}. "
+        f"Ed25519 signature {closed.signature.hex()} by key {escape(closed.key_id)}.</p>"
+    )
+
+
+def _amount(amount: int | None, *, is_difference: bool = False) -> str:
+    if amount is None or (is_difference and not amount):
+        return f"<td class='amount'>{'' if amount is None else '0'}</td>"
+    return f"<td class='amount{' differs' if is_difference else ''}'>{amount:,}</td>"

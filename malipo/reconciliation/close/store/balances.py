@@ -1,0 +1,110 @@
+"""The SQL of balances by time: of accounts, wallets, floats, and the networks' own accounts."""
+
+from datetime import date, datetime
+
+from malipo.db import Tx
+from malipo.ledger.accounts import HOUSE
+from malipo.reconciliation.close.columns import Route
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.statements import find_files_of
+
+
+async def find_routes_before(tx: Tx, day: date, begins: datetime) -> list[Route]:
+    """All moves before the first day that is closed. This reads the whole ledger, once."""
+    return await _routes(
+        tx,
+        f"""
+        SELECT source, target, channel, sum(amount) AS amount FROM moves
+        WHERE created_at < $1 AND merchant_id <> '{HOUSE}' GROUP BY 1, 2, 3
+        UNION ALL
+        SELECT source, target, CASE WHEN 'float' IN (source, target) THEN channel END, sum(amount) FROM house_bookings
+        WHERE value_date < $2 GROUP BY 1, 2, 3
+        """,
+        begins,
+        day,
+    )
+
+
+async def find_routes(tx: Tx, begins: datetime, ends: datetime) -> list[Route]:
+    """The moves of merchants in a time, as they are now."""
+    return await _routes(
+        tx,
+        f"""
+        SELECT source, target, channel, sum(amount) AS amount FROM moves
+        WHERE created_at >= $1 AND created_at < $2 AND merchant_id <> '{HOUSE}' GROUP BY 1, 2, 3
+        """,
+        begins,
+        ends,
+    )
+
+
+async def _routes(tx: Tx, sums: str, *values: object) -> list[Route]:
+    rows = await tx.fetch(
+        f"""
+        SELECT source, target, channel, NULL AS change_kind, sum(amount)::bigint AS amount FROM ({sums}) AS sums
+        GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+        """,
+        *values,
+    )
+    return [Route(**dict(row)) for row in rows]
+
+
+async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
+    """What the stored wallets held at that moment: without what moved since. And what is owed now."""
+    row = await tx.fetchrow(
+        f"""
+        SELECT (w.available - coalesce(since.wallet, 0))::bigint, (w.in_flight - coalesce(since.in_flight, 0))::bigint,
+               w.owed::bigint
+        FROM (SELECT coalesce(sum(available), 0) AS available, coalesce(sum(in_flight), 0) AS in_flight,
+                     coalesce(sum(owed), 0) AS owed FROM wallets) w,
+             (SELECT sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount END) AS wallet,
+                     sum(CASE 'in_flight' WHEN target THEN amount WHEN source THEN -amount END) AS in_flight
+              FROM moves WHERE created_at >= $1 AND merchant_id <> '{HOUSE}') since
+        """,
+        ends,
+    )
+    assert row is not None
+    return row[0], row[1], row[2]
+
+
+async def find_accounts(tx: Tx, ends: datetime) -> dict[str, dict[str, list[StatementFile]]]:
+    """The files of each account of each channel that begin before this moment, and the first one after it."""
+    found: dict[str, dict[str, list[StatementFile]]] = {}
+    for file in await find_files_of(tx, until=ends):
+        found.setdefault(file.channel, {}).setdefault(file.account, []).append(file)
+    return found
+
+
+async def find_readings(tx: Tx, begins: datetime, ends: datetime) -> dict[str, dict[str, int]]:
+    """The last reading of the day that is not a statement's own, of each channel and account."""
+    rows = await tx.fetch(
+        """
+        SELECT DISTINCT ON (channel, account) channel, account, amount FROM float_readings
+        WHERE read_at >= $1 AND read_at < $2 AND source <> 'statement' ORDER BY channel, account, read_at DESC, id DESC
+        """,
+        begins,
+        ends,
+    )
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        found.setdefault(row["channel"], {})[row["account"]] = row["amount"]
+    return found
+
+
+async def held_at(tx: Tx, file: StatementFile, moment: datetime) -> int:
+    """What an account held at a moment, by a file that begins before it."""
+    assert file.opening is not None
+    assert file.closing is not None
+    if file.ends_at is not None and file.ends_at <= moment:
+        return file.closing
+    moved = await tx.fetchval(
+        """
+        SELECT coalesce(sum(amount), 0)::bigint FROM statement_lines
+        WHERE channel = $1 AND account = $2 AND moved_at >= $3 AND moved_at < $4
+        """,
+        file.channel,
+        file.account,
+        file.begins_at,
+        moment,
+    )
+    return file.opening + int(moved)

@@ -1,0 +1,169 @@
+"""The SQL of a day's entries: each thing that changed a network's account, by its statement or by the ledger.
+
+Entries of one subject, such as a payment and its lines, cancel each other. What is left is open. All of it happens in a
+table of the transaction, so memory stays flat however long the day was.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+import msgspec
+
+from malipo.db import Tx
+from malipo.ledger.accounts import HOUSE
+from malipo.reconciliation.close.columns import Route
+
+_KIND_OF_LINE = """
+    CASE l.kind WHEN 'money' THEN CASE WHEN l.amount > 0 THEN 'in' ELSE 'out' END
+                WHEN 'fee' THEN 'fees' WHEN 'reversal' THEN 'reversals' WHEN 'bank' THEN 'bank'
+                WHEN 'sweep' THEN 'sweeps' ELSE 'other' END
+"""
+_DAY_OF_LINE = "(l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date"
+_CHANGE_OF_FLOAT = "CASE 'float' WHEN source THEN amount WHEN target THEN -amount ELSE 0 END"
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How far a channel's statements were counted by the last close that had one."""
+
+    until: datetime
+    line_id: int
+
+
+class LineSum(msgspec.Struct, frozen=True):
+    channel: str
+    account: str
+    change_kind: str
+    is_of_closed_day: bool
+    amount: int
+
+
+async def begin(tx: Tx, before: date) -> None:
+    """Begin with what was open at the end of the day before."""
+    # A day may be a large part of all there is: with all kinds of joins, and as long as it takes.
+    await tx.execute(
+        """
+        SET LOCAL work_mem = '128MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
+        SET LOCAL enable_mergejoin = on; SET LOCAL statement_timeout = 0;
+        CREATE TEMPORARY TABLE close_entries (
+            channel text, account text, what text, line_id bigint, file_id text COLLATE "C",
+            merchant_id text COLLATE "C", cause_id text COLLATE "C", amount bigint, happened_at timestamptz, since date,
+            accepted_on date
+        ) ON COMMIT DROP
+        """
+    )
+    await tx.execute(
+        """
+        INSERT INTO close_entries
+        SELECT channel, account, entry_kind, line_id, file_id, merchant_id, cause_id, amount, happened_at, since,
+               accepted_on
+        FROM day_close_entries WHERE day = $1
+        """,
+        before,
+    )
+
+
+async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list[Route]:
+    """The day's moves of merchants, in one look at them; those of the house count by their value date."""
+    rows = await tx.fetch(
+        f"""
+        WITH todays AS MATERIALIZED (
+            SELECT m.merchant_id, m.cause_id, m.source, m.target, m.channel, m.amount, m.created_at,
+                   CASE WHEN m.channel IS NULL THEN NULL
+                        WHEN m.step <> 'contradiction' OR (m.source = 'float') = (
+                             SELECT t.type = 'COLLECTION' FROM transactions t
+                             WHERE t.merchant_id = m.merchant_id AND t.id = m.cause_id)
+                        THEN CASE WHEN m.source = 'float' THEN 'in' ELSE 'out' END
+                        ELSE 'reversals' END AS change_kind
+            FROM moves m WHERE m.created_at >= $1 AND m.created_at < $2 AND m.merchant_id <> '{HOUSE}'
+        ), added AS (
+            INSERT INTO close_entries
+            SELECT channel, '', 'payment', NULL, NULL, merchant_id, cause_id, -sum({_CHANGE_OF_FLOAT}),
+                   max(created_at), $3
+            FROM todays WHERE channel IS NOT NULL GROUP BY channel, merchant_id, cause_id
+        )
+        SELECT source, target, channel, change_kind, sum(amount)::bigint AS amount FROM todays GROUP BY 1, 2, 3, 4
+        """,
+        begins,
+        ends,
+        day,
+    )
+    return [Route(**dict(row)) for row in rows]
+
+
+async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
+    """What is undone, and what undoes it, are one subject."""
+    rows = await tx.fetch(
+        f"""
+        WITH todays AS MATERIALIZED (
+            SELECT b.channel, b.account, b.source, b.target, b.amount, b.booked_at, b.file_id,
+                   coalesce(b.line_id, o.line_id) AS line_id, coalesce(b.reverses, b.id) AS root,
+                   CASE WHEN l.id IS NOT NULL THEN {_KIND_OF_LINE} ELSE
+                       CASE coalesce(o.kind, b.kind) WHEN 'bank_transfer' THEN 'bank' WHEN 'network_fee' THEN 'fees'
+                                                     WHEN 'sweep' THEN 'sweeps' ELSE 'other' END
+                   END AS change_kind
+            FROM house_bookings b
+            LEFT JOIN house_bookings o ON o.id = b.reverses
+            LEFT JOIN statement_lines l ON l.id = coalesce(b.line_id, o.line_id)
+            WHERE b.value_date = $1
+        ), added AS (
+            INSERT INTO close_entries
+            SELECT channel, account,
+                   CASE WHEN change_kind = 'fees' AND file_id IS NOT NULL THEN 'fee'
+                        WHEN change_kind = 'sweeps' AND file_id IS NOT NULL THEN 'sweep' ELSE 'booking' END,
+                   line_id, file_id, '{HOUSE}', root, -{_CHANGE_OF_FLOAT}, booked_at, $1
+            FROM todays WHERE 'float' IN (source, target)
+        )
+        SELECT source, target, CASE WHEN 'float' IN (source, target) THEN channel END AS channel,
+               CASE WHEN 'float' IN (source, target) THEN change_kind END AS change_kind, sum(amount)::bigint AS amount
+        FROM todays GROUP BY 1, 2, 3, 4
+        """,
+        day,
+    )
+    return [Route(**dict(row)) for row in rows]
+
+
+async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, Counted]) -> list[LineSum]:
+    """The lines of these channels that no close has counted: of the time since then, and those that came later."""
+    if not counted:
+        return []
+    rows = await tx.fetch(
+        f"""
+        WITH new AS MATERIALIZED (
+            SELECT l.*, {_KIND_OF_LINE} AS change_kind, {_DAY_OF_LINE} < $1 AS is_of_closed_day
+            FROM unnest($3::text[], $4::timestamptz[], $5::bigint[]) AS c (channel, until, line_id)
+            JOIN statement_lines l ON l.channel = c.channel AND (l.moved_at >= c.until OR l.id > c.line_id)
+            -- Said again as constants, for the indexes.
+            WHERE l.moved_at < $2 AND (l.moved_at >= $6 OR l.id > $7)
+        ), added AS (
+            INSERT INTO close_entries
+            SELECT channel, account, 'line', id, NULL, NULL, NULL, amount, moved_at, $1
+            FROM new WHERE kind NOT IN ('fee', 'sweep')
+            UNION ALL
+            SELECT channel, account, kind, NULL, file_id, NULL, NULL, sum(amount), max(moved_at), $1
+            FROM new WHERE kind IN ('fee', 'sweep') GROUP BY channel, account, kind, file_id
+        )
+        SELECT channel, account, change_kind, is_of_closed_day, sum(amount)::bigint AS amount
+        FROM new GROUP BY 1, 2, 3, 4
+        """,
+        day,
+        ends,
+        list(counted),
+        [each.until for each in counted.values()],
+        [each.line_id for each in counted.values()],
+        min(each.until for each in counted.values()),
+        min(each.line_id for each in counted.values()),
+    )
+    return [LineSum(**dict(row)) for row in rows]
+
+
+async def add(tx: Tx, what: str, changes: Sequence[tuple[str, str, int]], *, day: date, moment: datetime) -> None:
+    """Balances that do not follow from the lines, and moves that were written late: by channel and account."""
+    await tx.executemany(
+        "INSERT INTO close_entries VALUES ($1, $2, $3, NULL, NULL, NULL, NULL, $4, $5, $6)",
+        [(channel, account, what, amount, moment, day) for channel, account, amount in changes if amount],
+    )
+
+
+async def last_line_id(tx: Tx) -> int:
+    """The lock of the close is held, so all lines up to this one are committed or will never be."""
+    return int(await tx.fetchval("SELECT coalesce(max(id), 0) FROM statement_lines"))

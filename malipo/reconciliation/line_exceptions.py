@@ -1,0 +1,35 @@
+"""Which exception a line without a place is. Pure."""
+
+from datetime import datetime
+
+from malipo import ids
+from malipo.reconciliation.exception import ExceptionKind, FoundException
+from malipo.reconciliation.store.unmatched_lines import UnmatchedLine
+
+_UNKNOWN = ("other", "reversal")
+
+
+def kind_of(line: UnmatchedLine) -> ExceptionKind:
+    if line.kind in _UNKNOWN:
+        return ExceptionKind.UNKNOWN_LINE
+    if line.candidates == 0:
+        return ExceptionKind.THEIRS_ONLY
+    if line.candidates > 1 or line.is_taken:
+        return ExceptionKind.TWICE
+    return ExceptionKind.AMOUNT_DIFFERS
+
+
+def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
+    kind = kind_of(line)
+    # The ledger has the payment with its own amount, so only the rest is at stake.
+    amount = line.amount - line.ledger_amount if kind is ExceptionKind.AMOUNT_DIFFERS else line.amount
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=kind,
+        channel=line.channel,
+        account=line.account,
+        line_id=line.line_id,
+        merchant_id=line.merchant_id,
+        transaction_id=line.transaction_id,
+        amount=amount,
+    )

@@ -1,0 +1,102 @@
+"""Matches the lines of imported statements with payments, and finds what does not fit.
+
+It runs after each import, and again whenever it is asked to. Each step is a commit of its own and can be repeated:
+whoever dies in between loses nothing, and the next run ends the same. One runs at a time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from malipo import ids
+from malipo.clock import Clock
+from malipo.db import Database, Tx
+from malipo.network_statements.profile import Profile
+from malipo.networks.connector import Channel
+from malipo.payments.settle import Settle
+from malipo.reconciliation.book_lines import book_lines
+from malipo.reconciliation.choose_profile import all_profiles
+from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.find_absent import find_absent
+from malipo.reconciliation.line_exceptions import exception_of
+from malipo.reconciliation.payment_windows import ids_of, payment_times
+from malipo.reconciliation.report_evidence import report_evidence
+from malipo.reconciliation.store import charges, exceptions, matching, open_days, unmatched_lines
+
+
+@dataclass(kw_only=True)
+class Matched:
+    """What a run has done and found."""
+
+    payments: int = 0  # lines that were matched with payments
+    reversals: int = 0
+    fees: int = 0  # lines that were attached to payments
+    transfers: int = 0
+    booked_fees: int = 0  # in shillings, signed as in the statement
+    booked_sweeps: int = 0
+    completed: int = 0  # payments that a line has ended
+    contradicted: int = 0
+    waiting: int = 0  # payments that no complete statement covers yet
+    resolved: int = 0  # exceptions whose cause has gone
+    exceptions: Findings = field(default_factory=Findings)
+
+    @property
+    def lines(self) -> int:
+        return self.payments + self.reversals + self.fees + self.transfers
+
+
+async def match_statements(database: Database, settle: Settle, *, clock: Clock) -> Matched:
+    now, done = clock(), Matched()
+    async with database.read() as connection:
+        profiles = await all_profiles(connection)
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        await matching.queue_new_files(tx, now=now)
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        await match_lines(tx, profiles, done, now=now)
+    reported = await report_evidence(database, settle, done.exceptions, now=now)
+    done.completed, done.contradicted = reported.completed, reported.contradicted
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        done.waiting = await find_absent(tx, profiles, done.exceptions, now=now)
+        done.resolved = len(await exceptions.resolve_gone(tx, now=now))
+    return done
+
+
+async def match_lines(tx: Tx, profiles: Mapping[str, Profile], done: Matched, *, now: datetime) -> None:
+    """Find the place of every line in the queue; those that have none are exceptions. The caller holds the lock."""
+    first, last = ids_of(payment_times(await matching.find_days(tx)))
+    await matching.find_candidates(
+        tx,
+        aggregators=[name for name, each in profiles.items() if each.is_aggregator],
+        channels=list(Channel),
+        first=first,
+        last=last,
+    )
+    done.payments = await matching.match_payments(tx, now=now)
+    done.reversals = await matching.match_reversals(tx, now=now)
+    done.fees = await matching.attach_fees(tx, now=now)
+    done.exceptions.add(await _wrong_charges(tx, now=now))
+    booked = await book_lines(tx, first_open_day=await open_days.find_first(tx), now=now)
+    done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
+    async for lines in unmatched_lines.find(tx):
+        done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
+
+
+async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:
+    """Before the fees are booked: those in the queue are new."""
+    found = [
+        FoundException(
+            id=ids.mint("exc_", now),
+            kind=ExceptionKind.FEE_DIFFERS,
+            channel=each.channel,
+            account=each.account,
+            line_id=each.line_id,
+            merchant_id=each.merchant_id,
+            transaction_id=each.transaction_id,
+            amount=each.difference,
+        )
+        for each in await charges.find_wrong(tx)
+    ]
+    return await exceptions.insert(tx, found, now=now)

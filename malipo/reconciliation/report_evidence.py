@@ -1,0 +1,99 @@
+"""Reports matched lines to their payments: a line is the movement itself, so it ends a payment, or contradicts it.
+
+In batches, each one commit: what was reported is noted with its effects. Whoever dies in between goes on at the next
+run, and a report that was made before is not made twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from malipo import ids
+from malipo.db import Database, Tx
+from malipo.networks.connector import Answer, Verdict
+from malipo.payments.answer_effects import Settled
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
+from malipo.payments.settle import Report, Settle
+from malipo.payments.transaction import Status
+from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.store import evidence as store
+from malipo.reconciliation.store import exceptions, matching
+from malipo.reconciliation.store.evidence import Evidence
+
+_BATCH = 300
+
+
+@dataclass
+class Reported:
+    """What lines have done to payments."""
+
+    completed: int = 0  # open before
+    contradicted: int = 0
+    exceptions: Findings = field(default_factory=Findings)
+
+
+async def report_evidence(database: Database, settle: Settle, found: Findings, *, now: datetime) -> Reported:
+    done = Reported(exceptions=found)
+    async with database.begin() as tx:
+        await matching.lock(tx)
+        await store.note_contradicted(tx)
+    while True:
+        async with database.begin() as tx:
+            await matching.lock(tx)
+            unreported = await store.find_unreported(tx, limit=_BATCH)
+            if not unreported:
+                return done
+            await report(tx, settle, unreported, done, now=now)
+
+
+async def report(tx: Tx, settle: Settle, found: Sequence[Evidence], done: Reported, *, now: datetime) -> None:
+    """Report these lines, and note it."""
+    # A line whose reversal is there says nothing any more: the reversal does.
+    told = [each for each in found if not each.is_taken_back]
+    results = await settle(tx, [_report_of(each) for each in told], again=False)
+    await store.set_reported(tx, [each.line_id for each in found])
+    differing = []
+    for each, settled in zip(told, results, strict=True):
+        assert settled is not None, "a match is with a payment that we have"
+        done.completed += not settled.before.is_final and settled.transaction.status is Status.COMPLETED
+        done.contradicted += settled.is_contradiction
+        if is_different(each, settled):
+            differing.append(_exception_of(each, now))
+    done.exceptions.add(await exceptions.insert(tx, differing, now=now))
+
+
+def is_different(evidence: Evidence, settled: Settled) -> bool:
+    """Whether we have told the merchant something else than the statement says. Pure."""
+    is_open = not settled.transaction.status.is_final
+    return settled.is_contradiction or is_open
+
+
+def _report_of(evidence: Evidence) -> Report:
+    is_paid = evidence.role == "payment"
+    return Report(
+        id=f"stl_{evidence.line_id}_{evidence.ordinal}",
+        channels=[evidence.channel],
+        key=evidence.network_key,
+        received=ReceivedAnswer(
+            connector=evidence.channel.lower(),
+            source=AnswerSource.STATEMENT,
+            answer=Answer(
+                verdict=Verdict.CONFIRMED if is_paid else Verdict.REFUSED,
+                detail=f"{evidence.receipt} in the statement",
+                provider_reference=evidence.receipt if is_paid else None,
+            ),
+        ),
+    )
+
+
+def _exception_of(evidence: Evidence, now: datetime) -> FoundException:
+    return FoundException(
+        id=ids.mint("exc_", now),
+        kind=ExceptionKind.STATE_DIFFERS,
+        channel=evidence.line_channel,
+        account=evidence.account,
+        line_id=evidence.line_id,
+        merchant_id=evidence.merchant_id,
+        transaction_id=evidence.transaction_id,
+        amount=evidence.amount,
+    )

@@ -1,0 +1,325 @@
+"""Operators resolve exceptions: one proposes an action, and mostly another approves or rejects it. Each can be undone.
+
+Each step is one commit with its note in the audit log. Nothing is changed in place: what was proposed, rejected and
+undone is kept, and money that was booked is booked back.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Invalid, Missing
+from malipo.merchants import onboard
+from malipo.operators import vouching
+from malipo.payments import resolve
+from malipo.payments.dispatch import Rules
+from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.settle import Settle
+from malipo.reconciliation import apply_action
+from malipo.reconciliation.apply_action import Decided
+from malipo.reconciliation.exception import (
+    ACTIONS,
+    RESOLVED_BY_NOTE,
+    Action,
+    ExceptionKind,
+    ExceptionState,
+    ReconciliationException,
+    Resolution,
+)
+from malipo.reconciliation.store import exceptions, matching, resolutions
+from malipo.settings import Settings
+
+_COUNTED = timedelta(hours=24)
+
+
+class NoSuchException(Missing):
+    def __init__(self, exception_id: str) -> None:
+        super().__init__(f"There is no exception {exception_id!r}. See: malipo exceptions list")
+
+
+@dataclass(frozen=True)
+class ResolveExceptions:
+    settle: Settle
+    approval_amount: int
+    reference_prefix: str
+    follow_up_seconds: float
+
+    @classmethod
+    def of(cls, settings: Settings, clock: Clock) -> "ResolveExceptions":
+        return cls(
+            Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
+            settings.booking_approval_amount,
+            settings.reference_prefix,
+            settings.follow_up_seconds[0],
+        )
+
+    async def propose(
+        self,
+        tx: Tx,
+        exception_id: str,
+        action: Action,
+        terms: Mapping[str, str],
+        *,
+        reason: str,
+        actor: Actor,
+        now: datetime,
+    ) -> ReconciliationException:
+        """Propose an action. Where one operator is enough, it is done at once."""
+        exception = await _lock(tx, exception_id)
+        await _require(tx, exception, action, terms, reason, actor)
+        resolution = Resolution(
+            id=ids.mint("exr_", now),
+            exception_id=exception.id,
+            action=action,
+            terms=dict(terms),
+            reason=reason,
+            amount=exception.amount,
+            requested_by=actor.name,
+            requested_at=now,
+        )
+        await resolutions.insert(tx, resolution)
+        if action is Action.RESOLVE:
+            return await self._propose_outcome(tx, exception, resolution, actor=actor, now=now)
+        if await self._takes_two(tx, exception, resolution, actor, now):
+            return await _wait(tx, exception, resolution, actor=actor, now=now)
+        return await self._apply(tx, Decided(exception, resolution, actor, now))
+
+    async def undo(
+        self, tx: Tx, exception_id: str, *, reason: str, actor: Actor, now: datetime
+    ) -> ReconciliationException:
+        """Reverse what was last done about it: by two operators, if it took two."""
+        await _lock(tx, exception_id)
+        done = [each for each in await resolutions.find(tx, exception_id) if _is_done(each)]
+        if not done:
+            raise Conflict("Operators have done nothing about it that could be undone.")
+        if done[-1].action is Action.RESOLVE:
+            raise Conflict("What became of a payment is undone by saying the opposite: malipo payments resolve")
+        terms = {"resolution": done[-1].id}
+        return await self.propose(tx, exception_id, Action.UNDO, terms, reason=reason, actor=actor, now=now)
+
+    async def approve(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
+        """Agree with what another operator has proposed, and do it."""
+        exception = await _lock(tx, exception_id)
+        resolution = await _find_open(tx, exception)
+        _require_operator(actor)
+        await vouching.require_two(tx, proposed_by=resolution.requested_by, approver=actor, now=now)
+        return await self._apply(tx, Decided(exception, resolution, actor, now))
+
+    async def reject(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
+        """Disagree with a proposal, or take one's own back."""
+        exception = await _lock(tx, exception_id)
+        resolution = await _find_open(tx, exception)
+        _require_operator(actor)
+        await resolutions.end(tx, resolution.id, by=actor.name, is_approved=False, now=now)
+        if resolution.action is Action.RESOLVE and exception.reference is not None:
+            with suppress(Missing):  # It may have been decided among the cases meanwhile.
+                await resolve.reject(tx, exception.reference, actor=actor, now=now)
+        if resolution.action is Action.UNDO:
+            undone = await _find_undone(tx, resolution)
+            await exceptions.set_state(
+                tx, exception.id, ExceptionState.RESOLVED, by=undone.decided_by, why=undone.reason, now=now
+            )
+        else:
+            await exceptions.set_state(tx, exception.id, ExceptionState.OPEN, now=now)
+        await _note(tx, actor, "exception.rejected", exception, resolution, now=now)
+        return await _get(tx, exception.id)
+
+    async def _takes_two(
+        self, tx: Tx, exception: ReconciliationException, resolution: Resolution, actor: Actor, now: datetime
+    ) -> bool:
+        match resolution.action:
+            case Action.NOTE:
+                return False
+            case Action.UNDO:
+                return (await _find_undone(tx, resolution)).took_two
+            case Action.MATCH | Action.ADOPT:
+                return True
+        # Many small ones of one operator are a large one.
+        alone = await resolutions.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
+        return exception.is_payout or alone + abs(exception.amount) > self.approval_amount
+
+    async def _propose_outcome(
+        self, tx: Tx, exception: ReconciliationException, resolution: Resolution, *, actor: Actor, now: datetime
+    ) -> ReconciliationException:
+        """By the rules of payments, which say themselves whether it takes two."""
+        assert exception.reference is not None
+        finding = Finding(
+            ResolvedOutcome(resolution.terms["outcome"]),
+            resolution.reason,
+            is_waived=resolution.terms.get("waive") == "yes",
+            is_despite_waiting=resolution.terms.get("despite_waiting") == "yes",
+        )
+        resolved = await resolve.propose(
+            tx, exception.reference, finding, actor=actor, now=now, follow_up_seconds=self.follow_up_seconds
+        )
+        if resolved.is_done:
+            return await _end(tx, Decided(exception, resolution, actor, now), None)
+        return await _wait(tx, exception, resolution, actor=actor, now=now)
+
+    async def _apply(self, tx: Tx, decided: Decided) -> ReconciliationException:
+        booking_id: str | None = None
+        match decided.resolution.action:
+            case Action.MATCH:
+                booking_id = await apply_action.match(tx, decided, self.settle)
+            case Action.BOOK:
+                booking_id = await apply_action.book(tx, decided)
+            case Action.ADOPT:
+                await apply_action.adopt_line(tx, decided, reference_prefix=self.reference_prefix)
+            case Action.RESOLVE:
+                assert decided.exception.reference is not None
+                await resolve.approve(
+                    tx,
+                    decided.exception.reference,
+                    actor=decided.actor,
+                    now=decided.now,
+                    follow_up_seconds=self.follow_up_seconds,
+                )
+            case Action.UNDO:
+                return await _undo(tx, decided)
+        return await _end(tx, decided, booking_id)
+
+
+async def _undo(tx: Tx, decided: Decided) -> ReconciliationException:
+    undone = await _find_undone(tx, decided.resolution)
+    await apply_action.undo(tx, decided, undone)
+    await resolutions.end(tx, decided.resolution.id, by=decided.actor.name, is_approved=True, now=decided.now)
+    await resolutions.set_undone(tx, undone.id, by=decided.resolution.id)
+    await exceptions.set_state(tx, decided.exception.id, ExceptionState.OPEN, now=decided.now)
+    await _note(tx, decided.actor, "exception.undone", decided.exception, decided.resolution, now=decided.now)
+    return await _get(tx, decided.exception.id)
+
+
+async def _end(tx: Tx, decided: Decided, booking_id: str | None) -> ReconciliationException:
+    exception, resolution, actor, now = decided.exception, decided.resolution, decided.actor, decided.now
+    await resolutions.end(tx, resolution.id, by=actor.name, is_approved=True, booking_id=booking_id, now=now)
+    state = ExceptionState.RESOLVED if is_resolved_by(exception.kind, resolution) else ExceptionState.OPEN
+    await exceptions.set_state(tx, exception.id, state, by=actor.name, why=resolution.reason, now=now)
+    action = "exception.resolved" if state is ExceptionState.RESOLVED else "exception.noted"
+    await _note(tx, actor, action, exception, replace(resolution, booking_id=booking_id), now=now)
+    return await _get(tx, exception.id)
+
+
+def is_resolved_by(kind: ExceptionKind, resolution: Resolution) -> bool:
+    """Not where shillings are still missing: a note moves none, nor does whoever says that an absent payment was paid.
+    Pure."""
+    match resolution.action:
+        case Action.NOTE:
+            return kind in RESOLVED_BY_NOTE
+        case Action.RESOLVE:
+            is_paid = resolution.terms["outcome"] == ResolvedOutcome.COMPLETED
+            return not (kind is ExceptionKind.OURS_ONLY and is_paid)
+    return True
+
+
+async def _wait(
+    tx: Tx, exception: ReconciliationException, resolution: Resolution, *, actor: Actor, now: datetime
+) -> ReconciliationException:
+    await exceptions.set_state(tx, exception.id, ExceptionState.PROPOSED, now=now)
+    await _note(tx, actor, "exception.proposed", exception, resolution, now=now)
+    return await _get(tx, exception.id)
+
+
+async def _require(
+    tx: Tx,
+    exception: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
+    reason: str,
+    actor: Actor,
+) -> None:
+    _require_operator(actor)
+    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+        raise Invalid("The reason is what you have found out, in 10 to 1,000 characters.")
+    if exception.state is ExceptionState.PROPOSED:
+        raise Conflict("Something is proposed about it already; approve that, or reject it.")
+    if action is Action.UNDO:
+        return
+    if exception.state is ExceptionState.RESOLVED:
+        raise Conflict(f"It was resolved by {exception.resolved_by}. That can be undone: malipo exceptions undo")
+    if action not in ACTIONS[exception.kind]:
+        allowed = ", ".join(ACTIONS[exception.kind])
+        raise Invalid(f"{exception.kind} cannot be resolved by {action}: only by {allowed}.")
+    match action:
+        case Action.MATCH:
+            payment = await apply_action.find_payment(tx, _term(terms, "payment"))
+            apply_action.require_direction(exception, payment)
+        case Action.BOOK:
+            apply_action.account_of(dict(terms))
+        case Action.ADOPT:
+            await onboard.find_merchant(tx, _term(terms, "merchant"))
+        case Action.RESOLVE if terms.get("outcome") not in tuple(ResolvedOutcome):
+            raise Invalid("The outcome is completed or failed.")
+
+
+def _term(terms: Mapping[str, str], name: str) -> str:
+    if not terms.get(name):
+        raise Invalid(f"This needs a {name}.")
+    return terms[name]
+
+
+def _require_operator(actor: Actor) -> None:
+    """Without names it cannot be told that two operators are two."""
+    if not actor.is_operator:
+        raise Forbidden("This takes an operator who is logged in: malipo operators login")
+
+
+def _is_done(resolution: Resolution) -> bool:
+    is_approved = bool(resolution.is_approved) and resolution.undone_by is None
+    return is_approved and resolution.action is not Action.UNDO
+
+
+async def _lock(tx: Tx, exception_id: str) -> ReconciliationException:
+    """Nothing is matched meanwhile, and no other operator decides."""
+    await matching.lock_for_decision(tx)
+    exception = await exceptions.lock(tx, exception_id)
+    if exception is None:
+        raise NoSuchException(exception_id)
+    return exception
+
+
+async def _get(tx: Tx, exception_id: str) -> ReconciliationException:
+    exception = await exceptions.get(tx, exception_id)
+    assert exception is not None
+    return exception
+
+
+async def _find_open(tx: Tx, exception: ReconciliationException) -> Resolution:
+    found = [each for each in await resolutions.find(tx, exception.id) if each.decided_at is None]
+    if not found:
+        raise Missing("Nobody has proposed anything about it.")
+    return found[-1]
+
+
+async def _find_undone(tx: Tx, undo: Resolution) -> Resolution:
+    [found] = [each for each in await resolutions.find(tx, undo.exception_id) if each.id == undo.terms["resolution"]]
+    return found
+
+
+async def _note(
+    tx: Tx, actor: Actor, what: str, exception: ReconciliationException, resolution: Resolution, *, now: datetime
+) -> None:
+    await audit_log.append(
+        tx,
+        actor,
+        what,
+        now=now,
+        exception=exception.id,
+        kind=exception.kind,
+        channel=exception.channel,
+        amount=exception.amount,
+        receipt=exception.receipt,
+        payment=exception.transaction_id,
+        step=resolution.action,
+        terms=resolution.terms,
+        reason=resolution.reason,
+        proposed_by=resolution.requested_by,
+        booking=resolution.booking_id,
+    )

@@ -1,0 +1,66 @@
+"""A statement that was imported, and what it covers. Pure."""
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from malipo.networks.connector import Channel
+
+_ZONE = ZoneInfo("Africa/Dar_es_Salaam")
+
+
+class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    channel: Channel
+    account: str
+    sha256: bytes
+    name: str
+    profile: str
+    begins_at: datetime | None
+    ends_at: datetime | None
+    opening: int | None
+    closing: int | None
+    line_count: int
+    new_count: int
+    problems: tuple[str, ...]
+    imported_by: str
+    imported_at: datetime
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what is not in it did not happen: it adds up, and says from when to when."""
+        has_balances = self.opening is not None and self.closing is not None
+        return not self.problems and has_balances and self.begins_at is not None
+
+
+def gap_before(file: StatementFile, before: StatementFile | None) -> str | None:
+    """Why the file does not follow the one that ends where it begins; None if it does, or if neither can say."""
+    change = _change_between(file, before)
+    if before is None or change == 0 or before.ends_at != file.begins_at:
+        return None
+    return (
+        f"It opens with {file.opening:,}, and {before.name}, which ends where it begins, closes with "
+        f"{before.closing:,}: {abs(change):,} differ."
+    )
+
+
+def uncovered_before(file: StatementFile, before: StatementFile | None) -> str | None:
+    """What happened between the file and the one before it, which neither shows. Files may come in any order."""
+    change = _change_between(file, before)
+    if before is None or change == 0 or before.ends_at == file.begins_at:
+        return None
+    return (
+        f"No statement covers the time from {_moment(before.ends_at)} to {_moment(file.begins_at)}, in which the "
+        f"balance changed by {change:+,}."
+    )
+
+
+def _change_between(file: StatementFile, before: StatementFile | None) -> int:
+    if before is None or before.closing is None or file.opening is None:
+        return 0
+    return file.opening - before.closing
+
+
+def _moment(at: datetime | None) -> str:
+    return "?" if at is None else f"{at.astimezone(_ZONE):%Y-%m-%d %H:%M:%S}"

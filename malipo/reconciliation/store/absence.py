@@ -1,0 +1,139 @@
+"""The SQL of absence: payments of a covered time that no statement has."""
+
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.networks.connector import Channel, Type
+from malipo.reconciliation.coverage import AFTER_END, AFTER_SENDING, Span
+from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.matching import SIGNED
+from malipo.reconciliation.store.statements import FILE, file_of
+
+_AT_A_TIME = 1000
+
+
+class AbsentPayment(msgspec.Struct, frozen=True, kw_only=True):
+    merchant_id: str
+    transaction_id: str
+    channel: Channel
+    type: Type
+    amount: int  # signed as in a statement
+
+
+async def find_files(connection: Conn) -> list[StatementFile]:
+    rows = await connection.fetch(f"SELECT {FILE} FROM statement_files")
+    return [file_of(row) for row in rows]
+
+
+async def find_unchecked(connection: Conn) -> list[StatementFile]:
+    """Files for whose time nobody has looked for absent payments."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {FILE} FROM statement_files f
+        WHERE EXISTS (SELECT FROM matched_files m WHERE m.file_id = f.id AND NOT m.is_absence_checked)
+        """
+    )
+    return [file_of(row) for row in rows]
+
+
+async def set_checked(tx: Tx, file_ids: Sequence[str]) -> None:
+    await tx.execute("UPDATE matched_files SET is_absence_checked = true WHERE file_id = ANY($1)", list(file_ids))
+
+
+async def check_again(tx: Tx, line_id: int) -> None:
+    """A line that might have been some payment's is another's: look again for payments of its time."""
+    await tx.execute(
+        """
+        UPDATE matched_files m SET is_absence_checked = false
+        FROM statement_files f, statement_lines l
+        WHERE m.file_id = f.id AND l.id = $1 AND f.channel = l.channel
+          AND l.moved_at BETWEEN f.begins_at - interval '3 days' AND f.ends_at + interval '3 days'
+        """,
+        line_id,
+    )
+
+
+async def begin(tx: Tx) -> None:
+    """A table of this transaction, for payments that have no line."""
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE unmatched_payments (
+            merchant_id text, transaction_id text, channel text, type text, amount bigint, is_absent boolean
+        ) ON COMMIT DROP
+        """
+    )
+
+
+async def note_unmatched(
+    tx: Tx,
+    channels: Sequence[str],
+    spans: Sequence[Span],
+    *,
+    first: Sequence[str],
+    last: Sequence[str],
+    aggregators: Sequence[str],
+    is_carried: bool,
+) -> None:
+    """Note payments that were paid, or are open, and have no line; and whether the spans cover all of their time, and
+    no line of that amount, or that names them with another amount, waits for its place.
+
+    An aggregator's statement has what the aggregator carried, a network's own statement has what none did.
+    """
+    await tx.execute(
+        f"""
+        INSERT INTO unmatched_payments
+        SELECT t.merchant_id, t.id, t.channel, t.type, {SIGNED},
+               EXISTS (
+                   SELECT FROM unnest($4::timestamptz[], $5::timestamptz[]) AS s (begins, ends)
+                   WHERE t.processing_at >= s.begins AND CASE WHEN t.ended_at IS NULL
+                         THEN t.processing_at + $6 <= s.ends
+                         ELSE greatest(t.ended_at, c.since) + $7 <= s.ends END
+               ) AND {SIGNED} NOT IN (
+                   SELECT l.amount FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+                   WHERE o.channel = ANY($1) AND l.kind = 'money'
+               ) AND t.id NOT IN (
+                   SELECT e.transaction_id FROM reconciliation_exceptions e
+                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs')
+        FROM merchants m CROSS JOIN unnest($2::text[], $3::text[]) AS w (first, last)
+        CROSS JOIN LATERAL (
+            SELECT p.* FROM transactions p
+            WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.channel = ANY($1)
+              AND p.processing_at IS NOT NULL
+        ) t
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
+             AND s.role = 'payment'
+        WHERE s.line_id IS NULL AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
+          AND EXISTS (SELECT FROM network_answers a
+                      WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id
+                        AND a.connector = ANY($8)) = $9
+        """,
+        list(channels),
+        list(first),
+        list(last),
+        [begins for begins, _ in spans],
+        [ends for _, ends in spans],
+        AFTER_SENDING,
+        AFTER_END,
+        list(aggregators),
+        is_carried,
+    )
+
+
+async def find(tx: Tx) -> AsyncIterator[list[AbsentPayment]]:
+    """Those that are absent, so many at a time."""
+    cursor = await tx.cursor(
+        """
+        SELECT merchant_id, transaction_id, channel, type, amount FROM unmatched_payments
+        WHERE is_absent ORDER BY transaction_id
+        """
+    )
+    while rows := await cursor.fetch(_AT_A_TIME):
+        yield [msgspec.convert(dict(row), AbsentPayment) for row in rows]
+
+
+async def count_waiting(tx: Tx) -> int:
+    """Those that are too young, or not covered, or may be a line that has no place yet."""
+    return int(await tx.fetchval("SELECT count(*) FROM unmatched_payments WHERE NOT is_absent"))

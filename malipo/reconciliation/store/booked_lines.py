@@ -1,0 +1,126 @@
+"""The SQL of lines that are booked and not matched with payments: fees, sweeps, and transfers to and from the bank."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.ledger.accounts import HOUSE
+from malipo.reconciliation.exception import SYSTEM
+
+
+class LineSum(msgspec.Struct, frozen=True, kw_only=True):
+    """The fees or the sweeps of a file on a day."""
+
+    file_id: str
+    channel: str
+    account: str
+    kind: str
+    day: date
+    amount: int  # signed as in the statement
+
+
+class BankLine(msgspec.Struct, frozen=True, kw_only=True):
+    line_id: int
+    channel: str
+    amount: int
+    day: date
+    words: str  # everything in which the bank's reference may stand
+
+
+class Transfer(msgspec.Struct, frozen=True, kw_only=True):
+    """A transfer that operators have booked, and that no line was found for yet."""
+
+    booking_id: str
+    channel: str
+    amount: int
+    day: date
+    reference: str
+
+
+async def sum_lines(tx: Tx) -> list[LineSum]:
+    rows = await tx.fetch(
+        """
+        SELECT l.file_id, l.channel, l.account, l.kind,
+               (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, sum(l.amount)::bigint AS amount
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+        WHERE l.kind IN ('fee', 'sweep') GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
+        """
+    )
+    return [msgspec.convert(dict(row), LineSum) for row in rows]
+
+
+async def close_summed(tx: Tx) -> None:
+    """The lines of `sum_lines` have their place. The caller holds the lock, so they are the same."""
+    await tx.execute(
+        """
+        DELETE FROM open_statement_lines o USING statement_lines l
+        WHERE l.id = o.line_id AND l.kind IN ('fee', 'sweep')
+        """
+    )
+
+
+async def close_line(tx: Tx, line_id: int) -> bool:
+    """Whether it was open."""
+    return bool(await tx.execute("DELETE FROM open_statement_lines WHERE line_id = $1", line_id) == "DELETE 1")
+
+
+async def reopen_line(tx: Tx, line_id: int) -> None:
+    await tx.execute(
+        "INSERT INTO open_statement_lines (line_id, channel) SELECT id, channel FROM statement_lines WHERE id = $1",
+        line_id,
+    )
+
+
+async def find_bank_lines(connection: Conn) -> list[BankLine]:
+    """In the order of their times."""
+    rows = await connection.fetch(
+        """
+        SELECT l.id AS line_id, l.channel, l.amount, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
+               concat_ws(' ', l.receipt, l.key, l.details) AS words
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+        WHERE l.kind = 'bank' ORDER BY l.moved_at, l.id
+        """
+    )
+    return [msgspec.convert(dict(row), BankLine) for row in rows]
+
+
+async def find_transfers(connection: Conn) -> list[Transfer]:
+    rows = await connection.fetch(
+        f"""
+        SELECT b.id AS booking_id, b.channel, CASE b.source WHEN 'float' THEN b.amount ELSE -b.amount END AS amount,
+               b.value_date AS day, b.reference
+        FROM house_bookings b
+        WHERE b.kind = 'bank_transfer'
+          AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = b.id)
+          AND NOT EXISTS (SELECT FROM statement_matches m
+                          WHERE m.merchant_id = '{HOUSE}' AND m.transaction_id = b.id AND m.role = 'booking')
+        ORDER BY b.id
+        """
+    )
+    return [msgspec.convert(dict(row), Transfer) for row in rows]
+
+
+async def match_transfers(tx: Tx, pairs: Sequence[tuple[int, str]], *, now: datetime) -> int:
+    """Match lines with bookings; how many."""
+    return int(
+        await tx.fetchval(
+            f"""
+            WITH matched AS (
+                INSERT INTO statement_matches (
+                    line_id, merchant_id, transaction_id, role, how, is_reported, ledger_at, matched_by, matched_at)
+                SELECT p.line_id, '{HOUSE}', p.booking_id, 'booking', 'transfer', true, b.booked_at, '{SYSTEM}', $3
+                FROM unnest($1::bigint[], $2::text[]) AS p (line_id, booking_id)
+                JOIN house_bookings b ON b.id = p.booking_id
+                ON CONFLICT DO NOTHING RETURNING line_id
+            ), closed AS (
+                DELETE FROM open_statement_lines o USING matched WHERE o.line_id = matched.line_id
+            )
+            SELECT count(*) FROM matched
+            """,
+            [line_id for line_id, _ in pairs],
+            [booking_id for _, booking_id in pairs],
+            now,
+        )
+    )

@@ -1,0 +1,216 @@
+"""The SQL of matching: whole sets of lines and payments, inside the database, so that memory stays flat.
+
+There is no index of receipts: payments of the days in question are read by their ids, merchant by merchant.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict
+from malipo.installation.network_keys import KEY_LENGTH
+from malipo.reconciliation.exception import SYSTEM
+
+# What a line says: a collection comes in, a payout goes out.
+SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
+
+_TABLE = """
+    CREATE TEMPORARY TABLE candidates (
+        line_id bigint, merchant_id text COLLATE "C", transaction_id text COLLATE "C", is_exact boolean,
+        by_receipt boolean
+    ) ON COMMIT DROP
+"""
+_CANDIDATES = f"""
+    WITH unmatched AS MATERIALIZED (
+        SELECT l.id, l.channel, l.receipt, l.key, l.amount,
+               CASE WHEN f.profile = ANY($1) THEN $2::text[] ELSE ARRAY[l.channel] END AS channels
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+        JOIN statement_files f ON f.id = l.file_id
+        WHERE l.kind = 'money' AND NOT EXISTS (
+            -- Operators have undone what was decided about it: only they decide again.
+            SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
+            WHERE e.line_id = l.id AND r.undone_by IS NOT NULL)
+    ), found AS (
+        SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AS is_exact,
+               false AS by_receipt
+        FROM unmatched u CROSS JOIN LATERAL unnest(u.channels) AS c (channel)
+        -- Tigo Pesa knows a payment by our key with the biller's code before it.
+        CROSS JOIN LATERAL (SELECT u.key UNION SELECT right(u.key, {KEY_LENGTH})) AS k (key)
+        JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
+        WHERE u.key <> ''
+        UNION ALL
+        SELECT u.id, t.merchant_id, t.id, {SIGNED} = u.amount, true
+        FROM merchants m CROSS JOIN unnest($3::text[], $4::text[]) AS w (first, last)
+        CROSS JOIN LATERAL (
+            SELECT p.* FROM transactions p
+            WHERE p.merchant_id = m.id AND p.id >= w.first AND p.id <= w.last AND p.provider_reference <> ''
+        ) t
+        JOIN unmatched u ON u.receipt = t.provider_reference COLLATE "C" AND t.channel = ANY(u.channels)
+    )
+    INSERT INTO candidates SELECT line_id, merchant_id, transaction_id, is_exact, bool_or(by_receipt)
+    FROM found GROUP BY 1, 2, 3, 4
+"""
+
+# Where a line fits several payments, none is matched. Where several lines fit a payment, the first is.
+_MATCH = f"""
+    WITH single AS (
+        SELECT line_id, min(merchant_id) AS merchant_id, min(transaction_id) AS transaction_id,
+               bool_or(by_receipt) AS by_receipt
+        FROM candidates GROUP BY 1 HAVING count(*) = 1 AND bool_and(is_exact)
+    ), first AS (
+        SELECT DISTINCT ON (s.merchant_id, s.transaction_id) s.*
+        FROM single s JOIN statement_lines l ON l.id = s.line_id
+        ORDER BY s.merchant_id, s.transaction_id, s.by_receipt DESC, l.moved_at, l.receipt, l.nth, l.id
+    ), matched AS (
+        INSERT INTO statement_matches (
+            line_id, merchant_id, transaction_id, role, how, is_reported, ledger_at, matched_by, matched_at)
+        SELECT f.line_id, f.merchant_id, f.transaction_id, 'payment',
+               CASE WHEN f.by_receipt THEN 'receipt' ELSE 'key' END, is_told.yes,
+               CASE WHEN is_told.yes THEN (
+                   SELECT e.created_at FROM moves e
+                   WHERE e.merchant_id = f.merchant_id AND e.cause_id = f.transaction_id AND e.step = 'end'
+                     AND e.ordinal = 1 AND e.move_number = 1) END,
+               '{SYSTEM}', $1
+        FROM first f JOIN transactions t ON t.merchant_id = f.merchant_id AND t.id = f.transaction_id
+        CROSS JOIN LATERAL (
+            -- A payment that is COMPLETED, and that nobody contradicts, has nothing to learn from its line.
+            SELECT t.status = 'COMPLETED' AND NOT EXISTS (
+                SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id) AS yes
+        ) AS is_told
+        ON CONFLICT DO NOTHING RETURNING line_id, merchant_id, transaction_id
+    ), closed AS (
+        DELETE FROM open_statement_lines o USING matched WHERE o.line_id = matched.line_id
+    )
+    SELECT count(*) FROM matched
+"""
+
+# From the few reversals to their payments, and never the other way round, whatever the planner knows of the tables.
+_REVERSALS = f"""
+    WITH reversal AS MATERIALIZED (
+        SELECT l.* FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
+        WHERE l.kind = 'reversal' AND l.linked <> ''
+    ), candidate AS (
+        SELECT DISTINCT ON (p.merchant_id, p.transaction_id) r.id AS line_id, p.merchant_id, p.transaction_id
+        FROM reversal r CROSS JOIN LATERAL (
+            SELECT m.merchant_id, m.transaction_id FROM statement_lines l
+            JOIN statement_matches m ON m.line_id = l.id AND m.role = 'payment'
+            WHERE l.channel = r.channel AND l.account = r.account AND l.receipt = r.linked
+              AND l.kind = 'money' AND l.amount = -r.amount OFFSET 0
+        ) p
+        ORDER BY p.merchant_id, p.transaction_id, r.moved_at, r.receipt, r.id
+    ), matched AS (
+        INSERT INTO statement_matches (
+            line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
+        SELECT line_id, merchant_id, transaction_id, 'reversal', 'receipt', false, '{SYSTEM}', $1 FROM candidate
+        ON CONFLICT DO NOTHING RETURNING line_id
+    ), closed AS (
+        DELETE FROM open_statement_lines o USING matched WHERE o.line_id = matched.line_id
+    )
+    SELECT count(*) FROM matched
+"""
+
+
+async def lock(tx: Tx) -> None:
+    """One matching at a time. Its statements read whole sets: they take as long as that takes."""
+    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended('matching of statements', 0))")
+    for setting in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
+        await tx.execute(f"SET LOCAL {setting} = on")
+    await tx.execute("SET LOCAL statement_timeout = 0")
+    await tx.execute("SET LOCAL work_mem = '64MB'")
+
+
+async def lock_for_decision(tx: Tx) -> None:
+    """Operators decide while nothing is matched. They are not kept waiting for a million lines."""
+    if not await tx.fetchval("SELECT pg_try_advisory_xact_lock(hashtextextended('matching of statements', 0))"):
+        raise Conflict("Statements are being matched right now. Try again in a moment.")
+
+
+async def queue_new_files(tx: Tx, *, now: datetime) -> int:
+    """Put the lines of files that were not matched yet into the queue. One that moved nothing has no place to find."""
+    queued = int(
+        await tx.fetchval(
+            """
+            WITH new AS (
+                INSERT INTO matched_files (file_id, queued_at)
+                SELECT f.id, $1 FROM statement_files f
+                WHERE NOT EXISTS (SELECT FROM matched_files m WHERE m.file_id = f.id)
+                ON CONFLICT DO NOTHING RETURNING file_id
+            ), queued AS (
+                INSERT INTO open_statement_lines (line_id, channel)
+                SELECT l.id, l.channel FROM new JOIN statement_lines l ON l.file_id = new.file_id WHERE l.amount <> 0
+                RETURNING 1
+            )
+            SELECT count(*) FROM queued
+            """,
+            now,
+        )
+    )
+    await tx.execute("ANALYZE open_statement_lines")  # or the statements that follow are planned for an empty queue
+    return queued
+
+
+async def find_days(connection: Conn) -> list[date]:
+    """The days of lines that may be payments."""
+    rows = await connection.fetch(
+        """
+        SELECT DISTINCT (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day
+        FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id WHERE l.kind = 'money'
+        """
+    )
+    return [row["day"] for row in rows]
+
+
+async def find_candidates(
+    tx: Tx, *, aggregators: Sequence[str], channels: Sequence[str], first: Sequence[str], last: Sequence[str]
+) -> None:
+    """Note which payments each line may be of, by receipt and by key, in a table of this transaction.
+
+    The account of an aggregator has the payments of all its channels.
+    """
+    # A file may have brought more lines than there were: a plan for the few before it would take hours.
+    await tx.execute("ANALYZE statement_lines, open_statement_lines")
+    await tx.execute(_TABLE)
+    await tx.execute(_CANDIDATES, list(aggregators), list(channels), list(first), list(last))
+    await tx.execute("ANALYZE candidates")
+
+
+async def match_payments(tx: Tx, *, now: datetime) -> int:
+    matched = int(await tx.fetchval(_MATCH, now))
+    await tx.execute("ANALYZE statement_matches")
+    return matched
+
+
+async def match_reversals(tx: Tx, *, now: datetime) -> int:
+    """Those that take exactly back what a matched line moved."""
+    return int(await tx.fetchval(_REVERSALS, now))
+
+
+async def attach_fees(tx: Tx, *, now: datetime) -> int:
+    """A fee has the receipt of its payment. Its payment may have come first, or later."""
+    return int(
+        await tx.fetchval(
+            f"""
+            WITH fee AS (
+                SELECT l.id, l.channel, l.account, l.receipt FROM open_statement_lines o
+                JOIN statement_lines l ON l.id = o.line_id WHERE l.kind = 'fee'
+                UNION
+                SELECT l.id, l.channel, l.account, l.receipt FROM candidates c
+                JOIN statement_lines p ON p.id = c.line_id
+                JOIN statement_lines l ON l.channel = p.channel AND l.account = p.account AND l.receipt = p.receipt
+                WHERE l.kind = 'fee'
+            ), attached AS (
+                INSERT INTO statement_matches (
+                    line_id, merchant_id, transaction_id, role, how, is_reported, matched_by, matched_at)
+                SELECT DISTINCT ON (fee.id) fee.id, m.merchant_id, m.transaction_id, 'fee', 'receipt', true,
+                       '{SYSTEM}', $1
+                FROM fee JOIN statement_lines p ON p.channel = fee.channel AND p.account = fee.account
+                     AND p.receipt = fee.receipt AND p.kind = 'money'
+                JOIN statement_matches m ON m.line_id = p.id AND m.role = 'payment'
+                ORDER BY fee.id, p.id
+                ON CONFLICT DO NOTHING RETURNING 1
+            )
+            SELECT count(*) FROM attached
+            """,
+            now,
+        )
+    )

@@ -1,0 +1,212 @@
+"""The SQL of statements."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn, Row, Tx
+from malipo.network_statements.statement_line import Line
+from malipo.networks.connector import Channel
+from malipo.reconciliation.statement_file import StatementFile
+
+# In the order of the fields of a line.
+_COLUMNS = ("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance")
+FILE = """
+    id, channel, account, sha256, name, profile, begins_at, ends_at, opening, closing, line_count, new_count, problems,
+    imported_by, imported_at
+"""
+
+
+async def lock_account(tx: Tx, channel: Channel, account: str) -> None:
+    """One import of an account at a time: each is compared with the one before it. It takes as long as it takes."""
+    await tx.execute("SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '64MB'")
+    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statements {channel} {account}")
+
+
+async def stage(tx: Tx, lines: AsyncIterator[Line]) -> None:
+    """Copy lines into a table of this transaction, as they come."""
+    await tx.execute(
+        """
+        CREATE TEMPORARY TABLE staged_lines (
+            row integer, receipt text COLLATE "C", moved_at timestamptz, amount bigint, kind text COLLATE "C",
+            details text, key text, phone text, linked text, balance bigint
+        ) ON COMMIT DROP
+        """
+    )
+    records = (msgspec.structs.astuple(line) async for line in lines)
+    await tx.copy_records_to_table("staged_lines", records=records, columns=list(_COLUMNS))
+
+
+async def insert_staged(tx: Tx, file: StatementFile, *, is_fetched: bool, fetched_profiles: Sequence[str]) -> int:
+    """Insert the staged lines that no file has yet; how many.
+
+    What a network's API says of a payment, and what its files say, may differ by seconds. So between the two, a line is
+    the same if its time is near; if nothing was fetched for this account, nobody has to look.
+    """
+    has_both = await tx.fetchval(
+        """
+        SELECT EXISTS (
+            SELECT FROM statement_files
+            WHERE channel = $1 AND account = $2 AND id <> $3 AND ($4 OR profile = ANY ($5))
+        )
+        """,
+        file.channel,
+        file.account,
+        file.id,
+        is_fetched,
+        fetched_profiles,
+    )
+    status = await tx.execute(
+        f"""
+        INSERT INTO statement_lines (
+            file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details
+        )
+        SELECT $1, row, $2, $3, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details
+        FROM (
+            SELECT *, row_number() OVER (PARTITION BY receipt, moved_at, amount, kind ORDER BY row) AS nth
+            FROM staged_lines
+        ) AS staged
+        {_NOT_YET if has_both else ""}
+        ON CONFLICT ON CONSTRAINT statement_lines_once DO NOTHING
+        """,
+        file.id,
+        file.channel,
+        file.account,
+        *([is_fetched, fetched_profiles] if has_both else []),
+    )
+    return int(status.split()[-1])
+
+
+_NOT_YET = """
+    WHERE NOT EXISTS (
+        SELECT FROM statement_lines AS known JOIN statement_files ON statement_files.id = known.file_id
+        WHERE known.channel = $2 AND known.account = $3 AND known.receipt = staged.receipt
+            AND known.moved_at BETWEEN staged.moved_at - interval '1 day' AND staged.moved_at + interval '1 day'
+            AND known.amount = staged.amount AND known.kind = staged.kind AND known.nth = staged.nth
+            AND (statement_files.profile = ANY ($5)) <> $4
+    )
+"""
+
+
+async def insert_file(tx: Tx, file: StatementFile) -> None:
+    await tx.execute(
+        f"INSERT INTO statement_files ({FILE}) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        file.id,
+        file.channel,
+        file.account,
+        file.sha256,
+        file.name,
+        file.profile,
+        file.begins_at,
+        file.ends_at,
+        file.opening,
+        file.closing,
+        file.line_count,
+        file.new_count,
+        list(file.problems),
+        file.imported_by,
+        file.imported_at,
+    )
+
+
+async def set_new_count(tx: Tx, file_id: str, new_count: int) -> None:
+    await tx.execute("UPDATE statement_files SET new_count = $2 WHERE id = $1", file_id, new_count)
+
+
+async def find_same(tx: Tx, channel: Channel, account: str, sha256: bytes) -> StatementFile | None:
+    row = await tx.fetchrow(
+        f"SELECT {FILE} FROM statement_files WHERE channel = $1 AND account = $2 AND sha256 = $3",
+        channel,
+        account,
+        sha256,
+    )
+    return None if row is None else file_of(row)
+
+
+async def find_before(tx: Tx, file: StatementFile) -> StatementFile | None:
+    """The latest with a balance that ends where this one begins, or earlier."""
+    row = await tx.fetchrow(
+        f"""
+        SELECT {FILE} FROM statement_files
+        WHERE channel = $1 AND account = $2 AND ends_at <= $3 AND closing IS NOT NULL
+        ORDER BY ends_at DESC, imported_at DESC LIMIT 1
+        """,
+        file.channel,
+        file.account,
+        file.begins_at,
+    )
+    return None if row is None else file_of(row)
+
+
+async def is_fetched(connection: Conn, channel: Channel, account: str, *, profile: str, begins: datetime) -> bool:
+    """Whether the day that begins then was fetched."""
+    return bool(
+        await connection.fetchval(
+            """
+            SELECT EXISTS (
+                SELECT FROM statement_files
+                WHERE channel = $1 AND account = $2 AND profile = $3 AND begins_at = $4 AND ends_at > begins_at
+            )
+            """,
+            channel,
+            account,
+            profile,
+            begins,
+        )
+    )
+
+
+async def find_files(connection: Conn, *, channel: Channel | None = None, limit: int) -> list[StatementFile]:
+    """The latest imported first."""
+    rows = await connection.fetch(
+        f"SELECT {FILE} FROM statement_files WHERE $1::text IS NULL OR channel = $1 ORDER BY id DESC LIMIT $2",
+        channel,
+        limit,
+    )
+    return [file_of(row) for row in rows]
+
+
+async def find_files_of(connection: Conn, *, until: datetime) -> list[StatementFile]:
+    """For each account, those of the ten days before this moment, the last one before them, and the next one after."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {FILE} FROM statement_files WHERE id IN (
+            SELECT id FROM statement_files WHERE ends_at >= $1::timestamptz - interval '10 days' AND begins_at < $1
+            UNION ALL (SELECT DISTINCT ON (channel, account) id FROM statement_files WHERE begins_at < $1
+                       ORDER BY channel, account, ends_at DESC NULLS LAST)
+            UNION ALL (SELECT DISTINCT ON (channel, account) id FROM statement_files
+                       WHERE begins_at >= $1 AND problems = '{{}}' ORDER BY channel, account, begins_at)
+        ) ORDER BY channel, account, begins_at, id
+        """,
+        until,
+    )
+    return [file_of(row) for row in rows]
+
+
+async def find_profiles(connection: Conn) -> list[tuple[str, str]]:
+    """Names and texts of those that operators saved."""
+    return [tuple(row) for row in await connection.fetch("SELECT name, text FROM statement_profiles ORDER BY name")]
+
+
+async def insert_profile(tx: Tx, name: str, text: str, *, saved_by: str, now: datetime) -> None:
+    await tx.execute(
+        "INSERT INTO statement_profiles (name, text, saved_by, saved_at) VALUES ($1, $2, $3, $4)",
+        name,
+        text,
+        saved_by,
+        now,
+    )
+
+
+def file_of(row: Row) -> StatementFile:
+    fields = dict(row)
+    fields["channel"] = Channel(fields["channel"])
+    fields["problems"] = tuple(fields["problems"])
+    return StatementFile(**fields)
+
+
+async def find_profile_of(connection: Conn, file_id: str) -> str:
+    """The name of the profile that a file was read by."""
+    return str(await connection.fetchval("SELECT profile FROM statement_files WHERE id = $1", file_id))

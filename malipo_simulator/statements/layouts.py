@@ -1,0 +1,186 @@
+"""How each network writes its statement, as CSV. Pure.
+
+M-Pesa's is that of its portal for organisations. The others' exports are not public: theirs here are of the kinds that
+their customers' statements have, so that a reader meets every way to write a time, an amount and a sign.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, time, timedelta
+
+from malipo_simulator.statements.account import ZONE, Entry, Statement
+from malipo_simulator.transaction import GatewayName
+
+Rows = Iterable[list[object]]
+
+
+def as_csv(statement: Statement) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerows(_LAYOUTS[statement.gateway](statement))
+    return text.getvalue()
+
+
+def _mpesa(statement: Statement) -> Rows:
+    """With a heading, newest first, the phone masked, what was withdrawn with a minus."""
+    begins, ends = _bounds(statement)
+    moved = [each.amount for each in statement.entries if not each.is_failed]
+    came, went = sum(each for each in moved if each > 0), sum(each for each in moved if each < 0)
+    yield ["Account Holder", statement.merchant]
+    yield ["Account", "Utility Account"]
+    yield ["Time Period From", _day_first(begins), "", "To", _day_first(ends)]
+    yield ["Opening Balance", _grouped(statement.opening), "", "Closing Balance", _grouped(statement.closing)]
+    yield ["Total Paid In", _grouped(came), "", "Total Withdrawn", _grouped(went)]
+    yield []
+    yield [
+        "Receipt No.",
+        "Completion Time",
+        "Initiation Time",
+        "Details",
+        "Transaction Status",
+        "Paid In",
+        "Withdrawn",
+        "Balance",
+        "Balance Confirmed",
+        "Reason Type",
+        "Other Party Info",
+        "Linked Transaction ID",
+        "A/C No.",
+    ]
+    for entry in reversed(statement.entries):
+        at = _local(entry)
+        details, reason = _mpesa_words(entry)
+        yield [
+            entry.receipt,
+            _day_first(at),
+            _day_first(at),
+            details,
+            "Failed" if entry.is_failed else "Completed",
+            _grouped(entry.amount) if entry.amount > 0 else "",
+            _grouped(entry.amount) if entry.amount < 0 else "",
+            _grouped(entry.balance),
+            "TRUE",
+            reason,
+            _masked(entry.phone) if entry.phone else "SP",
+            entry.linked,
+            _merchants_reference(entry),
+        ]
+
+
+def _mpesa_words(entry: Entry) -> tuple[str, str]:
+    return {
+        "collection": (f"Pay Bill from {_masked(entry.phone)}", "Pay Utility"),
+        "disbursement": (f"Business Payment to {_masked(entry.phone)}", "Business Payment"),
+        "fee": ("Pay Bill Charge", "Charge"),
+        "reversal": (f"Reversal of {entry.linked}", "Transaction Reversal"),
+        "sweep": ("Organization Settlement Transfer to Working Account", "Organization Settlement"),
+        "bank": (_bank_words(entry, "Withdrawal of funds to Bank", "Deposit of funds from Bank"), "Bank Transfer"),
+        "other": ("Trust account profit share", "Profit Share"),
+    }[entry.kind]
+
+
+def _airtel(statement: Statement) -> Rows:
+    """Amounts without a sign, a column that says credit or debit, a clock of twelve hours."""
+    begins, ends = _bounds(statement)
+    yield ["AIRTEL MONEY STATEMENT", statement.merchant]
+    yield ["Period", f"{begins:%d-%m-%y %I:%M:%S %p}", "To", f"{ends:%d-%m-%y %I:%M:%S %p}"]
+    yield ["Opening Balance", f"{statement.opening:,}", "Closing Balance", f"{statement.closing:,}"]
+    yield [
+        "Date",
+        "Transaction ID",
+        "Description",
+        "Status",
+        "Transaction Amount",
+        "Credit/Debit",
+        "Balance",
+        "Reference",
+    ]
+    for entry in statement.entries:
+        at = f"{_local(entry):%d-%m-%y %I:%M:%S %p}"
+        way = "Credit" if entry.amount > 0 else "Debit"
+        words = f"{plain_words(entry)} {entry.phone.lstrip('+')}".strip()
+        amounts = (f"{abs(entry.amount):,}", way, f"{entry.balance:,}")
+        status = "Failed" if entry.is_failed else "Success"
+        yield [at, entry.receipt, words, status, *amounts, _merchants_reference(entry)]
+
+
+def _signed(statement: Statement) -> Rows:
+    """One signed amount, labels above the table."""
+    begins, ends = _bounds(statement)
+    yield ["from", f"{begins:%Y-%m-%d %H:%M:%S}", "to", f"{ends:%Y-%m-%d %H:%M:%S}"]
+    yield ["opening balance", statement.opening]
+    yield ["closing balance", statement.closing]
+    yield ["receipt", "time", "amount", "balance", "reference", "phone", "details", "linked receipt", "status"]
+    for entry in statement.entries:
+        at = f"{_local(entry):%Y-%m-%d %H:%M:%S}"
+        who = [_merchants_reference(entry), entry.phone]
+        status = "Failed" if entry.is_failed else "Completed"
+        yield [entry.receipt, at, entry.amount, entry.balance, *who, plain_words(entry), entry.linked, status]
+
+
+def _clickpesa(statement: Statement) -> Rows:
+    """Times in UTC, no balance after each line."""
+    begins, ends = _bounds(statement)
+    yield ["startDate", begins.isoformat(), "endDate", ends.isoformat()]
+    yield ["openingBalance", statement.opening, "closingBalance", statement.closing]
+    yield ["date", "description", "amount", "entry", "id", "orderReference"]
+    for entry in statement.entries:
+        if entry.is_failed:
+            continue  # It has no column for that.
+        at = datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        way = "Credit" if entry.amount > 0 else "Debit"
+        yield [at, plain_words(entry), abs(entry.amount), way, entry.receipt, _merchants_reference(entry)]
+
+
+def plain_words(entry: Entry) -> str:
+    return {
+        "collection": "Payment from customer",
+        "disbursement": "Payout",
+        "fee": "Transaction fee",
+        "reversal": f"Reversal of {entry.linked}",
+        "sweep": "Sweep between accounts",
+        "bank": _bank_words(entry, "Transfer to bank", "Transfer from bank"),
+        "other": "Trust account profit share",
+    }[entry.kind]
+
+
+def _merchants_reference(entry: Entry) -> str:
+    """The bank's stands in the words."""
+    return "" if entry.kind == "bank" else entry.reference
+
+
+def _bank_words(entry: Entry, to_bank: str, from_bank: str) -> str:
+    """With the bank's reference."""
+    return f"{to_bank if entry.amount < 0 else from_bank} {entry.reference}".strip()
+
+
+def _bounds(statement: Statement) -> tuple[datetime, datetime]:
+    begins = datetime.combine(statement.day, time(), ZONE)
+    return begins, begins + timedelta(days=1)
+
+
+def _local(entry: Entry) -> datetime:
+    return datetime.fromtimestamp(entry.at, ZONE)
+
+
+def _day_first(at: datetime) -> str:
+    return f"{at:%d-%m-%Y %H:%M:%S}"
+
+
+def _grouped(amount: int) -> str:
+    return f"{amount:,}.00"
+
+
+def _masked(phone: str) -> str:
+    """`255754***100`."""
+    digits = phone.lstrip("+")
+    return f"{digits[:6]}***{digits[-3:]}"
+
+
+_LAYOUTS: dict[GatewayName, Callable[[Statement], Rows]] = {
+    GatewayName.MPESA: _mpesa,
+    GatewayName.AIRTEL_MONEY: _airtel,
+    GatewayName.TIGO_PESA: _signed,
+    GatewayName.HALOPESA: _signed,
+    GatewayName.CLICKPESA: _clickpesa,
+}

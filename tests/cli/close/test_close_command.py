@@ -1,0 +1,87 @@
+"""malipo close: a day is closed, accepted, listed, shown and verified, as operators type it."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from malipo import clock
+from malipo.db import Database
+from malipo.operators import store as operators
+from tests.conftest import SECRET_KEY
+from tests.journeys.operator_commands import Said, malipo
+from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at
+
+
+@pytest.fixture
+async def books(database: Database, tmp_path: Path) -> Books:
+    async with database.begin() as tx:
+        for number, name in enumerate(("asha", "juma")):
+            await operators.insert_operator(tx, f"opr_{number}", name, now=clock.now())
+    return await Books.begin(database, tmp_path)
+
+
+async def test_a_day_is_closed_shown_and_verified(books: Books, database_url: str, tmp_path: Path) -> None:
+    async def close(*arguments: str, by: str = "asha") -> Said:
+        return await malipo("close", *arguments, database_url=database_url, secret_key=SECRET_KEY, operator=by)
+
+    await books.paid("R1", 5000, at(MONDAY))
+    assert (await close("2026-11-02")).err == (
+        "malipo: MPESA: There is no statement of 2026-11-02 00:00:00 to 2026-11-03 00:00:00.\n"
+    )
+    await books.statement(MONDAY, [("R1", 5000, "11:59", "money")])
+    await books.match("R1")
+    files = ("--csv", str(tmp_path / "day.csv"), "--report", str(tmp_path / "day.html"))
+    done = await close("2026-11-02", *files)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("2026-11-02 is closed. The day adds up.\n\nMPESA")
+    assert "  closing                5,000           5,000               0\n" in done.out
+    assert (tmp_path / "day.csv").read_text().startswith("day,section,channel")
+    assert "The day adds up." in (tmp_path / "day.html").read_text()
+    assert (await close("show", "2026-11-02")).out == done.out
+    shown = (await close("show", "2026-11-02", "--json")).json
+    assert (shown["addsUp"], shown["close"]["channels"][0]["ledger"]["closing"]) == (True, 5000)
+
+    # The next day does not add up: exit code 2, each sentence in shillings; then two operators accept it.
+    await books.statement(TUESDAY, [("X", 700, "15:00", "money")])
+    refused = await close("2026-11-03")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2,
+        "malipo: MPESA: TZS 700 between statement and ledger are not explained.",
+    )
+    proposed = await close("2026-11-03", "--accept-difference", "--reason", "a shilling is a shilling", "--json")
+    assert (proposed.json["isClosed"], proposed.json["proposedBy"]) == (False, "operator asha")
+    assert [each["state"] for each in (await close("list", "--json")).json] == ["proposed", "adds up"]
+    assert "/operator/close" in (await close("approve", "2026-11-03", by="juma")).err
+    assert (await close("reject", "2026-11-03", by="juma")).out == "Rejected: 2026-11-03 stays open.\n"
+
+    verified = await close("verify", "--ledger", "--json")
+    assert (verified.code, verified.json["days"], verified.json["hash"]) == (0, 1, shown["hash"])
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE day_closes SET reason = 'all is well'")
+    found = await close("verify")
+    assert (found.code, found.out) == (1, "2026-11-02: its signature is wrong.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["2026-13-01"], "A day is written as 2026-11-15, not '2026-13-01'."),
+        (["show", "2026-11-02"], "2026-11-02 is not closed."),
+        (["approve", "2026-11-02"], "Another operator approves it on the pages for operators: /operator/close."),
+        (["2026-11-02", "--without", "VISA"], "invalid choice"),
+        (["yesterday"], "invalid choice"),
+    ],
+)
+async def test_what_is_wrong_is_told_in_a_sentence(
+    books: Books, database_url: str, arguments: list[str], told: str
+) -> None:
+    said = await malipo("close", *arguments, database_url=database_url, secret_key=SECRET_KEY, operator="asha")
+    assert said.code == 2
+    assert told in said.err
+
+
+async def test_an_empty_installation_has_no_closed_day(books: Books, database_url: str) -> None:
+    said = [await malipo("close", act, database_url=database_url, secret_key=SECRET_KEY) for act in ("list", "verify")]
+    assert [each.out for each in said] == ["No day is closed yet.\n"] * 2
+    assert msgspec.json.decode((await malipo("close", "list", "--json", database_url=database_url)).out) == []

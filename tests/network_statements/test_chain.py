@@ -1,0 +1,85 @@
+"""Whether a statement adds up, and what is said if it does not."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from malipo.network_statements.chain import Chain
+from malipo.network_statements.heading import Heading
+from malipo.network_statements.statement_line import Line, LineKind
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def lines_of(amounts: list[int], *, opening: int = 0) -> list[Line]:
+    balances = list(accumulate(amounts, initial=opening))[1:]
+    return [
+        Line(
+            row=number,
+            receipt=f"R{number}",
+            at=START + timedelta(minutes=number),
+            amount=amount,
+            kind=LineKind.MONEY,
+            balance=balance,
+        )
+        for number, (amount, balance) in enumerate(zip(amounts, balances, strict=True), 1)
+    ]
+
+
+def chain_of(lines: list[Line]) -> Chain:
+    chain = Chain()
+    for line in lines:
+        chain.add(line)
+    return chain
+
+
+amounts = st.lists(st.integers(-10_000, 10_000).filter(bool), min_size=2, max_size=30)
+
+
+@given(amounts, st.integers(0, 100_000), st.booleans())
+def test_balances_say_which_end_is_the_newest(amounts: list[int], opening: int, is_newest_first: bool) -> None:
+    lines = lines_of(amounts, opening=opening)
+    chain = chain_of(lines[::-1] if is_newest_first else lines)
+    heading = Heading(opening=opening, closing=opening + sum(amounts))
+    assert chain.problems(heading) == []
+    assert (chain.opening, chain.closing) == (opening, opening + sum(amounts))
+    assert (chain.money_in - chain.money_out, chain.lines) == (sum(amounts), len(amounts))
+    assert (chain.begins, chain.ends) == (lines[0].at, lines[-1].at)
+
+
+@given(amounts.filter(lambda each: len(each) > 3), st.data())
+def test_a_line_that_is_missing_is_noticed(amounts: list[int], data: st.DataObject) -> None:
+    lines = lines_of(amounts)
+    missing = data.draw(st.integers(1, len(lines) - 2))
+    chain = chain_of(lines[:missing] + lines[missing + 1 :])
+    assert chain.problems(Heading()) != []
+
+
+def test_a_gap_is_told_in_shillings() -> None:
+    lines = lines_of([1000, 2000, -500, 700])
+    chain = chain_of([lines[0], lines[1], lines[3]])
+    assert chain.problems(Heading()) == [
+        "Row 4 says that the balance is 3,200; with the line before it, it would be 3,700: 500 are missing or too many."
+    ]
+
+
+def test_a_heading_that_does_not_fit_is_told() -> None:
+    chain = chain_of(lines_of([1000, -400], opening=50))
+    assert chain.problems(Heading(opening=60, closing=650)) == ["The heading opens with 60, the lines with 50."]
+    assert chain.problems(Heading(opening=50, closing=651)) == ["The heading closes with 651, the lines with 650."]
+
+
+def test_a_file_without_balances_is_held_against_its_heading() -> None:
+    lines = [Line(row=1, receipt="R", at=START, amount=1000, kind=LineKind.MONEY)]
+    assert chain_of(lines).problems(Heading(opening=0, closing=1000)) == []
+    [told] = chain_of(lines).problems(Heading(opening=0, closing=900))
+    assert told == "Opening 0 and the lines (+1,000) make 1,000, not the closing 900: 100 differ."
+    assert chain_of(lines).problems(Heading()) == []
+
+
+def test_an_empty_statement_has_no_balances() -> None:
+    chain = Chain()
+    assert (chain.opening, chain.closing, chain.lines, chain.problems(Heading())) == (None, None, 0, [])
+    assert chain.problems(Heading(opening=5, closing=6)) != []

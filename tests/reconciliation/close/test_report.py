@@ -1,0 +1,119 @@
+"""A closed day on paper and in a spreadsheet: each amount where it belongs, and nothing that runs."""
+
+import csv
+import io
+from datetime import UTC, date, datetime
+
+from malipo.reconciliation.close.close_csv import COLUMNS, csv_of
+from malipo.reconciliation.close.day_close import (
+    ChangeKind,
+    ChannelClose,
+    Column,
+    DayClose,
+    Item,
+    Reason,
+    Sum,
+    decode,
+    encode,
+    hash_of,
+)
+from malipo.reconciliation.close.report import html_of
+from malipo.reconciliation.close.signature import ClosedDay
+
+DAY = date(2026, 11, 15)
+ITEM = Item(
+    amount=700,
+    reason=Reason.EXCEPTION,
+    side="statement",
+    what="line",
+    name="=HYPERLINK(1)<script>",
+    exception="exc_1",
+    kind="theirs_only",
+    day=DAY,
+    since=DAY,
+)
+CLOSE = DayClose(
+    day=DAY,
+    channels=(
+        ChannelClose(
+            channel="MPESA",
+            statement=Column(opening=1000, changes={ChangeKind.IN: 5700, ChangeKind.FEES: -50}, closing=6650),
+            ledger=Column(opening=1000, changes={ChangeKind.IN: 5000, ChangeKind.FEES: -50}, closing=5950),
+            accounts={"": 6650},
+            readings={"": 6600},
+            open={Reason.EXCEPTION: Sum(1, 700)},
+            items=(ITEM,),
+        ),
+        ChannelClose(
+            channel="TIGO_PESA",
+            statement=None,
+            ledger=Column(opening=0, changes={ChangeKind.OUT: -30}, closing=-30),
+            accounts={},
+        ),
+    ),
+    balances={"fees": 10, "float MPESA": -5950, "float TIGO_PESA": 30, "network_fees": -50, "wallet": 5960},
+    changes={"wallet": 4960},
+    wallets=5960,
+    in_flight=0,
+    owed=120,
+    routes={},
+    late={},
+)
+
+
+def closed(close: DayClose = CLOSE) -> ClosedDay:
+    content = encode(close)
+    return ClosedDay(
+        day=close.day,
+        content=content,
+        previous=None,
+        hash=hash_of(None, content),
+        counted="{}",
+        digest=b"",
+        reason="<b>portal</b>",
+        requested_by=None,
+        closed_by="operator asha",
+        closed_at=datetime(2026, 11, 16, 6, tzinfo=UTC),
+        key_id="csk_1",
+        signature=b"\1",
+    )
+
+
+def test_a_close_is_the_same_text_however_its_parts_were_ordered() -> None:
+    assert decode(encode(CLOSE)) == CLOSE
+    turned = decode(encode(CLOSE))
+    assert encode(turned) == encode(CLOSE)
+    assert encode(CLOSE).index('"balances"') < encode(CLOSE).index('"channels"')
+
+
+def test_the_csv_is_one_table_of_numbers_without_formulas() -> None:
+    head, *rows = csv.reader(io.StringIO(csv_of(CLOSE)))
+    assert tuple(head) == COLUMNS
+    assert {len(row) for row in rows} == {len(COLUMNS)}
+    found = {(row[1], row[2], row[4]): row[8:11] for row in rows}
+    assert found["columns", "MPESA", "in"] == ["5700", "5000", "700"]
+    assert found["columns", "MPESA", "closing"] == ["6650", "5950", "700"]
+    assert found["columns", "TIGO_PESA", "out"] == ["", "-30", ""]
+    assert found["open", "MPESA", "exception (1)"] == ["", "", "700"]
+    assert found["balance", "", "trial balance"] == ["", "0", ""]
+    [item] = [row for row in rows if row[1] == "open item"]
+    assert item[4:8] == ["exception line theirs_only", "'=HYPERLINK(1)<script>", "", "exc_1"]
+
+
+def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
+    page = html_of(closed())
+    for told in ("5,700", "-50", "6,650", "5,950", "exc_1", "Trial balance", "operator asha", "Sunday, 2026-11-15"):
+        assert told in page
+    assert (
+        "What differs is explained to the shilling. Closed without a statement of TIGO_PESA: &lt;b&gt;portal&lt;/b&gt;"
+        in page
+    )
+    assert "=HYPERLINK(1)&lt;script&gt;" in page
+    for other in ("<script", "http", "src=", "url(", "@import", "<b>"):
+        assert other not in page
+
+
+def test_a_trial_balance_that_is_not_zero_does_not_add_up() -> None:
+    assert (CLOSE.trial_balance, CLOSE.adds_up) == (0, True)
+    wrong = decode(encode(CLOSE).replace('"wallets":5960', '"wallets":5961'))
+    assert (wrong.trial_balance, wrong.adds_up) == (1, False)

@@ -1,0 +1,166 @@
+"""Absence: what is not in a statement says something only where complete statements cover its time."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from malipo import clock
+from malipo.networks.connector import Channel, Verdict
+from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.coverage import Span, covered_by_all, spans_of
+from malipo.reconciliation.statement_file import StatementFile
+from tests.payments.payment_steps import steps
+from tests.reconciliation.statement_days import Entry, Statements, line_of, statements
+
+__all__ = ["statements", "steps"]
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def a_file(first: int, last: int, opening: int | None = 0, closing: int | None = 0, **changes: object) -> StatementFile:
+    fields: dict[str, object] = {
+        "id": "stf_1",
+        "channel": Channel.MPESA,
+        "account": "",
+        "sha256": b"",
+        "name": "a.csv",
+        "profile": "generic",
+        "begins_at": START + first * HOUR,
+        "ends_at": START + last * HOUR,
+        "opening": opening,
+        "closing": closing,
+        "line_count": 1,
+        "new_count": 1,
+        "problems": (),
+        "imported_by": "asha",
+        "imported_at": START,
+    }
+    return StatementFile(**fields | changes)  # type: ignore[arg-type]
+
+
+def hours(spans: list[Span]) -> list[tuple[float, float]]:
+    return [((a - START) / HOUR, (b - START) / HOUR) for a, b in spans]
+
+
+@pytest.mark.parametrize(
+    ("files", "covered"),
+    [
+        ([], []),
+        ([a_file(0, 24)], [(0, 24)]),
+        ([a_file(24, 48, 7, 9), a_file(0, 24, 0, 7)], [(0, 48)]),
+        ([a_file(0, 24, 0, 7), a_file(24, 48, 8, 9)], [(0, 24), (24, 48)]),
+        ([a_file(0, 30, 0, 7), a_file(24, 48, 5, 9)], [(0, 48)]),
+        ([a_file(0, 23, 0, 7), a_file(25, 48, 7, 9)], [(0, 48)]),
+        ([a_file(0, 24, 0, 7), a_file(48, 72, 9, 9)], [(0, 24), (48, 72)]),
+        ([a_file(0, 48, 0, 7), a_file(6, 12, 3, 4), a_file(48, 72, 7, 9)], [(0, 72)]),
+        ([a_file(0, 24, problems=("It does not add up.",))], []),
+        ([a_file(0, 24, None, None)], []),
+        ([a_file(0, 24, begins_at=None)], []),
+    ],
+)
+def test_files_cover_what_they_cover_without_a_gap(
+    files: list[StatementFile], covered: list[tuple[float, float]]
+) -> None:
+    assert hours(spans_of(files)) == covered
+
+
+def test_a_channel_is_covered_where_all_its_accounts_are() -> None:
+    one, other = [a_file(0, 24), a_file(48, 72, 5, 5)], [a_file(12, 60, 1, 1)]
+    assert hours(covered_by_all([spans_of(one), spans_of(other)])) == [(12, 24), (48, 60)]
+    assert covered_by_all([spans_of(one), []]) == []
+    assert covered_by_all([spans_of([a_file(0, 24)]), spans_of([a_file(48, 72)])]) == []
+    assert covered_by_all([]) == []
+
+
+async def test_a_payment_that_complete_statements_do_not_have_is_ours_only(statements: Statements) -> None:
+    collection, payout = await statements.completed(), await statements.completed(Type.DISBURSEMENT, 700)
+    open_ = await statements.steps.processing(Type.DISBURSEMENT, 300)
+    await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    await statements.steps.open(Type.COLLECTION)
+    done = await statements.take()
+    assert done.waiting == 0
+    found = {each.transaction_id: (each.kind, each.amount) for each in await statements.open_exceptions()}
+    assert found == {
+        collection.id: ("ours_only", 1000),
+        payout.id: ("ours_only", -700),
+        open_.id: ("ours_only", -300),
+    }
+    assert await statements.status(open_) is Status.PROCESSING, "absence ends nothing"
+    assert (await statements.match()).exceptions.count == 0
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends"),
+    [(-DAY, 5 * HOUR), (timedelta(minutes=1), 2 * DAY)],
+    ids=["it may be booked some hours later", "it was sent before"],
+)
+async def test_a_payment_whose_time_is_not_covered_is_only_counted(
+    statements: Statements, begins: timedelta, ends: timedelta
+) -> None:
+    await statements.completed()
+    now = clock.now()
+    done = await statements.take(begins=now + begins, ends=now + ends)
+    assert (done.waiting, done.exceptions.count) == (1, 0)
+
+
+async def test_a_missing_day_proves_nothing_until_it_is_imported(statements: Statements) -> None:
+    await statements.completed()
+    now = clock.now()
+    before = statements.write(begins=now - 3 * DAY, ends=now - DAY, opening=100)
+    missing = statements.write(Entry("B1", -20, now, "Other"), begins=now - DAY, ends=now + DAY, opening=100)
+    after = statements.write(begins=now + DAY, ends=now + 3 * DAY, opening=80)
+    for path in (before, after):
+        await statements.load(path)
+        assert (await statements.match()).exceptions.count == 0
+    await statements.load(missing)
+    await statements.match()
+    assert await statements.kinds() == [("ours_only", 1000), ("theirs_only", -20)]
+
+
+async def test_a_file_that_does_not_add_up_proves_nothing(statements: Statements) -> None:
+    await statements.completed()
+    path = statements.write()
+    path.write_text(path.read_text().replace("closing balance,5000000", "closing balance,5000001"))
+    await statements.load(path, accepts_problems=True)
+    assert (await statements.match()).waiting == 1
+    assert await statements.kinds() == []
+
+
+async def test_another_account_that_is_not_covered_may_have_it(statements: Statements) -> None:
+    await statements.completed()
+    now = clock.now()
+    await statements.load(statements.write(), account="one")
+    await statements.load(statements.write(begins=now - 3 * DAY, ends=now - 2 * DAY, opening=1), account="two")
+    assert (await statements.match()).exceptions.count == 0
+
+
+async def test_a_line_of_that_amount_without_a_place_may_be_it(statements: Statements) -> None:
+    await statements.completed()
+    stranger = Entry("T1", 1000, clock.now(), "Payment from customer")
+    await statements.take(stranger)
+    assert await statements.kinds() == [("theirs_only", 1000)]
+
+
+async def test_a_later_file_that_has_it_resolves_what_was_ours_only(statements: Statements) -> None:
+    payment = await statements.completed()
+    await statements.take()
+    now = clock.now() + 2 * DAY
+    done = await statements.take(line_of(payment), begins=now, ends=now)
+    assert (done.payments, done.resolved) == (1, 1)
+    assert await statements.kinds() == []
+
+
+async def test_a_payment_that_has_failed_meanwhile_is_absent_rightly(statements: Statements) -> None:
+    payment = await statements.steps.processing(Type.DISBURSEMENT)
+    await statements.take()
+    await statements.steps.hear(payment, Verdict.REFUSED)
+    assert (await statements.match()).resolved == 1
+
+
+async def test_what_an_aggregator_carried_is_not_in_the_networks_own_statement(statements: Statements) -> None:
+    payment = await statements.completed()
+    async with statements.database.begin() as tx:
+        await tx.execute("UPDATE network_answers SET connector = 'clickpesa' WHERE transaction_id = $1", payment.id)
+    done = await statements.take()
+    assert (done.waiting, done.exceptions.count) == (0, 0)
