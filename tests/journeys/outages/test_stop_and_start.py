@@ -120,7 +120,7 @@ async def test_a_service_without_its_database_says_so_and_recovers_when_it_comes
     start: Callable[..., Running], away: tuple[str, Callable[[], Any]]
 ) -> None:
     url, database_comes = away
-    running = start("api", database_url=url, database_patience_seconds=1, **NO_LIMITS)
+    running = start("api", database_url=url, database_patience_seconds=1, ready_grace_seconds=0, **NO_LIMITS)
     while "api.started" not in running.log.read_text():  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
@@ -156,7 +156,7 @@ async def test_a_service_without_its_database_says_so_and_recovers_when_it_comes
         for answer in answers.values():
             _assert_says_unavailable(answer)
     assert (unmigrated.status, unmigrated.code) == (503, "not_ready")
-    assert "migration" in unmigrated.body["error"]
+    assert unmigrated.body["error"] == "The database has no schema yet: run malipo migrate."
     assert there["create"].status == back["create"].status == 201
     assert back["create"].body == there["create"].body
     for answers in (there, back):

@@ -1,0 +1,1 @@
+"""`bench growth`: what a payment takes on disk, and for how long."""

@@ -1,0 +1,63 @@
+"""Whether a process is ready, when its database is away or takes no writes.
+
+A fail-over takes the database from all processes at once. If each said so at once, a load balancer would have nobody to
+send requests to, though all of them only wait. So whoever was ready stays so for a grace, with a warning.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from malipo.db import AccessRefused, ConnectionLost, Contention, Database, ReadOnly
+from malipo.db.read_only import require_writable
+from malipo.errors import Unavailable
+
+_LOOK_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    reason: str | None = None  # why it is not ready
+    warning: str | None = None
+
+
+class ReadinessCheck:
+    """Of one process. It knows since when the database is away, if it is."""
+
+    def __init__(self, database: Database, *, grace_seconds: float) -> None:
+        self._database = database
+        self._grace_seconds = grace_seconds
+        self._was_ready = False
+        self._away_since: float | None = None  # by the event loop's clock
+
+    async def look(self, what_is_missing: Callable[[], Awaitable[str | None]]) -> Readiness:
+        """`what_is_missing` asks a database that is there whether payments can be taken."""
+        try:
+            async with asyncio.timeout(_LOOK_SECONDS):
+                async with self._database.read() as connection:
+                    await require_writable(connection)
+                reason = await what_is_missing()
+        except (ConnectionLost, Contention, Unavailable, TimeoutError) as error:
+            return self._without_database(_sentence(error))
+        self._away_since = None
+        self._was_ready = reason is None
+        return Readiness(reason)
+
+    def _without_database(self, sentence: str) -> Readiness:
+        now = asyncio.get_running_loop().time()
+        if self._away_since is None:
+            self._away_since = now
+        away_seconds = now - self._away_since
+        if self._was_ready and away_seconds < self._grace_seconds:
+            return Readiness(warning=f"{sentence} Requests wait for it, since {away_seconds:.0f} s.")
+        self._was_ready = False
+        return Readiness(sentence)
+
+
+def _sentence(error: Exception) -> str:
+    """For everybody: it names no host and no user."""
+    if isinstance(error, ReadOnly):
+        return "The database takes no writes: it is a standby, or set to read-only."
+    if isinstance(error, AccessRefused):
+        return "The database refuses this process; its log says why."
+    return "The database does not answer."

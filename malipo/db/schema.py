@@ -1,0 +1,122 @@
+"""The schema of a database, and whether this version of malipo can serve it.
+
+A version knows the oldest schema that its statements run on. A schema knows the oldest version that it still serves,
+by the rows of schema_migrations, which also an old version can read. So both sides of an upgrade can be told: new
+processes on a schema that is not migrated yet, and old processes on one that is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import asyncpg
+
+from malipo.db.database import Database
+from malipo.db.migration_files import Migration, migrations
+from malipo.db.transaction import Conn
+from malipo.errors import Impossible
+
+# The oldest schema that this version runs on. Raise it with the first statement that needs a later migration.
+OLDEST_SCHEMA = 22
+
+# The last migration of the oldest version that the schema serves, as a value for SQL. An older schema does not have the
+# column yet.
+SERVES = "(SELECT max(coalesce((to_jsonb(m) ->> 'serves')::integer, number)) FROM schema_migrations m)"
+
+# Columns that an older schema does not have yet are null, and no error.
+_APPLIED = """
+    SELECT number, name, to_jsonb(m) ->> 'checksum' AS checksum,
+           coalesce((to_jsonb(m) ->> 'serves')::integer, number) AS serves, applied_at
+    FROM schema_migrations m ORDER BY number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A migration that a database has applied, as it was then."""
+
+    number: int
+    name: str
+    checksum: str
+    serves: int
+    applied_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    applied: Mapping[int, Applied]
+
+    @property
+    def number(self) -> int:
+        return max(self.applied, default=0)
+
+    @property
+    def serves(self) -> int:
+        """The last migration of the oldest version that can run on it."""
+        return max((each.serves for each in self.applied.values()), default=0)
+
+    def pending(self, known: Sequence[Migration]) -> list[Migration]:
+        return [each for each in known if each.number not in self.applied]
+
+
+class SchemaTooNew(Impossible):
+    """A newer version has migrated the database, and it no longer serves this one."""
+
+
+class SchemaTooOld(Impossible):
+    """The database waits for migrations that this version cannot do without."""
+
+
+class MigrationEdited(Impossible):
+    """A migration that this database has applied has another text now."""
+
+
+async def read_schema(connection: Conn) -> Schema:
+    """Needs no more than SELECT. Of a database in which nothing was ever done it is empty."""
+    try:
+        rows = await connection.fetch(_APPLIED)
+    except asyncpg.UndefinedTableError:
+        return Schema({})
+    if any(row["checksum"] is None for row in rows):
+        raise SchemaTooOld(
+            "The database was migrated by an old development version of malipo, which cannot be upgraded: "
+            "start with an empty database."
+        )
+    return Schema({row["number"]: Applied(*row.values()) for row in rows})
+
+
+def check_text(schema: Schema, known: Sequence[Migration]) -> None:
+    """Refuse a database whose migrations are not those of the files."""
+    for each in known:
+        if each.number in schema.applied and schema.applied[each.number].checksum != each.checksum:
+            raise MigrationEdited(
+                f"The migration {each.file} was edited after this database had applied it: "
+                "put its text back, and write what is to change into a new migration."
+            )
+
+
+def check_not_too_new(schema: Schema, known: Sequence[Migration]) -> None:
+    if schema.serves > known[-1].number:
+        raise SchemaTooNew(
+            f"The database is at migration {schema.number} and no longer serves this version of malipo, which ends at "
+            f"migration {known[-1].number}: start the newer version."
+        )
+
+
+def check_served(schema: Schema, known: Sequence[Migration], *, oldest: int = OLDEST_SCHEMA) -> None:
+    """Raise if this version cannot serve the schema, with a sentence that says what to do."""
+    check_not_too_new(schema, known)
+    if not schema.applied:
+        raise SchemaTooOld("The database has no schema yet: run malipo migrate.")
+    if any(each.number <= oldest for each in schema.pending(known)):
+        raise SchemaTooOld(
+            f"The database is at migration {schema.number}, and this version of malipo needs migration {oldest}: "
+            "run malipo migrate."
+        )
+    check_text(schema, known)
+
+
+async def require_served(database: Database) -> None:
+    """For whoever does not migrate."""
+    async with database.read() as connection:
+        check_served(await read_schema(connection), migrations())

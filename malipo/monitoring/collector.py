@@ -1,0 +1,119 @@
+"""The collector: looks at the database every few seconds, and sets the gauges. A scrape reads only what was last seen.
+
+So scrapes cost the database nothing, however many there are. If the database does not answer, the gauges stay as they
+were, and the time of the last look shows how old they are.
+"""
+
+import asyncio
+from itertools import product
+
+from malipo import log
+from malipo.clock import Clock
+from malipo.db import ConnectionLost, Contention, Database
+from malipo.db.migration_files import migrations
+from malipo.errors import Unavailable
+from malipo.floats import store as float_store
+from malipo.money_gauges import MoneyGauges
+from malipo.monitoring import store
+from malipo.networks.connector import Channel, Type
+from malipo.settings import Settings
+
+OFTEN_SECONDS = 15.0
+RARELY_SECONDS = 300.0
+_PATIENCE_SECONDS = 10.0
+
+_PAIRS = [(str(channel), str(type_)) for channel, type_ in product(Channel, Type)]
+_CHANNELS = [(str(channel),) for channel in Channel]
+_KINDS = [("review",), ("late",), ("closed_merchant",), ("contradicted",)]
+
+
+class Collector:
+    def __init__(self, database: Database, gauges: MoneyGauges, settings: Settings, clock: Clock) -> None:
+        self._database = database
+        self._gauges = gauges
+        self._settings = settings
+        self._clock = clock
+        self._rarely_at: float | None = None  # by the event loop's clock
+        self._ledger_floats: dict[str, int] | None = None
+        gauges.set("code_schema", migrations()[-1].number)
+        gauges.set("ledger_check_interval_seconds", settings.ledger_check_seconds)
+        gauges.set("float_reading_interval_seconds", settings.float_reading_seconds)
+        for look in ("often", "rarely"):  # Not yet, which is as old as can be.
+            gauges.set("money_seen_timestamp_seconds", 0, look)
+        for channel, low in settings.float_low:
+            gauges.set("float_low_shillings", low, channel)
+
+    async def watch(self) -> None:
+        """Until cancelled. The first time at once."""
+        while True:
+            await self.look()
+            await asyncio.sleep(OFTEN_SECONDS)
+
+    async def look(self) -> None:
+        """While the database is away, everything stays as it was last seen."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._look_often()
+                await self._look_rarely()
+                await self._look_at_floats()
+        except (ConnectionLost, Contention, Unavailable, TimeoutError) as error:
+            self._gauges.set("database_up", 0)
+            log.debug("monitoring.not_seen", reason=str(error))
+        except Exception as error:
+            log.error("monitoring.look_broke", error)
+        else:
+            self._gauges.set("database_up", 1)
+
+    async def _look_often(self) -> None:
+        async with self._database.snapshot() as connection:
+            await store.prepare(connection)
+            queues = await store.find_queues(connection)
+            unsettled = await store.find_unsettled(connection, unsettled_seconds=self._settings.unsettled_seconds)
+            counting = await store.find_counting_backlog(connection)
+            alone = await store.find_backlogs(connection) | await store.find_ledger_check(connection)
+        set_each = self._gauges.set_each
+        set_each("pending_oldest_seconds", {(each.channel, each.type): each.oldest_seconds for each in queues}, _PAIRS)
+        set_each("send_backlog", {(each.channel, each.type): each.to_send for each in queues}, _PAIRS)
+        set_each("query_backlog", {(each.channel, each.type): each.to_query for each in queues}, _PAIRS)
+        set_each("unsettled_payments", {(each.kind,): each.payments for each in unsettled}, _KINDS)
+        set_each("unsettled_shillings", {(each.kind,): each.amount for each in unsettled}, _KINDS)
+        set_each("unsettled_oldest_seconds", {(each.kind,): each.oldest_seconds for each in unsettled}, _KINDS)
+        set_each("counting_backlog", counting, ())
+        self._gauges.set_all(alone)
+        self._seen("often")
+
+    async def _look_rarely(self) -> None:
+        """Sums that grow with the installation. They change slowly, so they may be some minutes old."""
+        now = asyncio.get_running_loop().time()
+        if self._rarely_at is not None and now < self._rarely_at:
+            return
+        async with self._database.snapshot() as connection:
+            await store.prepare(connection)
+            sums = await store.find_sums(connection)
+            floats = self._ledger_floats = await float_store.find_ledger_floats(connection)
+        self._gauges.set_all(sums)
+        self._gauges.set_each("float_shillings", {(each,): amount for each, amount in floats.items()}, _CHANNELS)
+        self._rarely_at = now + RARELY_SECONDS
+        self._seen("rarely")
+
+    async def _look_at_floats(self) -> None:
+        """Often, because payouts in flight change quickly; with the ledger's floats as they were last added up."""
+        async with self._database.snapshot() as connection:
+            await store.prepare(connection)
+            positions = await float_store.find_positions(connection, ledger=self._ledger_floats)
+            latest = await float_store.find_latest(connection)
+        now, set_ = self._clock(), self._gauges.set
+        for each in positions:
+            set_("float_in_flight_shillings", each.in_flight, each.channel)
+            set_("float_cover_shillings", each.cover(now), each.channel)
+            if each.reading is not None:
+                set_("float_reading_shillings", each.reading, each.channel)
+        ages: dict[tuple[str, str], float] = {}
+        for reading in latest:
+            where, age = (reading.channel, str(reading.source)), (now - reading.read_at).total_seconds()
+            ages[where] = max(age, ages.get(where, 0.0))
+        for (channel, source), age in ages.items():
+            set_("float_reading_age_seconds", age, channel, source)
+
+    def _seen(self, look: str) -> None:
+        self._gauges.set("money_seen_timestamp_seconds", self._clock().timestamp(), look)

@@ -1,0 +1,164 @@
+"""The SQL of the gauges. What is read often are queues, which are short; what can be long is counted up to a bound."""
+
+from typing import NamedTuple
+
+from malipo.db import Conn
+
+# Beyond it is "too many" however many there are.
+_MOST = 100_000
+_ALIVE_SECONDS = 30
+
+Labels = tuple[str, ...]
+
+
+class Queue(NamedTuple):
+    """What waits of a channel and type."""
+
+    channel: str
+    type: str
+    to_send: int
+    oldest_seconds: float
+    to_query: int
+
+
+class Unsettled(NamedTuple):
+    kind: str
+    payments: int
+    amount: int
+    oldest_seconds: float
+
+
+def _age(earliest: str) -> str:
+    return f"coalesce(date_part('epoch', now() - {earliest}), 0)"
+
+
+async def prepare(connection: Conn) -> None:
+    """A look is short, or is given up: nothing waits for it."""
+    await connection.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '5s'")
+
+
+async def find_queues(connection: Conn) -> list[Queue]:
+    """A payment without a connector was never sent."""
+    rows = await connection.fetch(
+        f"""
+        SELECT channel, type, count(*) FILTER (WHERE connector IS NULL),
+               {_age("min(queued_at) FILTER (WHERE connector IS NULL)")},
+               count(*) FILTER (WHERE connector IS NOT NULL AND due_at < now())
+        FROM dispatches GROUP BY 1, 2
+        """
+    )
+    return [Queue(*row.values()) for row in rows]
+
+
+async def find_unsettled(connection: Conn, *, unsettled_seconds: float) -> list[Unsettled]:
+    """As `malipo payments unsettled` lists them, each once."""
+    rows = await connection.fetch(
+        f"""
+        WITH late AS MATERIALIZED (
+            SELECT merchant_id, transaction_id FROM dispatches
+            WHERE attention IS NULL AND connector IS NOT NULL AND queued_at < now() - make_interval(secs => $1)
+        ), cases AS (
+            SELECT 'review' AS kind, t.amount, coalesce(t.processing_at, t.created_at) AS since
+            FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+            WHERE d.attention IS NOT NULL
+            UNION ALL
+            SELECT 'late', t.amount, t.processing_at
+            FROM late d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+            WHERE t.status = 'PROCESSING' AND t.processing_at < now() - make_interval(secs => $1)
+            UNION ALL
+            SELECT 'closed_merchant', t.amount, t.created_at
+            FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+            WHERE d.merchant_id IN (SELECT id FROM merchants WHERE NOT is_active) AND d.attention IS NULL
+              AND t.status = 'PENDING' AND t.type = 'DISBURSEMENT'
+            UNION ALL
+            SELECT 'contradicted', t.amount, c.since
+            FROM corrections c JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
+            WHERE c.is_open
+        )
+        SELECT kind, count(*), sum(amount)::bigint, {_age("min(since)")} FROM cases GROUP BY 1
+        """,
+        float(unsettled_seconds),
+    )
+    return [Unsettled(*row.values()) for row in rows]
+
+
+async def find_backlogs(connection: Conn) -> dict[str, float]:
+    """Webhooks, events, workers and the schema."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT w.webhook_backlog, w.webhook_oldest_seconds, e.events_unnumbered, e.events_unnumbered_oldest_seconds,
+               (SELECT count(*) FROM worker_send_counts WHERE seen_at > now() - interval '{_ALIVE_SECONDS} s')
+                   AS workers_alive,
+               (SELECT max(number) FROM schema_migrations) AS database_schema
+        FROM (
+            SELECT count(*) AS webhook_backlog, {_age("min(d.due_at)")} AS webhook_oldest_seconds
+            FROM webhook_endpoints e CROSS JOIN LATERAL (
+                SELECT due_at FROM webhook_deliveries d
+                WHERE d.endpoint_id = e.id AND d.state = 'PENDING' AND d.due_at <= now()
+                  AND (d.leased_until IS NULL OR d.leased_until < now())
+                ORDER BY due_at LIMIT 10000
+            ) d WHERE e.is_active AND e.deleted_at IS NULL
+        ) w, (
+            SELECT count(*) AS events_unnumbered, {_age("min(created_at)")} AS events_unnumbered_oldest_seconds
+            FROM (SELECT created_at FROM events WHERE feed_number IS NULL ORDER BY created_at LIMIT {_MOST}) AS events
+        ) e
+        """
+    )
+    assert row is not None
+    return {name: float(value) for name, value in row.items()}
+
+
+async def find_counting_backlog(connection: Conn) -> dict[Labels, float]:
+    """Events and statement lines that the rollups have not reached."""
+    row = await connection.fetchrow(
+        """
+        SELECT (SELECT coalesce(sum(f.last_number - coalesce(p.position, 0)), 0) FROM feeds f
+                LEFT JOIN rollup_positions p ON p.merchant_id = f.merchant_id AND p.rollup = 'payments'),
+               (SELECT coalesce(sum(w.statement_lines - coalesce(p.position, 0)), 0) FROM wallets w
+                LEFT JOIN rollup_positions p ON p.merchant_id = w.merchant_id AND p.rollup = 'statement')
+        """
+    )
+    assert row is not None
+    return {("payments",): float(row[0]), ("statement",): float(row[1])}
+
+
+async def find_ledger_check(connection: Conn) -> dict[str, float]:
+    """The last one that has ended, the last clean one, and what the one that runs has found so far."""
+    row = await connection.fetchrow(
+        """
+        SELECT coalesce((SELECT date_part('epoch', finished_at) FROM ledger_checks
+                         WHERE finding_count = 0 AND finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1), 0)
+                   AS ledger_check_clean_timestamp_seconds,
+               coalesce(date_part('epoch', l.finished_at), 0) AS ledger_check_finished_timestamp_seconds,
+               coalesce(date_part('epoch', l.finished_at - l.started_at), 0) AS ledger_check_seconds,
+               coalesce(l.busy_seconds, 0) AS ledger_check_busy_seconds,
+               coalesce(l.longest_seconds, 0) AS ledger_check_longest_piece_seconds,
+               greatest(coalesce(l.finding_count, 0),
+                        coalesce((SELECT finding_count FROM ledger_checks WHERE finished_at IS NULL), 0))
+                   AS ledger_check_findings
+        FROM (SELECT) AS one LEFT JOIN LATERAL (
+            SELECT * FROM ledger_checks WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1
+        ) l ON true
+        """
+    )
+    assert row is not None
+    return {name: float(value) for name, value in row.items()}
+
+
+async def find_sums(connection: Conn) -> dict[str, float]:
+    """Suspense, debts, and what was given up. Few payments are ever corrected, and the house books little."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT (SELECT coalesce(sum(CASE 'suspense' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END), 0)
+                FROM (SELECT source, target, amount FROM moves WHERE step IN ('contradiction', 'resolution')
+                      UNION ALL SELECT source, target, amount FROM house_bookings) AS moved) AS suspense_shillings,
+               (SELECT coalesce(sum(owed), 0) FROM wallets) AS owed_shillings,
+               (SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'EXHAUSTED' LIMIT {_MOST}) AS ended)
+                   AS webhooks_exhausted,
+               (SELECT count(*) FROM webhook_endpoints WHERE disabled_reason IS NOT NULL AND deleted_at IS NULL)
+                   AS webhook_endpoints_disabled,
+               (SELECT count(*) FROM unknown_callbacks) AS unknown_callbacks
+        """
+    )
+    assert row is not None
+    return {name: float(value) for name, value in row.items()}

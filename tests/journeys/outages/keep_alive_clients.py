@@ -1,0 +1,88 @@
+"""Clients that keep their connections and send request after request, and never repeat one.
+
+A client whose answer says `connection: close`, or who finds its connection closed before it sends, connects anew, as
+every HTTP library does. Whatever else it meets without an answer is lost.
+"""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.conftest import COLLECTION
+
+_ANSWER_SECONDS = 30
+
+
+@dataclass
+class KeepAliveClients:
+    port: int
+    key: str
+    is_over: bool = False
+    lost: list[str] = field(default_factory=list)
+    statuses: dict[int, int] = field(default_factory=dict)
+    ids: list[str] = field(default_factory=list)  # of the payments whose creation was answered
+    sent: int = 0
+    connects: int = 0
+    slowest_seconds: float = 0.0
+
+    @property
+    def answered(self) -> int:
+        return sum(self.statuses.values())
+
+    async def run(self, connections: int) -> None:
+        await asyncio.gather(*(self._client() for _ in range(connections)))
+
+    async def until_more(self, number: int) -> None:
+        """Return when so many more were answered, or lost."""
+        wanted = self.answered + len(self.lost) + number
+        while self.answered + len(self.lost) < wanted:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    async def _client(self) -> None:
+        connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        while not self.is_over:
+            self.sent += 1
+            number = self.sent
+            began = asyncio.get_running_loop().time()
+            try:
+                if connection is not None and connection[0].at_eof():
+                    connection[1].close()
+                    connection = None
+                if connection is None:
+                    self.connects += 1
+                    connection = await asyncio.open_connection("127.0.0.1", self.port)
+                async with asyncio.timeout(_ANSWER_SECONDS):
+                    is_last = await self._ask(number, *connection)
+            except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+                self.lost.append(f"{number}: {error!r}")
+                is_last = True
+            self.slowest_seconds = max(self.slowest_seconds, asyncio.get_running_loop().time() - began)
+            if is_last and connection is not None:
+                connection[1].close()
+                connection = None
+        if connection is not None:
+            connection[1].close()
+            await connection[1].wait_closed()
+
+    async def _ask(self, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Whether the answer is the last on its connection. Three of four requests are payments."""
+        is_payment = number % 4 != 0
+        body = json.dumps(COLLECTION).encode() if is_payment else b""
+        head = f"{'POST' if is_payment else 'GET'} /v1/{'payments' if is_payment else 'wallet'} HTTP/1.1\r\n"
+        head += f"host: 127.0.0.1\r\nx-api-key: {self.key}\r\ncontent-length: {len(body)}\r\n"
+        if is_payment:
+            head += f"content-type: application/json\r\nidempotency-key: order-{number}\r\n"
+        writer.write(f"{head}\r\n".encode() + body)
+        status, headers, answer = await _read(reader)
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        if status == 201:
+            self.ids.append(answer["transaction"]["id"])
+        return headers.get("connection") == "close"
+
+
+async def _read(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], Any]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("ascii")
+    first, *lines = head.rstrip().split("\r\n")
+    headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
+    return int(first.split(" ")[1]), headers, json.loads(await reader.readexactly(int(headers["content-length"])))

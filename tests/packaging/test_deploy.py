@@ -1,0 +1,72 @@
+"""What deploy/ and the page about installing say is true of the code."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+from malipo.cli import parser
+from malipo.settings import Settings
+from malipo.settings.environment import variable
+
+ROOT = Path(__file__).parents[2]
+UNITS = sorted((ROOT / "deploy" / "systemd").glob("*.service"))
+SOCKETS = sorted((ROOT / "deploy" / "systemd").glob("*.socket"))
+CONTAINER = ROOT / "deploy" / "container"
+PAGE = (ROOT / "docs" / "installing.md").read_text()
+
+
+def test_every_unit_is_on_the_page_and_no_other() -> None:
+    named = re.findall(r"^\| `([\w-]+\.(?:service|socket))` \|", PAGE, re.MULTILINE)
+    assert sorted(named) == sorted(each.name for each in [*UNITS, *SOCKETS])
+
+
+@pytest.mark.parametrize("unit", SOCKETS, ids=lambda unit: unit.stem)
+def test_a_socket_has_its_service_and_the_port_of_the_settings(unit: Path) -> None:
+    assert unit.with_suffix(".service") in UNITS
+    settings = Settings()
+    assert f"ListenStream={settings.host}:{settings.port}" in unit.read_text().splitlines()
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_runs_a_command_that_there_is_and_ends_its_children_in_order(unit: Path) -> None:
+    lines = unit.read_text().splitlines()
+    [command] = [
+        line.removeprefix("ExecStart=/opt/malipo/bin/malipo ") for line in lines if line.startswith("ExecStart=")
+    ]
+    parser(command).parse_args([command])
+    assert "KillMode=mixed" in lines
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_systemd_understands_a_unit_and_rates_it_well(unit: Path, tmp_path: Path) -> None:
+    copy = tmp_path / unit.name
+    copy.write_text(unit.read_text().replace("/opt/malipo/bin/malipo", "/bin/true"))
+    copies = [copy, *(shutil.copy(each, tmp_path) for each in SOCKETS if each.stem == unit.stem)]
+    checked = subprocess.run(["systemd-analyze", "verify", *copies], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", "--threshold=20", str(copy)]
+    rated = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert rated.returncode == 0, rated.stdout
+
+
+def test_every_setting_of_the_compose_file_is_one_and_every_command_too() -> None:
+    compose = yaml.safe_load((CONTAINER / "compose.yaml").read_text())
+    known = {variable(each.name) for each in fields(Settings)}
+    commands = set()
+    for name, service in compose["services"].items():
+        if name != "postgres":
+            assert set(service["environment"]) <= known
+            [command] = service["command"]
+            parser(command).parse_args([command])
+            commands.add(command)
+    assert commands == {"migrate", "api", "worker"}
+    image = (CONTAINER / "Containerfile").read_text()
+    assert set(re.findall(r"MALIPO_\w+", image)) <= known
+    for source in re.findall(r"^COPY (?!--)(.+) \S+$", image, re.MULTILINE):
+        assert all((ROOT / each).exists() for each in source.split())

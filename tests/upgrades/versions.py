@@ -1,0 +1,116 @@
+"""Versions of malipo beside each other: the last released one, and this one with migrations of a later one added.
+
+Each is a folder of its own, and its processes import malipo from there. They say which they are in /healthz.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from malipo.db.migration_files import migrations
+from tests.conftest import SECRET_KEY, Running, free_port
+
+ROOT = Path(__file__).parents[2]
+RELEASED = Path(__file__).with_name("released.txt")
+NEXT = migrations()[-1].number + 1
+
+
+def released_commit() -> str:
+    """That of the newest tag; while there is none, the one that the file names."""
+    tags = _git("tag", "--list", "v*", "--sort=-v:refname").split()
+    return tags[0] if tags else RELEASED.read_text().split()[1]
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+@dataclass
+class Version:
+    name: str
+    tree: Path
+    environment: Mapping[str, str]
+    started: list[Running] = field(default_factory=list)
+
+    @property
+    def newest(self) -> int:
+        return max(int(file.name[:4]) for file in self._migrations.glob("*.sql"))
+
+    @property
+    def _migrations(self) -> Path:
+        return self.tree / "malipo/db/migrations"
+
+    def mark(self) -> None:
+        """Its processes name themselves by it, so that no test takes one for another."""
+        file = self.tree / "malipo/__init__.py"
+        text, marked = file.read_text(), f'__version__ = "{self.name}"'
+        file.write_text("\n".join(marked if "__version__ =" in line else line for line in text.splitlines()) + "\n")
+
+    def add_migration(self, number: int, name: str, sql: str) -> None:
+        (self._migrations / f"{number:04}_{name}.sql").write_text(sql)
+
+    def start(self, command: str) -> Running:
+        port = free_port()
+        log = self.tree.parent / f"{self.name}-{len(self.started)}-{command}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "malipo", command],
+                env={**self._variables, "MALIPO_PORT": str(port)},
+                cwd=self.tree,
+                stdout=output,
+                stderr=output,
+            )
+        self.started.append(Running(process, f"http://127.0.0.1:{port}", log))
+        return self.started[-1]
+
+    def run(self, *command: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "malipo", *command],
+            env=self._variables,
+            cwd=self.tree,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(self.tree),
+            "HOME": str(self.tree),
+            "MALIPO_SECRET_KEY": SECRET_KEY,
+            **self.environment,
+        }
+
+
+@contextmanager
+def version_of(
+    name: str, folder: Path, environment: Mapping[str, str], *, commit: str | None = None
+) -> Iterator[Version]:
+    """A version as it was at a commit, or as it is here. Its processes end with the block."""
+    tree = folder / name
+    tree.mkdir()
+    if commit is None:
+        shutil.copytree(ROOT / "malipo", tree / "malipo", ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        archive = folder / f"{name}.tar"
+        _git("archive", "--output", str(archive), commit, "malipo")
+        with tarfile.open(archive) as files:
+            files.extractall(tree, filter="data")
+    version = Version(name, tree, environment)
+    version.mark()
+    try:
+        yield version
+    finally:
+        for each in version.started:
+            each.stop()
