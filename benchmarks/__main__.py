@@ -11,15 +11,21 @@ import msgspec
 
 from benchmarks import gate
 from benchmarks.gate import Fall
+from benchmarks.growth.trials import Plan as GrowthPlan
 from benchmarks.load import CannotMeasure
+from benchmarks.long_history.trials import Plan as LongHistoryPlan
+from benchmarks.reconcile.trials import Plan as ReconcilePlan
 from benchmarks.reports import (
     create_report,
+    growth_report,
     hot_wallet_report,
     journey_report,
     limits_report,
     listing_report,
+    long_history_report,
     pages_report,
     profile_report,
+    reconcile_report,
     start_report,
     statement_report,
     webhooks_report,
@@ -47,10 +53,13 @@ BENCHMARKS: dict[str, Benchmark] = {
     "journey": journey_report,
     "list": listing_report,
     "statement": statement_report,
+    "reconcile": reconcile_report,
     "webhooks": webhooks_report,
     "pages": pages_report,
     "limits": limits_report,
     "start": start_report,
+    "growth": growth_report,
+    "long-history": long_history_report,
     "where": profile_report,
 }
 
@@ -111,7 +120,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _list() -> str:
-    lines = [f"  {name:<12}{benchmark.HELP}" for name, benchmark in BENCHMARKS.items()]
+    lines = [f"  {name:<14}{benchmark.HELP}" for name, benchmark in BENCHMARKS.items()]
     return "\n".join(["./run bench BENCHMARK … measures:", "", *lines, "", "./run bench --help tells more."])
 
 
@@ -133,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=_whole(1, 600), help=f"of each measurement ({RoundsPlan.seconds})")
     of_create = parser.add_argument_group("only for create, hot-wallet and limits")
     of_create.add_argument("--connections", type=_whole(1, 1000), help=f"of wrk ({RoundsPlan.connections})")
-    of_lists = parser.add_argument_group("only for list and statement")
+    of_lists = parser.add_argument_group("only for list, statement and long-history")
     of_where = parser.add_argument_group("only for where")
     of_where.add_argument("--svg", metavar="FILE", help="draw a picture of it")
     of_lists.add_argument("--data", type=Path, metavar="FOLDER", help="where the data stays for the next run")
@@ -143,6 +152,16 @@ def _parser() -> argparse.ArgumentParser:
         type=_whole(0, 1440),
         metavar="MINUTES",
         help=f"of load while the memory is watched ({StartPlan.soak_minutes}; with --quick none)",
+    )
+    of_growth = parser.add_argument_group("only for growth and long-history")
+    of_growth.add_argument(
+        "--payments",
+        type=_whole(1_000, 100_000_000),
+        help=f"that are made ({GrowthPlan.payments}; {LongHistoryPlan.payments})",
+    )
+    of_reconcile = parser.add_argument_group("only for reconcile")
+    of_reconcile.add_argument(
+        "--size", type=_whole(1_000, 10_000_000), help=f"payments, and lines of the statement ({ReconcilePlan.size})"
     )
     of_webhooks = parser.add_argument_group("only for webhooks")
     of_webhooks.add_argument(

@@ -88,6 +88,7 @@ transactions = table(
     column("metadata", JSON),
     column("search_text", String),
     column("created_at", _TIME),
+    column("created_by", String),
 )
 dispatches = table(
     "dispatches",
@@ -188,8 +189,8 @@ async def create(
     now = clock.now()
     # Not a dependency with `yield`: that would commit after the answer is out.
     async with engine.begin() as connection:
-        merchant_id = await _merchant_of(connection, x_api_key, now)
-        row = _row_of(body, merchant_id, now)
+        merchant_id, key_id = await _caller_of(connection, x_api_key, now)
+        row = _row_of(body, merchant_id, now) | {"created_by": key_id}
         claim = {
             "merchant_id": merchant_id,
             "route": "COLLECTION",
@@ -223,7 +224,7 @@ async def create(
     return Created(transaction=Payment(**_shown(row)))
 
 
-async def _merchant_of(connection: AsyncConnection, key: str, now: datetime) -> str:
+async def _caller_of(connection: AsyncConnection, key: str, now: datetime) -> tuple[str, str]:
     found = (await connection.execute(_FIND_KEY, {"hash_": hashlib.sha256(key.encode()).digest()})).first()
     if found is None or found.revoked_at is not None or (found.expires_at is not None and found.expires_at <= now):
         raise HTTPException(401, "The API key is missing or not valid.")
@@ -231,7 +232,7 @@ async def _merchant_of(connection: AsyncConnection, key: str, now: datetime) -> 
         raise HTTPException(403, "This API key may not do that.")
     if found.last_used_at is None or now - found.last_used_at >= timedelta(minutes=1):
         await connection.execute(_TOUCH_KEY, {"key_id": found.id, "now": now})
-    return str(found.merchant_id)
+    return str(found.merchant_id), str(found.id)
 
 
 def _row_of(body: NewPayment, merchant_id: str, now: datetime) -> dict[str, Any]:

@@ -79,6 +79,7 @@ def wrk(
     rest_ms: int = 0,
     script: str = "create.lua",
     path: str = "/v1/payments",
+    merchants: int = MERCHANTS,
     more: tuple[str, ...] = (),
 ) -> Measured:
     """`word` is in every idempotency key, so no two runs on one database may share it. `more` goes to the script."""
@@ -88,7 +89,7 @@ def wrk(
         [
             *(program, "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--timeout", "20s"),
             *("-s", str(_HERE / "lua" / script), f"http://127.0.0.1:{port}{path}"),
-            *("--", word, str(MERCHANTS), str(_MOST_REQUESTS), str(rest_ms), *more),
+            *("--", word, str(merchants), str(_MOST_REQUESTS), str(rest_ms), *more),
         ],
         seconds=seconds,
     )

@@ -2,12 +2,22 @@
 
 import ipaddress
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from starlette.requests import Request
+from starlette.types import Scope
 
+from malipo import log
+from malipo.clock import Clock
 from malipo.merchants.api_keys import Address
 from malipo.settings.parsers import Network
+
+# Only proxies send these.
+_OF_PROXIES = frozenset(("forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"))
+# For what came over TLS: a browser that has seen it never tries plain HTTP again.
+HSTS = ("strict-transport-security", "max-age=31536000")
+_SAID_EVERY = timedelta(hours=1)
 
 
 def address_of(request: Request, trusted: Sequence[Network]) -> Address:
@@ -16,36 +26,79 @@ def address_of(request: Request, trusted: Sequence[Network]) -> Address:
     `X-Forwarded-For` grows to the right: the rightmost address that is not a proxy of ours is the caller.
     """
     peer = _peer_of(request)
-    if not _is_ours(peer, trusted):
+    if not is_among(peer, trusted):
         return peer
     named = ",".join(request.headers.getlist("x-forwarded-for")).split(",")
     for text in reversed(named):
-        address = _parsed(text.strip())
+        address = parsed(text.strip())
         if address is None:
             break
         peer = address
-        if not _is_ours(address, trusted):
+        if not is_among(address, trusted):
             break
     return peer
 
 
+class UntrustedProxies:
+    """Notices a proxy that forwards requests and is not trusted: then all its clients are one address, and share one
+    limit of log-in attempts. Said in the log, and again every hour, and by `/readyz` for an hour."""
+
+    def __init__(self, trusted: Sequence[Network], clock: Clock) -> None:
+        self._trusted = trusted
+        self._clock = clock
+        self._noticed: tuple[Address, datetime] | None = None
+
+    def look(self, request: Request) -> None:
+        if "x-forwarded-for" not in request.headers or is_among(_peer_of(request), self._trusted):
+            return
+        if self.warning is None:
+            self._noticed = _peer_of(request), self._clock()
+            log.warning("proxy.not_trusted", address=str(self._noticed[0]), message=self.warning)
+
+    @property
+    def warning(self) -> str | None:
+        if self._noticed is None or self._clock() - self._noticed[1] >= _SAID_EVERY:
+            return None
+        return (
+            f"Requests that {self._noticed[0]} forwards are taken for its own, because it is not in "
+            "MALIPO_TRUSTED_PROXIES: all clients behind it count as one address."
+        )
+
+
 def is_secure(request: Request, trusted: Sequence[Network]) -> bool:
     """Whether it has come over TLS, to us or to a proxy of ours."""
-    if request.url.scheme == "https":
+    return came_over_tls(request.scope, trusted)
+
+
+def came_over_tls(scope: Scope, trusted: Sequence[Network]) -> bool:
+    if scope["scheme"] == "https":
         return True
-    return _is_ours(_peer_of(request), trusted) and request.headers.get("x-forwarded-proto") == "https"
+    if not trusted or not is_among(_peer_of(Request(scope)), trusted):
+        return False
+    return next((value for name, value in scope["headers"] if name == b"x-forwarded-proto"), b"") == b"https"
+
+
+def is_of_this_machine(request: Request, trusted: Sequence[Network]) -> bool:
+    """Whether a program on this machine has sent it, for itself.
+
+    Behind a proxy on this machine every client looks local: what a proxy has passed on, or may have, does not count.
+    """
+    peer = _peer_of(request)
+    is_passed_on = any(name in _OF_PROXIES or name.startswith("x-forwarded-") for name in request.headers)
+    return peer.is_loopback and not is_passed_on and not is_among(peer, trusted)
 
 
 def _peer_of(request: Request) -> Address:
-    return _parsed(request.client.host if request.client else "") or ipaddress.IPv4Address(0)
+    return parsed(request.client.host if request.client else "") or ipaddress.IPv4Address(0)
 
 
-def _is_ours(address: Address, trusted: Sequence[Network]) -> bool:
-    return any(address in network for network in trusted)
+def is_among(address: Address, networks: Sequence[Network]) -> bool:
+    return any(address in network for network in networks)
 
 
 @lru_cache(maxsize=1024)
-def _parsed(text: str) -> Address | None:
+def parsed(text: str) -> Address | None:
+    """An IPv4 address may be written as one of IPv6."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

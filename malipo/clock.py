@@ -5,11 +5,14 @@ The simulation puts its own time in place of the system's; nothing else does.
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 Clock = Callable[[], datetime]
+
+ZONE = ZoneInfo("Africa/Dar_es_Salaam")  # whose days the house counts in
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -32,6 +35,11 @@ def now() -> datetime:
     return datetime.fromtimestamp(_Source.nanoseconds() // 1_000_000 / 1000, UTC)
 
 
+def nanoseconds() -> int:
+    """Since 1970, as spans count them."""
+    return _Source.nanoseconds()
+
+
 def monotonic() -> float:
     """Seconds for measuring how long something takes. Nobody can set them back."""
     return _Source.monotonic()
@@ -40,6 +48,11 @@ def monotonic() -> float:
 def milliseconds(moment: datetime) -> int:
     """Whole milliseconds since 1970, rounded down."""
     return (moment - _EPOCH) // _MILLISECOND
+
+
+def day_of(moment: datetime) -> date:
+    """The day in Dar es Salaam."""
+    return moment.astimezone(ZONE).date()
 
 
 def iso(moment: datetime) -> str:

@@ -25,8 +25,6 @@ from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, Delivery
 from malipo.webhooks.record_attempts import RecordAttempts
 
-# Reads, and rare writes that commit alone, wait no longer than this for a database that is away.
-SHORT_PATIENCE_SECONDS = 3.0
 # All attempts that a worker may have under way can be recorded at once.
 _MOST_ATTEMPTS = 4096
 
@@ -44,11 +42,9 @@ class CommitGroups:
     def assemble(cls, settings: Settings, database: Database, metrics: Metrics, *, clock: Clock) -> CommitGroups:
         patience = settings.database_patience_seconds
 
-        def group(
-            name: str, act: Act[Any, Any], patience_seconds: float = patience, **options: Any
-        ) -> GroupCommit[Any, Any]:
+        def group(name: str, act: Act[Any, Any], **options: Any) -> GroupCommit[Any, Any]:
             made = GroupCommit(
-                database, act, patience_seconds=patience_seconds, observe=metrics.observer_of(name), **options
+                database, act, patience_seconds=patience, name=name, observe=metrics.observer_of(name), **options
             )
             metrics.watch_queue(name, lambda: made.depth)
             return made
@@ -62,7 +58,6 @@ class CommitGroups:
             authenticate=group(
                 "authenticate",
                 Authenticate(limits=limits, clock=clock),
-                min(patience, SHORT_PATIENCE_SECONDS),
                 needs_transaction=False,
             ),
             initiate=group("initiate", Initiate(clock=clock)),

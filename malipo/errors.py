@@ -6,8 +6,10 @@
     ├── Conflict            it contradicts what already happened
     ├── Unauthorized        we do not know who asks
     ├── Forbidden           we know who asks, and they may not
+    ├── BodyTooSlow         the request began, and its body did not come
     └── TooMany             not so often; says how long to wait
     Unavailable             we cannot do it now; nothing has changed
+    └── QueryTimeout        it would take too long, and was stopped
     OutcomeUnknown          we do not know whether it was done; ask again with the same key
     Impossible              the machine does not allow it: a port, a file, another program
 
@@ -54,6 +56,10 @@ class Forbidden(Refusal):
     code = "forbidden"
 
 
+class BodyTooSlow(Refusal):
+    code = "body_too_slow"
+
+
 class TooMany(Refusal):
     code = "rate_limited"
 
@@ -71,6 +77,17 @@ class Unavailable(Exception):  # noqa: N818
     def __init__(self, message: str = "The service is temporarily unavailable. Nothing was done; try again.") -> None:
         super().__init__(message)
         self.message = message
+
+
+class QueryTimeout(Unavailable):
+    """The database ended a statement that took longer than people's statements may."""
+
+    code = "query_timeout"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This took too long and was stopped. Nothing was changed; ask for less, such as a shorter range of time."
+        )
 
 
 class OutcomeUnknown(Unavailable):

@@ -5,7 +5,10 @@ One registry for each service, nothing global, so that two services in one proce
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from malipo import __version__
+from malipo.money_gauges import MoneyGauges
 
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -14,6 +17,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self.money = MoneyGauges(self._registry)
         self._of_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._of_transaction: dict[tuple[str, str, str], Counter] = {}
         self._requests = Counter(
@@ -45,6 +49,8 @@ class Metrics:
             "malipo_fenced", "1 while nothing is sent, because the database was restored", registry=self._registry
         )
         self._held = Gauge("malipo_held", "1 while operators hold all payments", registry=self._registry)
+        build = Gauge("malipo_build_info", "1; its label names the version", ["version"], registry=self._registry)
+        build.labels(__version__).set(1)
         self._epoch = Gauge(
             "malipo_epoch", "1; after a restore the Unix time at which it was noticed", registry=self._registry
         )
@@ -68,6 +74,9 @@ class Metrics:
         self._down = Gauge(
             "malipo_network_down", "1 while nothing is sent to a network", ["network"], registry=self._registry
         )
+        self._stuck = Gauge(
+            "malipo_worker_loop_stuck", "1 while a loop of a worker does not turn", ["loop"], registry=self._registry
+        )
 
         self._attempts = Counter(
             "malipo_webhook_attempts", "Attempts to deliver a webhook", ["answer"], registry=self._registry
@@ -78,6 +87,9 @@ class Metrics:
             ["answer"],
             buckets=_SECONDS,
             registry=self._registry,
+        )
+        self._given_up = Counter(
+            "malipo_webhooks_given_up", "Deliveries given up after their last attempt", registry=self._registry
         )
         self._deliveries = Gauge("malipo_webhooks_under_way", "Deliveries under way", registry=self._registry)
 
@@ -102,9 +114,9 @@ class Metrics:
     def watch_queue(self, group: str, depth: Callable[[], float]) -> None:
         self._waiting.labels(group).set_function(depth)
 
-    def watch_pool(self, *, in_use: Callable[[], float], idle: Callable[[], float]) -> None:
-        self._pool.labels("in_use").set_function(in_use)
-        self._pool.labels("idle").set_function(idle)
+    def watch_pool(self, *, in_use: Callable[[], float], idle: Callable[[], float], whose: str = "") -> None:
+        self._pool.labels(f"{whose}in_use").set_function(in_use)
+        self._pool.labels(f"{whose}idle").set_function(idle)
 
     def watch_clock(self, ahead_seconds: Callable[[], float]) -> None:
         self._clock_skew.set_function(ahead_seconds)
@@ -138,9 +150,11 @@ class Metrics:
     def watch_deliveries(self, under_way: Callable[[], float]) -> None:
         self._deliveries.set_function(under_way)
 
-    def expose_on(self, host: str, port: int) -> None:
-        """Answer Prometheus on a port of its own, for a process that has no other."""
-        start_http_server(port, host, self._registry)
+    def count_given_up(self) -> None:
+        self._given_up.inc()
+
+    def watch_loop(self, loop: str, is_stuck: Callable[[], bool]) -> None:
+        self._stuck.labels(loop).set_function(is_stuck)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

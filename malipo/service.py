@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from datetime import datetime
 from functools import partial
 from typing import TypeVar
@@ -14,21 +16,26 @@ from msgspec.structs import replace
 from malipo import clock as clocks
 from malipo import ids, log, randomness
 from malipo.access.passwords import Passwords
+from malipo.access.second_factor.codes import Codes
 from malipo.access.signed_cookies import Cookies
 from malipo.access.tokens import Tokens
 from malipo.audit_log.actor import Actor
+from malipo.client_address import UntrustedProxies
 from malipo.clock import Clock
-from malipo.commit_groups import SHORT_PATIENCE_SECONDS, CommitGroups
-from malipo.db import Conn, Database, DataError, Tx, retry
+from malipo.commit_groups import CommitGroups
+from malipo.db import Database, DataError, Tx
 from malipo.db.clock_skew import ClockSkew
 from malipo.db.long_poll import LongPoll
 from malipo.db.notify import Notifier
+from malipo.db.readiness import ReadinessCheck
+from malipo.db.standby import Standby
 from malipo.encryption import Encryption
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.installation.monitor import InstallationMonitor
 from malipo.installation.state import Closed
 from malipo.ledger import statement_counts
 from malipo.merchants.authenticate import AccessRequest, Caller
+from malipo.merchants.invitations import Invitations
 from malipo.merchants.login import Login
 from malipo.merchants.sessions import Sessions
 from malipo.metrics import Metrics
@@ -52,11 +59,14 @@ from malipo.payments.status_writer import Outcome
 from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.transaction import Status, Transaction
+from malipo.queries import Queries, Query
+from malipo.rate_limit.concurrency import ConcurrencyLimit, Turns
+from malipo.rate_limit.in_process import InProcessLimits
 from malipo.restore.fence import fence
 from malipo.settings import Settings
 from malipo.webhooks import resend, send_test
 from malipo.webhooks.delivery_state import Attempt, Delivery, State
-from malipo.webhooks.http_client import WebhookClient
+from malipo.webhooks.http_client import WebhookClient, client_of
 from malipo.webhooks.store import delivery_history
 
 Granted = TypeVar("Granted", Caller, Initiated, Outcome)
@@ -76,14 +86,20 @@ class Service:
     settings: Settings
     clock: Clock
     clock_skew: ClockSkew
+    untrusted_proxies: UntrustedProxies
     standing: InstallationMonitor
+    readiness: ReadinessCheck
     metrics: Metrics
     database: Database
+    people_database: Database
+    person_limits: InProcessLimits
+    live_streams: ConcurrencyLimit
     statuses: LongPoll[TransactionKey, Status]
     feeds: LongPoll[str, int]
     lists: LongPoll[str, str]
     deliveries: LongPoll[tuple[str, str], tuple[str, int]]
     login: Login
+    invitations: Invitations
     sessions: Sessions
     operators: OperatorLogin
     cookies: Cookies
@@ -94,7 +110,9 @@ class Service:
     webhook_client: WebhookClient
     _http_client: HttpClient
     _derived_keys: DerivedKeys
+    _large_answers: Turns
     groups: CommitGroups
+    queries: Queries
 
     @classmethod
     def assemble(
@@ -104,15 +122,15 @@ class Service:
         *,
         clock: Clock = clocks.now,
         webhook_client: WebhookClient | None = None,
+        people_database: Database | None = None,
+        standby: Standby | None = None,
     ) -> Service:
-        if settings.webhook_allow_private:
-            log.warning(
-                "webhook.private_allowed",
-                message="MALIPO_WEBHOOK_ALLOW_PRIVATE is on: webhooks may go to private addresses and over plain http. "
-                "It is for local work only.",
-            )
+        """What people read and write in pages goes through connections of their own, where there are such."""
+        people = people_database or database
         metrics = Metrics()
         metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
+        if people is not database:
+            metrics.watch_pool(in_use=lambda: people.in_use, idle=lambda: people.idle, whose="people_")
         clock_skew = ClockSkew(database, clock)
         metrics.watch_clock(lambda: clock_skew.seconds)
         standing = InstallationMonitor(database)
@@ -122,40 +140,61 @@ class Service:
 
         http_client = HttpClient()
         passwords = Passwords()
-        keys = [settings.secret_key or randomness.token_hex(32)]
-        if settings.secret_key_previous is not None:
-            keys.append(settings.secret_key_previous)
+        keys = settings.secret_keys or (randomness.token_hex(32),)
         terms = Terms.of(settings)
-        sessions = Sessions(database, Tokens(*keys))
+        sessions = Sessions(people, Tokens(*keys))
+        encryption = Encryption(*keys)
+        codes = Codes(people, encryption)
         return cls(
             settings=settings,
             clock=clock,
             clock_skew=clock_skew,
+            untrusted_proxies=UntrustedProxies(settings.trusted_proxies, clock),
             standing=standing,
+            readiness=ReadinessCheck(database, grace_seconds=settings.ready_grace_seconds),
             metrics=metrics,
             database=database,
+            people_database=people,
+            person_limits=InProcessLimits(),
+            live_streams=ConcurrencyLimit(each=settings.live_streams_person, all_=settings.live_streams),
             statuses=LongPoll(database, transactions.find_statuses),
             feeds=LongPoll(database, feed.find_latest),
-            lists=LongPoll(database, transaction_list.find_versions),
-            deliveries=LongPoll(database, delivery_history.find_states),
-            login=Login(database, sessions, passwords),
+            lists=LongPoll(people, transaction_list.find_versions),
+            deliveries=LongPoll(people, delivery_history.find_states),
+            login=Login(people, sessions, passwords, codes),
+            invitations=Invitations(people),
             sessions=sessions,
-            operators=OperatorLogin(database, passwords),
+            operators=OperatorLogin(people, passwords, codes),
             cookies=Cookies(*keys),
             terms=terms,
             networks=connect(settings, http_client),
             notifier=Notifier(database),
-            encryption=Encryption(*keys),
-            webhook_client=webhook_client
-            or WebhookClient(
-                allow_private=settings.webhook_allow_private,
-                ports=settings.webhook_ports,
-                timeout_seconds=settings.webhook_timeout_seconds,
-            ),
+            encryption=encryption,
+            webhook_client=webhook_client or client_of(settings),
             _http_client=http_client,
-            _derived_keys=DerivedKeys(database, terms, patience_seconds=SHORT_PATIENCE_SECONDS),
+            _derived_keys=DerivedKeys(database, terms),
+            _large_answers=Turns(1),
             groups=CommitGroups.assemble(settings, database, metrics, clock=clock),
+            queries=Queries(settings, database, people_database=people, standby=standby),
         )
+
+    @property
+    def for_people(self) -> Service:
+        """The same service. Its reads and rare writes share a few connections, whose statements may not take long."""
+        return with_changes(self, database=self.people_database, queries=self.queries.on(self.people_database))
+
+    def admit_person(self, session_id: str, person_id: str) -> None:
+        """Count a request of somebody who is logged in. RateLimited if there were too many."""
+        self.person_limits.admit(
+            (session_id, self.settings.rate_limit_session),
+            (person_id, self.settings.rate_limit_person),
+            now_ms=clocks.milliseconds(self.clock()),
+        )
+
+    async def wait_with_large_answer(self) -> None:
+        """One goes out in a turn of the loop, however many strangers want one: payments are answered in between."""
+        async with self._large_answers.taken(seconds=20):
+            await asyncio.sleep(0)
 
     async def authenticate(self, request: AccessRequest) -> Caller:
         try:
@@ -269,16 +308,14 @@ class Service:
         self.metrics.count_attempt(attempt.http_status, attempt.duration_ms / 1000)
         return delivery
 
-    async def read(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
-        return await retry.read(self.database, query, patience_seconds=SHORT_PATIENCE_SECONDS)
+    async def read(self, query: Query[Found]) -> Found:
+        return await self.queries.read(query)
 
-    async def read_snapshot(self, query: Callable[[Conn], Awaitable[Found]]) -> Found:
-        """A read of several statements that must agree with each other."""
-        return await retry.read(self.database, query, patience_seconds=SHORT_PATIENCE_SECONDS, is_snapshot=True)
+    async def read_snapshot(self, query: Query[Found], *, is_search: bool = False) -> Found:
+        return await self.queries.read_snapshot(query, is_search=is_search)
 
     async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
-        """One rare write that commits alone, such as a new key. Retried if nothing can have happened."""
-        return await retry.write(self.database, act, patience_seconds=SHORT_PATIENCE_SECONDS)
+        return await self.queries.write(act)
 
     async def count(self, *, least: int = counter.LEAST) -> bool:
         """Update the rollups of payments and statements. Whether more may be waiting."""
@@ -289,10 +326,8 @@ class Service:
 
     def release_readers(self) -> None:
         """End all long polls now."""
-        self.statuses.release()
-        self.feeds.release()
-        self.lists.release()
-        self.deliveries.release()
+        for each in (self.statuses, self.feeds, self.lists, self.deliveries):
+            each.release()
 
     async def finish(self) -> None:
         """Return when all requests are answered, and close the clients."""

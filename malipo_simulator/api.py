@@ -46,7 +46,7 @@ async def read(request: Request) -> bytes:
     return body
 
 
-async def _body(request: Request) -> dict[str, Any]:
+async def read_object(request: Request) -> dict[str, Any]:
     try:
         return msgspec.json.decode(await read(request), type=dict[str, Any])
     except msgspec.MsgspecError:
@@ -71,7 +71,7 @@ async def get_callbacks(simulator: Simulator, request: Request) -> Response:
 
 async def put_callbacks(simulator: Simulator, request: Request) -> Response:
     urls, problems = dict(simulator.network.memory.callback_urls), []
-    for name, url in (await _body(request)).items():
+    for name, url in (await read_object(request)).items():
         if name not in simulator.gateways:
             problems.append(f"{name}: not a channel")
         elif url is None:
@@ -116,7 +116,7 @@ async def get_prompts(simulator: Simulator, request: Request) -> Response:
 
 
 async def answer_prompt(simulator: Simulator, request: Request) -> Response:
-    body = await _body(request)
+    body = await read_object(request)
     action, pin = body.get("action"), body.get("pin")
     if action not in ("approve", "decline"):
         raise HTTPException(400, 'action must be "approve" or "decline".')
@@ -188,7 +188,7 @@ async def get_control(simulator: Simulator, request: Request) -> Response:
 
 async def change_control(simulator: Simulator, request: Request) -> Response:
     try:
-        simulator.network.control.change(await _body(request))
+        simulator.network.control.change(await read_object(request))
     except BadSwitches as error:
         raise HTTPException(400, str(error)) from None
     return await get_control(simulator, request)

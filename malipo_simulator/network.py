@@ -24,6 +24,7 @@ from malipo_simulator.transaction import (
     Taken,
     Told,
     Transaction,
+    Transferred,
 )
 
 # A request that is held for a decision that never comes is released at last.
@@ -95,6 +96,13 @@ class Network:
 
     def register(self, urls: dict[GatewayName, str]) -> None:
         self._record(Registered(urls))
+
+    def transfer(self, gateway: GatewayName, amount: int, reference: str) -> Transferred:
+        """Move money between the merchant's account and its bank."""
+        receipt = f"BT{len(self.memory.transfers) + 1:06}"
+        event = Transferred(gateway=gateway, amount=amount, reference=reference, receipt=receipt, at=self.now())
+        self._record(event)
+        return event
 
     def find(self, gateway: GatewayName, reference: str) -> Transaction | None:
         return self.memory.by_reference[gateway].get(reference)

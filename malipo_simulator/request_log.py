@@ -80,6 +80,10 @@ class RequestLog:
             if (not gateway or entry.gateway == gateway) and (not phone or entry.phone == phone):
                 yield entry
 
+    def keep_all(self) -> None:
+        """From now on, as long as there is memory."""
+        self._entries = deque(self._entries)
+
     def clear(self) -> None:
         self._entries.clear()
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from malipo_simulator import api
+from malipo_simulator import account_api, api
 from malipo_simulator.api import Handler
 from malipo_simulator.pages import render, views
 from malipo_simulator.simulator import Simulator
@@ -21,7 +21,7 @@ class WebRouter:
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator
         by_path: dict[str, dict[str, Handler]] = defaultdict(dict)
-        for method, path, handler in (*api.ROUTES, *views.ROUTES):
+        for method, path, handler in (*api.ROUTES, *account_api.ROUTES, *views.ROUTES):
             by_path[path][method] = handler
         routes = [Route(path, self._endpoint(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
         self._router = Router(routes, redirect_slashes=False)

@@ -9,7 +9,17 @@ from collections import defaultdict
 import msgspec
 
 from malipo_simulator.behaviour import Kind, Outcome
-from malipo_simulator.transaction import Decided, Event, GatewayName, PromptState, Registered, Taken, Told, Transaction
+from malipo_simulator.transaction import (
+    Decided,
+    Event,
+    GatewayName,
+    PromptState,
+    Registered,
+    Taken,
+    Told,
+    Transaction,
+    Transferred,
+)
 
 STARTING_BALANCE = 1_000_000
 
@@ -47,6 +57,7 @@ class State:
         self.subscribers: dict[str, Subscriber] = {}
         self.recent: dict[str, None] = {}  # phones, the latest used last
         self.book: list[Movement] = []
+        self.transfers: list[Transferred] = []
         self.callback_urls: dict[GatewayName, str] = {}
 
     def subscriber(self, phone: str) -> Subscriber:
@@ -68,6 +79,8 @@ class State:
             self._tell(event)
         elif type(event) is Registered:
             self.callback_urls = dict(event.urls)
+        elif type(event) is Transferred:
+            self.transfers.append(event)
 
     def _keep(self, transaction: Transaction) -> None:
         gateway = transaction.gateway

@@ -28,5 +28,7 @@ WORDS = {
     "sendsInterim": "a callback that is not final, before the one that is",
     "skewSeconds": "how far off the time of a request may be",
     "checksum": "what a checksum is taken over",
+    "summaryTimes": "how times are written in the summary of transactions",
+    "balanceForm": "whether balances come as a list, or as an object that has one",
     "initiatedStatus": "the status in PAYOUT INITIATED, which says only that a payout has begun",
 }

@@ -54,6 +54,7 @@ class AirtelSwitches(QuerySwitches, kw_only=True, rename="camel"):
     callback_form: Literal["signed", "signedObject", "unsigned", "wrapped"] = "signed"
     pin_padding: Literal["pkcs1v15", "oaep"] = "pkcs1v15"  # of x-key too
     signing: Literal["off", "required"] = "off"  # off: what was signed is not looked at
+    summary_times: Literal["epoch", "milliseconds", "rfc3339"] = "epoch"  # in the summary of transactions
     token_seconds: Seconds = 180
 
 
@@ -76,6 +77,7 @@ class ClickpesaSwitches(QuerySwitches, kw_only=True, rename="camel"):
     query_error: HttpStatus | None = None
     # canonical: over compact JSON with sorted keys; values: the older form, over the values in order of their keys.
     checksum: Literal["canonical", "values", "off"] = "canonical"
+    balance_form: Literal["list", "object"] = "list"  # of the balances: a list, or an object that has one
     initiated_status: Name = "SUCCESS"  # in PAYOUT INITIATED, which says only that the payout has begun
     token_seconds: Seconds = 3600
 

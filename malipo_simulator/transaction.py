@@ -77,4 +77,14 @@ class Registered(msgspec.Struct, tag="registered", gc=False):
     urls: dict[GatewayName, str]
 
 
-Event = Taken | Decided | Told | Registered
+class Transferred(msgspec.Struct, tag="transferred", kw_only=True, gc=False):
+    """Between the merchant's account and the merchant's bank."""
+
+    gateway: GatewayName
+    amount: int  # above 0 came from the bank, below 0 went to it
+    reference: str  # the bank's
+    receipt: str
+    at: float
+
+
+Event = Taken | Decided | Told | Registered | Transferred

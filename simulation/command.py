@@ -23,16 +23,16 @@ _QUIET_SECONDS = 60.0  # between lines of progress, where nobody watches
 _FOUND, _BROKEN = 1, 3
 
 
-def main(url: str, folder: Path, arguments: list[str]) -> int:
+def main(urls: list[str], folder: Path, arguments: list[str]) -> int:
     given = options.parse(arguments)
-    server = Server(url)
+    servers = [Server(url) for url in urls]
     log.configure(level="warning", stream=sys.stderr)
     # The networks' credentials are those of every other process, but for RSA keys, which no seed makes.
     simulator_randomness.draw_from(random.Random("credentials"))
-    site = Site(server, template.prepare(server), load_credentials(folder), folder)
+    site = Site(template.prepare(servers), load_credentials(folder), folder)
     if given.without is not None and not given.safeguards:
-        safeguards.take_out(given.without, server)
-    runner = Runner(site, jobs=given.jobs)
+        safeguards.take_out(given.without, servers)
+    runner = Runner(site, servers)
     try:
         if given.safeguards:
             return safeguards.show_table(runner, given, _say)
@@ -172,4 +172,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(sys.argv[1].split(","), Path(sys.argv[2]), sys.argv[3:]))

@@ -18,7 +18,7 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments import resolve
 from malipo.payments.fees import Band
 from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.store import cases, dispatch_restore, tariffs
+from malipo.payments.store import cases, tariffs
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Type as PaymentType
 from malipo.restore import hold, release
@@ -47,6 +47,9 @@ class Operators:
         self.mistaken: set[str] = set()  # payments that were resolved against the book
         self.resolved: set[str] = set()
         self.acts: list[tuple[float, str]] = []  # when, and what
+        self.is_lost_time_compared = False  # What merchants were told in it, they have sent again.
+        self._is_holding = False  # as they mean it; a restored database may think otherwise
+        self.held: list[tuple[float, float]] = []  # from when to when all payments were held
 
     async def open(self) -> None:
         await self._database.open()
@@ -66,18 +69,31 @@ class Operators:
             listed = await cases.find_unsettled(
                 connection, unsettled_seconds=self._world.settings.unsettled_seconds
             ) + await cases.find_contradicted(connection)
-            opened = await dispatch_restore.find_open(connection)
         for case in listed:
             await self._decide(case)
         await self._reopen_merchants()
+        if standing.held_at is not None and not self._is_holding:
+            await self._end_hold()
         if standing.is_fenced and standing.fenced_at is not None:
             if (self._now() - standing.fenced_at).total_seconds() >= _RELEASE_SECONDS:
                 await self._release(None)
-        elif standing.epoch > 1:
-            for each in opened:
-                # Nobody can ask that network: what waits there was held against its statement, one by one.
-                if each.is_asked_first and each.attention is not None:
-                    await self._release((each.channel, each.type))
+        elif standing.epoch > 1 and self.is_lost_time_compared:
+            await self._release_channels()
+
+    async def _release_channels(self) -> None:
+        """Where nobody can ask the network, what waits is compared with its statement first, one by one."""
+        async with self._database.read() as connection:
+            rows = await connection.fetch(
+                """
+                SELECT d.channel, d.type, t.network_key, d.attention IS NOT NULL AS is_listed
+                FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id AND t.id = d.transaction_id
+                WHERE d.is_asked_first ORDER BY t.id
+                """
+            )
+        for scope in dict.fromkeys((row["channel"], row["type"]) for row in rows if row["is_listed"]):
+            waiting = [row["network_key"] for row in rows if (row["channel"], row["type"]) == scope]
+            if all(self._book.is_paid(key, scope[0]) is False for key in waiting):
+                await self._release(scope)
 
     async def _decide(self, case: Case) -> None:
         transaction = case.transaction
@@ -137,9 +153,7 @@ class Operators:
 
     async def _interfere(self, fault: Fault) -> None:
         if fault.kind == "hold":
-            await self._insist(lambda tx: hold.hold(tx, (), "The simulation", actor=_ASHA, now=self._now()))
-            await asyncio.sleep(fault.seconds)
-            await self._insist(lambda tx: hold.end(tx, (), actor=_ASHA, now=self._now()))
+            await self._hold(fault.seconds)
             return
         merchant_id = self._accounts[int(fault.target)].id
         if fault.kind == "merchant-closed":
@@ -150,6 +164,18 @@ class Operators:
             await self._insist(lambda tx: self._set_active(tx, merchant_id, is_active=True))
         else:
             await self._insist(lambda tx: self._change_tariff(tx, merchant_id))
+
+    async def _hold(self, seconds: float) -> None:
+        self._is_holding = True
+        await self._insist(lambda tx: hold.hold(tx, (), "The simulation", actor=_ASHA, now=self._now()))
+        begin = self._world.loop.time()
+        await asyncio.sleep(seconds)
+        self.held.append((begin, self._world.loop.time()))
+        self._is_holding = False
+        await self._end_hold()
+
+    async def _end_hold(self) -> None:
+        await self._insist(lambda tx: hold.end(tx, (), actor=_ASHA, now=self._now()))
 
     async def _set_active(self, tx: Tx, merchant_id: str, *, is_active: bool) -> None:
         await onboard.set_active(tx, merchant_id, is_active=is_active, actor=_ASHA, now=self._now())

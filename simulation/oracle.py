@@ -7,7 +7,9 @@ It is asked when everything is quiet. It knows nothing of how the service works,
     lost             an acknowledged request is not there
     doubled          one wish of a merchant became two payments, or one key had two answers
     unaccounted      money moved at a network and the ledger does not say so, nor is an operator shown it
+    statement        nor after the networks' statements were imported (statements.py)
     not-ended        a payment neither ended nor is shown to an operator
+    held             a payment was sent while operators held all payments
     ledger           `malipo ledger check` finds a difference, or a wallet is below zero
     feed             the event feed has a gap, or a reader saw something else than it holds
     webhook          one was sent before its commit, or with a wrong signature, or not at all
@@ -63,7 +65,8 @@ class _Row:
     phone: str
     key: str
     floated: int  # what the ledger says moved at the network, in shillings
-    ended_at: float | None  # seconds since the run began
+    processing_at: float | None  # seconds since the run began, by the clock of the worker that claimed it
+    ended_at: float | None
     is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
 
@@ -98,6 +101,7 @@ class Oracle:
         for row in rows:
             self._check_money(row, is_listed=row.id in listed)
         self._check_book(rows)
+        self._check_holds(rows)
         self._check_feeds()
         self._check_webhooks()
         self._check_log()
@@ -137,7 +141,7 @@ class Oracle:
                 WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
             ), EXISTS (
                 SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
-            ), date_part('epoch', ended_at) FROM transactions t ORDER BY id
+            ), date_part('epoch', processing_at), date_part('epoch', ended_at) FROM transactions t ORDER BY id
             """
         )
         return [
@@ -152,9 +156,23 @@ class Oracle:
                 key=str(key),
                 floated=int(floated or 0),
                 is_borne=is_borne == "t",
-                ended_at=None if ended_at is None else float(ended_at) - EPOCH.timestamp(),
+                processing_at=_seconds(processing_at),
+                ended_at=_seconds(ended_at),
             )
-            for id_, merchant_id, type_, channel, status, amount, phone, key, floated, is_borne, ended_at in found
+            for (
+                id_,
+                merchant_id,
+                type_,
+                channel,
+                status,
+                amount,
+                phone,
+                key,
+                floated,
+                is_borne,
+                processing_at,
+                ended_at,
+            ) in found
         ]
 
     def _check_payments(self, rows: list[_Row]) -> None:
@@ -172,7 +190,7 @@ class Oracle:
             made = [row.id for row in rows if row.phone == payment.phone]
             if len(made) > 1:
                 self._find("doubled", f"{payment.key} became {len(made)} payments: {made}", made[0])
-            if self._book.times(payment.phone) > 1:
+            if self._book.times(payment.phone) > 1 and not self._is_approved_again(payment.type, payment.channel):
                 self._find(
                     "paid-twice",
                     f"{payment.key}: {payment.phone} {self._book.times(payment.phone)} times",
@@ -188,6 +206,14 @@ class Oracle:
         begin, end = self._database.backed_up_at, self._database.brought_back_at
         return begin is not None and end is not None and begin - 1 <= seconds <= end + 1
 
+    def _is_approved_again(self, type_: str, channel: str) -> bool:
+        """A collection that is repeated after a restore is sent unless its network says that it has it.
+
+        Where the network neither finds nor refuses it, the customer decides, and in the simulation always approves.
+        """
+        pays_again = any(fault.kind == "network-pays-again" and fault.target == channel for fault in self._plan.faults)
+        return type_ == "COLLECTION" and pays_again and self._database.brought_back_at is not None
+
     def _check_money(self, row: _Row, *, is_listed: bool) -> None:
         if row.status not in _FINAL and not is_listed:
             self._find("not-ended", f"{row.id} is {row.status}, and nobody is shown it", row.id)
@@ -196,6 +222,8 @@ class Oracle:
         if row.floated == expected or is_listed or row.is_borne or row.id in self._operators.mistaken:
             return
         if _is_only_on_the_statement(row) or self._was_corrected_in_lost_time(row):
+            return
+        if self._is_approved_again(row.type, row.channel) or self._was_never_told(row):
             return
         if row.status not in _FINAL:
             return  # Found above.
@@ -209,10 +237,21 @@ class Oracle:
     def _was_corrected_in_lost_time(self, row: _Row) -> bool:
         """It had ended before the backup, and its network said something else afterwards. That report is lost."""
         begin = self._database.backed_up_at
-        if begin is None or row.ended_at is None or row.ended_at > begin:
+        offsets = [abs(fault.seconds) for fault in self._plan.faults if fault.kind == "clock"]
+        if begin is None or row.ended_at is None or row.ended_at > begin + max(offsets, default=0):
             return False
         moved = [each for each in self._book.movements if each.reference.endswith(row.key)]
         return any(self._is_in_lost_time(each.at - EPOCH.timestamp()) for each in moved)
+
+    def _was_never_told(self, row: _Row) -> bool:
+        """A collection that was refused is not asked about again. No callback that said otherwise was acknowledged."""
+        if (row.type, row.status, row.phone[-3:]) != ("COLLECTION", "FAILED", _PAID_LATER):
+            return False
+        moved_at = min(each.at for each in self._book.movements if each.reference.endswith(row.key))
+        return not any(
+            each.direction == "out" and each.at >= moved_at and each.verdict.startswith("acknowledged")
+            for each in self._world.simulator.seen.newest(phone=row.phone)
+        )
 
     def _check_book(self, rows: list[_Row]) -> None:
         keys = {row.key for row in rows}
@@ -224,6 +263,17 @@ class Oracle:
             ):
                 continue
             self._find("unaccounted", f"{movement.phone} {movement.kind} {movement.amount}: no payment has its key")
+
+    def _check_holds(self, rows: list[_Row]) -> None:
+        """Where all clocks agree, and no hold was lost with a database."""
+        if any(fault.kind == "clock" for fault in self._plan.faults) or self._database.brought_back_at is not None:
+            return
+        if len(self._operators.held) != 1:
+            return  # The end of one hold ends them all.
+        [(begin, end)] = self._operators.held
+        for row in rows:
+            if row.processing_at is not None and begin < row.processing_at < end:
+                self._find("held", f"{row.id} was sent at {row.processing_at:.3f}, held since {begin:.3f}", row.id)
 
     def _was_taken_in_lost_time(self, reference: str) -> bool:
         known = self._world.simulator.network.memory.by_id.values()
@@ -263,6 +313,10 @@ class Oracle:
         for line in self._world.logged:
             if "_broke" in line or "part_ended" in line or "never retrieved" in line:
                 self._find("broke", line[:600])
+
+
+def _seconds(epoch: str | None) -> float | None:
+    return None if epoch is None else float(epoch) - EPOCH.timestamp()
 
 
 def _is_only_on_the_statement(row: _Row) -> bool:

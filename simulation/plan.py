@@ -20,6 +20,9 @@ LOSING = ("restore", "failover-losing")
 FAULT_SECONDS = 12.0
 _BURST_SECONDS = 2.5
 _FIRST_BURST = 1.0  # Not before the worker has looked: a host without a mark fences a database that has payments.
+_CROWD = 25  # So many payments more have as many faults more.
+# Not before the worker has looked, and while merchants still pay: at other times a hold stops nothing.
+_HELD, _HELD_FROM = 0.08, (_FIRST_BURST, TRAFFIC_SECONDS - 1)
 _LARGE = 4  # One payout of so many is large.
 
 
@@ -97,10 +100,9 @@ _GATEWAYS = ("MPESA", "AIRTEL_MONEY", "TIGO_PESA", "HALOPESA", "CLICKPESA")
 
 
 def _draw_counted(most: int) -> Any:
-    def draw(chance: random.Random, kind: str) -> Fault:
-        return Fault(
-            kind, chance.randrange(1, most), seconds=round(chance.choice((0.2, 1, 4, 12)) * chance.random(), 2)
-        )
+    def draw(chance: random.Random, kind: str, crowd: int) -> Fault:
+        at = chance.randrange(1, most * crowd)
+        return Fault(kind, at, seconds=round(chance.choice((0.2, 1, 4, 12)) * chance.random(), 2))
 
     return draw
 
@@ -109,13 +111,13 @@ def _process(chance: random.Random) -> str:
     return chance.choice(("worker1", "worker1", "worker2", "api1", "api2"))
 
 
-def _kill(chance: random.Random, kind: str) -> Fault:
+def _kill(chance: random.Random, kind: str, crowd: int) -> Fault:
     target = _process(chance)
     steps = 2500 if target.startswith("worker") else 500
-    return Fault(kind, chance.randrange(1, steps), target, round(chance.uniform(0.1, 4), 2))
+    return Fault(kind, chance.randrange(1, steps * crowd), target, round(chance.uniform(0.1, 4), 2))
 
 
-def _pause(chance: random.Random, kind: str) -> Fault:
+def _pause(chance: random.Random, kind: str, crowd: int) -> Fault:
     return Fault(
         kind, _moment(chance), _process(chance), round(chance.choice((2, 9, 20)) * chance.uniform(0.8, 1.2), 2)
     )
@@ -126,25 +128,25 @@ def _moment(chance: random.Random) -> float:
 
 
 def _timed(*seconds: float) -> Any:
-    def draw(chance: random.Random, kind: str) -> Fault:
+    def draw(chance: random.Random, kind: str, crowd: int) -> Fault:
         return Fault(kind, _moment(chance), seconds=round(chance.choice(seconds) * chance.uniform(0.5, 1.5), 2))
 
     return draw
 
 
 def _at_gateway(*seconds: float, codes: tuple[str, ...] = ("",)) -> Any:
-    def draw(chance: random.Random, kind: str) -> Fault:
+    def draw(chance: random.Random, kind: str, crowd: int) -> Fault:
         span = round(chance.choice(seconds) * chance.uniform(0.5, 1.5), 2)
         return Fault(kind, _moment(chance), chance.choice(_GATEWAYS), span, chance.choice(codes))
 
     return draw
 
 
-def _clock(chance: random.Random, kind: str) -> Fault:
+def _clock(chance: random.Random, kind: str, crowd: int) -> Fault:
     return Fault(kind, 0, _process(chance), round(chance.choice((-1, 1)) * chance.choice((1, 10, 40)), 2))
 
 
-def _merchant(chance: random.Random, kind: str) -> Fault:
+def _merchant(chance: random.Random, kind: str, crowd: int) -> Fault:
     return Fault(kind, _moment(chance), str(chance.randrange(2)), round(chance.uniform(1, 8), 2))
 
 
@@ -201,13 +203,17 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> P
     wanted = tuple(_payment(chance, number, channels) for number in range(payments))
     names = list(KINDS)
     weights = [KINDS[name][0] for name in names]
-    drawn = chance.choices(names, weights, k=chance.choice((0, 2, 5, 9, 14)))
-    faults = [KINDS[name][1](chance, name) for name in drawn]
+    crowd = max(1, payments // _CROWD)
+    drawn = chance.choices(names, weights, k=chance.choice((0, 2, 5, 9, 14)) * crowd)
+    faults = [KINDS[name][1](chance, name, crowd) for name in drawn]
     losing = [each for each in faults if each.kind in LOSING]
     faults = [each for each in faults if each not in losing[1:]]  # One backup a run.
     plan = Plan(seed, channels, chance.choice((1, 1, 2)), wanted, ())
     if _UNSAFE in channels and random.Random(f"unsafe {seed}").random() < 0.5:
         faults = [_PAYS_AGAIN, *(each for each in faults if each.kind != _CANNOT_BE_ONCE)]
+    held = random.Random(f"hold {seed}")
+    if held.random() < _HELD:
+        faults.append(Fault("hold", round(held.uniform(*_HELD_FROM), 2), seconds=round(held.uniform(2, 5), 2)))
     met = dict.fromkeys(_where_somebody_is(fault, plan, chance) for fault in faults)
     return replace(plan, faults=tuple(each for each in met if kinds is None or each.kind in kinds))
 

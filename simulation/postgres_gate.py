@@ -12,10 +12,10 @@ import signal
 import struct
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from simulation import backends
 from simulation import postgres_messages as protocol
 from simulation.blocking_connection import LockMonitor
 from simulation.postgres_connection import Exchange, PostgresConnection
@@ -25,13 +25,8 @@ if TYPE_CHECKING:
 
 EPOCH = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)  # when every run begins
 
-_MOST_REAL_SECONDS = 30  # for one exchange, before the run is called stuck
 _NOTIFIED = re.compile(rb"SELECT (\d+)\x00")
 _CHANNEL = b"malipo\x00"
-
-
-class GateStuck(Exception):  # noqa: N818
-    """The server does not answer, or a backend does not end."""
 
 
 class PostgresGate:
@@ -132,7 +127,7 @@ class PostgresGate:
             return
         poll = select.poll()
         poll.register(connection.socket, select.POLLIN)
-        patience_ms, ends_at = 2, time.monotonic() + _MOST_REAL_SECONDS
+        patience_ms, ends_at = 2, time.monotonic() + backends.MOST_REAL_SECONDS
         while True:
             if poll.poll(patience_ms):
                 data = connection.socket.recv(1 << 20)
@@ -145,7 +140,7 @@ class PostgresGate:
                     break
                 continue
             if time.monotonic() > ends_at:
-                raise GateStuck(f"no answer to {_short(exchange.sql)}")
+                raise backends.Stuck(f"no answer to {_short(exchange.sql)}")
             if self._monitor.is_waiting(connection.pid):
                 self._set_aside(exchange)
                 return
@@ -167,7 +162,7 @@ class PostgresGate:
         answer = exchange.answer
         if exchange.is_startup:
             connection.pid = protocol.backend_pid(answer)
-            _share_core(connection.pid)
+            backends.share_core(connection.pid)
         else:
             self._note("got", connection.number, _digest(protocol.without_numbers(answer)))
         if answer[-6:-5] == protocol.READY:
@@ -201,7 +196,7 @@ class PostgresGate:
             data = b""
             while data.count(_CHANNEL) < sent:
                 if not select.select([connection.socket], [], [], 2)[0]:
-                    raise GateStuck("a notification that was sent did not arrive")
+                    raise backends.Stuck("a notification that was sent did not arrive")
                 data += connection.socket.recv(1 << 16)
             self._note("notified", connection.number, sent)
             connection.deliver(_without_pids(data))
@@ -213,6 +208,7 @@ class PostgresGate:
         self._note("blocked", exchange.connection.number)
         for _ in range(20):
             self._signal(exchange, signal.SIGSTOP)
+            backends.wait_until_stopped(exchange.connection.pid)
             try:
                 self._monitor.blocked(seconds=0.2)
                 break
@@ -261,7 +257,7 @@ class PostgresGate:
         connection.socket.close()
         if connection.pid is None or any(each.connection is connection for each in [*self._blocked, *self._released]):
             return
-        _wait_until_gone(connection.pid)
+        backends.wait_until_gone(connection.pid)
         self._look_who_is_free()
 
     def abandon(self, process: str) -> None:
@@ -283,24 +279,24 @@ class PostgresGate:
             except ProcessLookupError:
                 continue
         for pid in dict.fromkeys(pids):
-            _wait_until_gone(pid)
+            backends.wait_until_gone(pid)
         self._blocked, self._released, self._asked = [], [], []
         for connection in list(self._connections.values()):
             connection.lose(ConnectionResetError("the server went away"))
 
     def _bury(self, exchange: Exchange) -> None:
         """Nobody waits for its answer. It does what it was told and ends; or it is blocked again."""
-        pid, ends_at = exchange.connection.pid, time.monotonic() + _MOST_REAL_SECONDS
+        pid, ends_at = exchange.connection.pid, time.monotonic() + backends.MOST_REAL_SECONDS
         assert pid is not None
         looks = 0
-        while _is_there(pid):
+        while backends.is_there(pid):
             time.sleep(0.001)
             looks += 1
             if looks > 2 and self._monitor.is_waiting(pid):
                 self._set_aside(exchange)
                 return
             if time.monotonic() > ends_at:
-                raise GateStuck("a backend without a client does not end")
+                raise backends.Stuck("a backend without a client does not end")
         self._note("ended", exchange.connection.number)
         self._look_who_is_free()
 
@@ -310,25 +306,6 @@ class PostgresGate:
                 self._signal(exchange, signal.SIGCONT)
         for connection in list(self._connections.values()):
             connection.socket.close()
-
-
-def _share_core(pid: int | None) -> None:
-    """Only one of run and backend works at a time. On one core they need not wake each other across cores."""
-    if pid is not None:
-        with suppress(OSError):
-            os.sched_setaffinity(pid, os.sched_getaffinity(0))
-
-
-def _is_there(pid: int) -> bool:
-    return os.path.exists(f"/proc/{pid}")
-
-
-def _wait_until_gone(pid: int) -> None:
-    ends_at = time.monotonic() + _MOST_REAL_SECONDS
-    while _is_there(pid):
-        if time.monotonic() > ends_at:
-            raise GateStuck(f"the backend {pid} does not end")
-        time.sleep(0.0002)
 
 
 def _digest(data: bytes) -> str:

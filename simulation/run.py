@@ -29,6 +29,7 @@ from simulation.oracle import Oracle
 from simulation.plan import FAULT_SECONDS, Plan
 from simulation.postgres_gate import EPOCH, PostgresGate
 from simulation.receivers import Receivers
+from simulation.statements import reconcile
 from simulation.story import Story
 from simulation.template import Merchant, Server
 from simulation.world import World
@@ -58,22 +59,23 @@ class Result:
 
 @dataclass(frozen=True)
 class Site:
-    """Where runs take place: the server, and what all of them share."""
+    """What all runs share."""
 
-    server: Server
     accounts: list[Merchant]
     keys: dict[str, Keys]
     folder: Path  # for what runs leave behind
 
 
-def run(plan: Plan, site: Site, name: str, *, keeps_lines: bool = False, tells_story: bool = False) -> Result:
+def run(
+    plan: Plan, site: Site, server: Server, *, name: str, keeps_lines: bool = False, tells_story: bool = False
+) -> Result:
     """In a process of its own: what a run leaves behind is never cleaned up."""
     gc.disable()
     began = time.monotonic()
     asyncpg.connection._uid = 0  # type: ignore[attr-defined]  # The names of prepared statements are counted there.
     history = History(keeps_lines=keeps_lines)
-    database = SimulatedDatabase(site.server, name)
-    gate = PostgresGate(LockMonitor(site.server.connect()))
+    database = SimulatedDatabase(server, name)
+    gate = PostgresGate(LockMonitor(server.connect()))
     database.join(gate)
     loop = SimulatedLoop(random.Random(f"turns {plan.seed}"), gate, MemoryNetwork(), history)
     asyncio.set_event_loop(loop)
@@ -83,6 +85,7 @@ def run(plan: Plan, site: Site, name: str, *, keeps_lines: bool = False, tells_s
     try:
         main = _Run(plan, site, loop, database, states)
         loop.run_until_complete(main.go())
+        main.findings += reconcile(main.world, main.book, states)
         result.findings = [str(each) for each in main.findings]
         result.faults = [str(fault) for _, fault in main.faults.happened]
         if tells_story or main.findings:
@@ -145,6 +148,7 @@ class _Run:
         await asyncio.sleep(FAULT_SECONDS / 2 + 3)
         if self._database.brought_back_at is not None:
             await loop.start(MERCHANTS, self.merchants.repeat_all())
+        self.operators.is_lost_time_compared = True
         await paying
         self.world.poll_rarely()
         quiet_looks = 0

@@ -1,4 +1,4 @@
-"""Runs plans in forked processes, several side by side, each on a database of its own.
+"""Runs plans in forked processes, several side by side, each on a server and a database of its own.
 
 A fork is what makes a run repeatable: it begins with the memory of a process that has done nothing yet, and whatever it
 leaves behind ends with it.
@@ -9,14 +9,16 @@ import select
 import signal
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 
 import msgspec
 
 from simulation.plan import Plan
 from simulation.run import Result, Site, run
+from simulation.template import Server
 
 _MOST_REAL_SECONDS = 300
 
@@ -26,9 +28,9 @@ class Broken(Exception):  # noqa: N818
 
 
 class Runner:
-    def __init__(self, site: Site, *, jobs: int) -> None:
-        self.site = site
-        self._jobs = jobs
+    def __init__(self, site: Site, servers: list[Server]) -> None:
+        self.servers = servers
+        self._site = site
 
     def run(self, plan: Plan, **options: bool) -> Result:
         """One plan."""
@@ -40,12 +42,13 @@ class Runner:
         A service without one of its safeguards may break the run itself: where that counts, it is a finding.
         """
         waiting = iter(plans)
-        free = list(range(self._jobs))
+        free = list(range(len(self.servers)))
         under_way: dict[int, _Child] = {}
         try:
             while True:
                 while free and (plan := next(waiting, None)) is not None:
-                    child = _Child(plan, self.site, f"sim_{os.getpid()}_{free.pop()}", options)
+                    number = free.pop()
+                    child = _Child(plan, self._site, self.servers[number % len(self.servers)], number, options)
                     under_way[child.pipe] = child
                 if not under_way:
                     return
@@ -61,7 +64,7 @@ class Runner:
                         child.kill()
                         os.close(child.pipe)
                         del under_way[child.pipe]
-                        free.append(child.number + self._jobs)  # Its database may still be in use.
+                        free.append(child.number + len(self.servers))  # Its database may still be in use.
                         yield Result(child.plan.seed, [f"broken: {child.overdue_words}"])
         finally:
             for child in under_way.values():
@@ -69,16 +72,17 @@ class Runner:
 
 
 class _Child:
-    def __init__(self, plan: Plan, site: Site, name: str, options: dict[str, bool]) -> None:
+    def __init__(self, plan: Plan, site: Site, server: Server, number: int, options: dict[str, bool]) -> None:
         self.plan = plan
-        self.number = int(name.rpartition("_")[2])
+        self.number = number
         self._began = time.monotonic()
         self._answer = b""
         self.pipe, far = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self.pipe)
-            _answer(far, plan, site, name, options)
+            _use_core(number)
+            _answer(far, partial(run, plan, site, server, name=f"sim_{number}", **options))
         os.close(far)
 
     def read(self, *, counts_broken: bool = False) -> Result | None:
@@ -111,12 +115,15 @@ class _Child:
             os.waitpid(self.pid, 0)
 
 
-def _answer(pipe: int, plan: Plan, site: Site, name: str, options: dict[str, bool]) -> None:
-    """In the child. It never returns."""
+def _use_core(number: int) -> None:
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[int(name.rpartition("_")[2]) % len(cores)]})
+    os.sched_setaffinity(0, {cores[number % len(cores)]})
+
+
+def _answer(pipe: int, act: Callable[[], Result]) -> None:
+    """In the child. It never returns."""
     try:
-        answer = msgspec.json.encode(asdict(run(plan, site, name, **options)))
+        answer = msgspec.json.encode(asdict(act()))
     except BaseException:
         answer = msgspec.json.encode({"broken": traceback.format_exc()})
     with os.fdopen(pipe, "wb") as file:

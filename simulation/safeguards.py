@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -28,10 +28,11 @@ _WHOLE = f"{TEMPLATE}_whole"
 _NOTHING = Safeguard("nothing taken out", "", ())
 
 
-def take_out(name: str, server: Server) -> None:
-    """For the rest of this process, and in the template."""
+def take_out(name: str, servers: list[Server]) -> None:
+    """For the rest of this process, and in the templates."""
     SAFEGUARDS[name].take_out()
-    _change(server, TEMPLATE, *SAFEGUARDS[name].sql)
+    for server in servers:
+        _change(server, TEMPLATE, *SAFEGUARDS[name].sql)
 
 
 def show_table(runner: Runner, given: argparse.Namespace, say: Callable[[str], None]) -> int:
@@ -76,7 +77,9 @@ def _show_row(runner: Runner, given: argparse.Namespace, safeguard: Safeguard, c
     began = time.monotonic()
     row = _Row()
     first = given.seed or 0
-    with _altered(runner.site.server, safeguard.sql):
+    with ExitStack() as stack:
+        for server in runner.servers:
+            stack.enter_context(_altered(server, safeguard.sql))
         safeguard.take_out()
         plans = (options.plan_of(seed, given) for seed in range(first, first + count))
         for result in runner.run_all(plans, counts_broken_runs=True):

@@ -10,7 +10,7 @@ from simulation.operators import Operators
 from simulation.postgres_gate import EPOCH
 from simulation.world import World
 
-_MOST_LINES = 200
+_MOST_LINES = 200  # more only where the payments themselves have more
 
 
 class Story:
@@ -33,21 +33,25 @@ class Story:
     def tell(self, transaction_ids: list[str]) -> list[str]:
         """Of these payments; of all, if none is named."""
         about = self._phones_and_keys(transaction_ids)
-        lines: list[tuple[float, str]] = [(at, f"FAULT      {fault}") for at, fault in self._faults.happened]
-        lines += [(at, f"process    {what}") for at, what in self._world.lives]
-        lines += [(at, f"operator   {what}") for at, what in self._operators.acts]
-        lines += [(at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about]
-        for entry in reversed(list(self._world.simulator.seen.newest())):
-            if not about or entry.phone in about or entry.reference in about:
-                lines.append((entry.at - EPOCH.timestamp(), f"network    {_wire(entry)}"))
+        around: list[tuple[float, str]] = [(at, f"FAULT      {fault}") for at, fault in self._faults.happened]
+        around += [(at, f"process    {what}") for at, what in self._world.lives]
+        around += [(at, f"operator   {what}") for at, what in self._operators.acts]
+        lines = [(at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about]
+        lines += [
+            (entry.at - EPOCH.timestamp(), f"network    {_wire(entry)}")
+            for entry in reversed(list(self._world.simulator.seen.newest()))
+            # Some connectors put a prefix of the contract before the key.
+            if not about or entry.phone in about or entry.reference.endswith(tuple(about))
+        ]
         for movement in self._book.movements:
             if not about or movement.phone in about:
                 way = "REVERSED" if movement.is_reversal else movement.kind.upper()
                 text = f"BOOK       {movement.phone} {way} {movement.amount} ({movement.channel} {movement.reference})"
                 lines.append((movement.at - EPOCH.timestamp(), text))
         lines += self._statuses(about) + self._moves(about)
+        lines += _nearest(around, [at for at, _ in lines], max(_MOST_LINES - len(lines), 0))
         lines.sort(key=lambda line: line[0])
-        return [f"{at:9.3f}  {text}" for at, text in lines[:_MOST_LINES]]
+        return [f"{at:9.3f}  {text}" for at, text in lines]
 
     def _phones_and_keys(self, transaction_ids: list[str]) -> set[str]:
         if not transaction_ids:
@@ -83,6 +87,11 @@ class Story:
             for id_, phone, step, source, target, amount, at in rows
             if not about or phone in about
         ]
+
+
+def _nearest(around: list[tuple[float, str]], moments: list[float], count: int) -> list[tuple[float, str]]:
+    """So many of what happened around a payment, those that are nearest in time to what happened to it."""
+    return sorted(around, key=lambda line: min((abs(line[0] - moment) for moment in moments), default=0.0))[:count]
 
 
 def _wire(entry: Any) -> str:

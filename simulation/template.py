@@ -5,14 +5,17 @@ statement of malipo has to know of the simulation.
 """
 
 import asyncio
+import os
 import random
+import subprocess
+import sys
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from malipo import clock, randomness
+from malipo import clock, log, randomness
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.db.migrate import migrate
@@ -34,6 +37,9 @@ USER = "malipo"
 WALLET = 2_000_000
 FEE = 100
 RECEIVER_PORT = 9000
+
+# The order of a set of texts depends on it, so it is the same for every run.
+HASH_SEED = "0"
 
 _NOBODY = Actor("simulation", "simulation")
 _DAY_BEFORE = EPOCH - timedelta(days=1)
@@ -87,8 +93,21 @@ class Server:
         return BlockingConnection(self.socket_path, user=USER, database=database)
 
 
-def prepare(server: Server) -> list[Merchant]:
-    """Make the template anew."""
+def prepare(servers: list[Server]) -> list[Merchant]:
+    """Make the template anew on every server, all the same; its merchants.
+
+    Each in a process of its own: it puts another clock and other random numbers in place, and both begin there.
+    """
+    command = [sys.executable, "-m", "simulation.template"]
+    environment = os.environ | {"PYTHONHASHSEED": HASH_SEED}
+    made = [subprocess.Popen([*command, each.url], env=environment, stdout=subprocess.PIPE) for each in servers]
+    said = {each.communicate()[0] for each in made}
+    if any(each.returncode for each in made) or len(said) != 1:
+        raise RuntimeError("the template could not be made, or is not the same on every server")
+    return msgspec.json.decode(said.pop(), type=list[Merchant])
+
+
+def _prepare(server: Server) -> list[Merchant]:
     with_server = server.connect()
     for name, value in _SETTINGS.items():
         with_server.ask(f"ALTER SYSTEM SET {name} = '{value}'")
@@ -145,3 +164,8 @@ async def _add_merchant(database: Database, number: int) -> Merchant:
             now=now,
         )
     return Merchant(merchant_id, key.text, endpoint.id, secret)
+
+
+if __name__ == "__main__":
+    log.configure(level="warning", stream=sys.stderr)
+    sys.stdout.buffer.write(msgspec.json.encode(_prepare(Server(sys.argv[1]))))

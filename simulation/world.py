@@ -15,7 +15,7 @@ from uvicorn.server import ServerState
 
 from malipo import clock, log, randomness
 from malipo.api.app import App
-from malipo.api.http_protocol import Protocol
+from malipo.api.http.protocol import Protocol
 from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
@@ -96,6 +96,7 @@ class World:
         self.simulator = Simulator.assemble(
             state=None, speed=1.0, now=lambda: EPOCH.timestamp() + loop.time(), keys=keys
         )
+        self.simulator.seen.keep_all()  # The oracle and the story read it.
         self.settings = self._connect_networks()
         stream: Any = _LogLines(self)
         log.configure(level="warning", stream=stream)

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 import aiohttp
 import asyncpg
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
@@ -29,9 +31,21 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests import fork_server
 
+# How long something takes on a shared machine says nothing about it. (In CI this is so already.)
+hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+if "CI" not in os.environ:
+    hypothesis_settings.load_profile("untimed")
+
 SECRET_KEY = "a-secret-that-is-long-enough-for-tests"
 # What most tests want: no limits, and no mark, because their workers come and go as no host's would.
-NO_LIMITS: dict[str, Any] = {"rate_limit_create": 0, "rate_limit_list": 0, "rate_limit_other": 0, "state_dir": "none"}
+NO_LIMITS: dict[str, Any] = {
+    "rate_limit_create": 0,
+    "rate_limit_list": 0,
+    "rate_limit_other": 0,
+    "rate_limit_session": 0,
+    "rate_limit_person": 0,
+    "state_dir": "none",
+}
 
 
 NOBODY = Actor("test", "test")
@@ -46,8 +60,10 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PostgreSQL that lives as long as the tests."""
-    with server(tmp_path_factory.mktemp("postgres")) as url:
+    folder = tmp_path_factory.mktemp("postgres")
+    with server(folder) as url:
         asyncio.run(hasten(url))
+    with server(folder) as url:
         yield url
 
 
@@ -55,6 +71,8 @@ async def hasten(url: str) -> None:
     """Switch fsync and vacuum off: only a crash of the machine could show the difference, not one of a process."""
     connection = await asyncpg.connect(url)
     try:
+        # Heard at the next start. The services that many tests share, and the tests' own pools, need more than 100.
+        await connection.execute("ALTER SYSTEM SET max_connections = 300")
         for setting in ("fsync", "full_page_writes", "autovacuum"):
             await connection.execute(f"ALTER SYSTEM SET {setting} = off")
         # A checkpoint would write out what no test will ever read again.
@@ -95,8 +113,22 @@ def template(postgres: str) -> str:
 
 
 @pytest.fixture
-async def database_url(postgres: str, template: str) -> str:
-    return await create_database(postgres, template)
+async def database_url(postgres: str, template: str) -> AsyncIterator[str]:
+    url = await create_database(postgres, template)
+    yield url
+    await drop_if_idle(postgres, url)
+
+
+async def drop_if_idle(postgres: str, url: str) -> None:
+    """What is dropped soon is never written to the disk: a whole run would be ten gigabytes. Not from under a process."""
+    connection = await asyncpg.connect(postgres)
+    try:
+        name = urlsplit(url).path.removeprefix("/")
+        if not await connection.fetchval("SELECT count(*) FROM pg_stat_activity WHERE datname = $1", name):
+            with suppress(asyncpg.ObjectInUseError):
+                await connection.execute(f'DROP DATABASE IF EXISTS "{name}"')
+    finally:
+        await connection.close()
 
 
 async def create_database(postgres: str, template: str) -> str:
@@ -202,7 +234,10 @@ def starting(tmp_path: Path) -> Iterator[Callable[..., Running]]:
             "MALIPO_PORT": str(port),
             "MALIPO_SECRET_KEY": SECRET_KEY,
             "MALIPO_DATA_DIR": str(tmp_path / "var"),
-            **{f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()},
+            **{
+                name if name.startswith("OTEL_") else f"MALIPO_{name.upper()}": str(value)
+                for name, value in settings.items()
+            },
         }
         with log.open("ab") as output:
             process: subprocess.Popen[bytes] | fork_server.Child

@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from malipo.cli import parser
+from malipo.dashboard.language import Language, catalogue
+from malipo.dashboard.render import templates
 
 ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 128 * 1024  # of what is asked for
@@ -177,6 +179,11 @@ def _main() -> None:
     for name in _KNOWN:
         import_module(name)
     parser()  # Enters the room of every command.
+    # A second and a half of work, which every server would do again for the pages that it is asked for.
+    for name in templates().list_templates():
+        templates().get_template(name)
+    for language in Language:
+        catalogue(language)
     assert threading.active_count() == 1, "a thread would not be forked"
     gc.collect()
     gc.freeze()

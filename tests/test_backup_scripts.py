@@ -1,6 +1,7 @@
 """deploy/backup: what the scripts keep, and what they refuse. The whole way is a journey of its own."""
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,15 @@ def test_what_is_no_backup_is_refused(tmp_path: Path, wal: Path) -> None:
     (tmp_path / "data").mkdir()
     assert _run("restore", wal, wal, tmp_path / "data").returncode == 2
     assert [*tmp_path.glob("data*")] == [tmp_path / "data"]
+
+
+@pytest.mark.parametrize(("hours_old", "code"), [(25, 0), (27, 1)])
+def test_the_age_of_the_last_good_backup_is_an_exit_code(tmp_path: Path, hours_old: int, code: int) -> None:
+    (tmp_path / "base-1").mkdir()
+    assert _run("age", tmp_path).returncode == 1, "there is none"
+    (tmp_path / "last-good").write_text(f"{int(time.time()) - hours_old * 3600} {tmp_path}/base-1\n")
+    told = _run("age", tmp_path)
+    assert told.returncode == code
+    assert f"is {hours_old} h 0 min old" in told.stdout + told.stderr
+    (tmp_path / "base-1").rmdir()
+    assert _run("age", tmp_path).returncode == 1, "somebody has deleted it"

@@ -2,6 +2,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from contextvars import copy_context
 
 import pytest
 
@@ -49,7 +50,13 @@ def test_what_is_below_the_level_is_not_written(lines: io.StringIO) -> None:
 
 
 def test_a_line_carries_the_request_it_belongs_to(lines: io.StringIO) -> None:
-    token = log.request_id.set("req_1")
-    log.info("payment.created")
-    log.request_id.reset(token)
-    assert json.loads(lines.getvalue())["request"] == "req_1"
+    def one_request() -> None:
+        log.bind(request="req_1")
+        log.add(transaction="txn_1")
+        log.info("payment.created")
+
+    copy_context().run(one_request)
+    log.info("worker.started")
+    first, second = map(json.loads, lines.getvalue().splitlines())
+    assert (first["request"], first["transaction"]) == ("req_1", "txn_1")
+    assert "request" not in second

@@ -20,7 +20,7 @@ CODE = ("malipo", "malipo_simulator", "benchmarks", "tests", "examples")
 # File or folder, without its ending → where that is now.
 FILES = {
     "admit": "merchants/authenticate.py",
-    "answering": "api/http_writer.py",
+    "answering": "api/http/writer.py",
     "bell": "db/notify.py",
     "bookmark": "cli/developer/cursor_file.py",
     "browsing": "merchants/store/sessions.py, payments/store/timeline.py",

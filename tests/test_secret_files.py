@@ -12,10 +12,10 @@ from malipo.networks.routing import connect
 from malipo.settings import Settings
 from malipo.settings.environment import BadSettings, is_secret, read, variable
 from tests.networks.rsa_keys import AIRTEL_MONEY_PUBLIC_KEY, MPESA_PUBLIC_KEY
-from tests.test_docs import table
+from tests.test_docs import example_of, table
 
 # Every secret, with the value that the docs give as an example.
-EXAMPLES = {row[0]: row[2] for row in table("settings.md", 4)}
+EXAMPLES = {row[0]: example_of(row) for row in table("settings.md", 4)}
 SECRETS = {each.name: EXAMPLES[variable(each.name)] for each in fields(Settings) if is_secret(each)}
 
 
@@ -178,7 +178,10 @@ def test_a_network_that_cannot_be_asked_must_know_where_its_callbacks_come_from(
         "MALIPO_HALOPESA_CALLBACK_TOKEN is needed and not set (see docs/settings.md).",
         "MALIPO_HALOPESA_CALLBACK_NETWORKS is needed and not set (see docs/settings.md).",
     ]
-    listed = {"halopesa_callback_token": "q7Jw2mT9xLpZ4kVb8RsN", "halopesa_callback_networks": "41.59.0.0/24"}
+    listed = {
+        "halopesa_callback_token": SECRETS["halopesa_callback_token"],
+        "halopesa_callback_networks": "41.59.0.0/24",
+    }
     assert list(connect(settings_of(bare | listed), HttpClient()).connectors) == ["halopesa"]
 
 

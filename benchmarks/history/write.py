@@ -38,6 +38,7 @@ _FEW = 20_000  # not worth a process
 
 Connection = Any  # of asyncpg
 Day = tuple[date, Type, Channel]
+Begun = tuple[list["asyncio.Future[Part]"], Place]
 
 _COLUMNS = {
     "transactions": "merchant_id id reference network_key type channel status amount fee phone name description "
@@ -83,10 +84,15 @@ async def write_all(url: str, sizes: Mapping[str, int], *, first: int) -> None:
         index = await connection.fetchval("SELECT pg_get_indexdef('search_index_by_ngram'::regclass)")
         await connection.execute("DROP INDEX search_index_by_ngram")
         with ProcessPoolExecutor(processes, mp_context=spawning) as pool:
+            begun: list[tuple[str, History, Begun]] = []
             for merchant_id, size in sizes.items():
                 history = History(size, first=first, end_ms=end_ms)
-                await _write(connection, url, merchant_id, history, pool if size > _FEW else None)
+                begun.append(
+                    (merchant_id, history, await _begin(pool if size > _FEW else None, url, merchant_id, history))
+                )
                 first += size
+            for merchant_id, history, (parts, end) in begun:
+                await _write_sums(connection, merchant_id, history, await asyncio.gather(*parts), end)
         await connection.execute("SET maintenance_work_mem = '1GB'")
         await connection.execute(index)
         await connection.execute("VACUUM ANALYZE")
@@ -95,17 +101,20 @@ async def write_all(url: str, sizes: Mapping[str, int], *, first: int) -> None:
         await connection.close()
 
 
-async def _write(
-    connection: Connection, url: str, merchant_id: str, history: History, pool: ProcessPoolExecutor | None
-) -> None:
+async def _begin(pool: ProcessPoolExecutor | None, url: str, merchant_id: str, history: History) -> "Begun":
+    """The parts of a history that are being written, and where in the book it ends. Without a pool they are written."""
     parts: list[asyncio.Future[Part]] = []
     begin, place = 0, Place(0, 0, 0)
     for end, next_place in history.places(_PART):
         if end:
-            parts.append(_begin(pool, Task(url, merchant_id, history, begin, end, place)))
-            await asyncio.sleep(0)
+            task = Task(url, merchant_id, history, begin, end, place)
+            if pool is None:
+                parts.append(asyncio.ensure_future(write_part(task)))
+                await parts[-1]
+            else:
+                parts.append(asyncio.get_running_loop().run_in_executor(pool, _write_part_apart, task))
         begin, place = end, next_place
-    await _write_sums(connection, merchant_id, history, await asyncio.gather(*parts), place)
+    return parts, place
 
 
 async def _write_sums(
@@ -130,21 +139,17 @@ async def _write_sums(
     await connection.copy_records_to_table(
         "daily_totals", records=[_daily_total(merchant_id, day, total) for day, total in days.items()]
     )
-    await _write_counts(
-        connection, merchant_id, Rollup.PAYMENTS, _added_up(part.leaves for part in parts), len(CATEGORIES)
-    )
-    await _write_counts(
-        connection, merchant_id, Rollup.STATEMENT, _added_up(part.lines for part in parts), len(LINE_CELLS)
-    )
+    await _write_counts(connection, merchant_id, Rollup.PAYMENTS, _added_up(part.leaves for part in parts))
+    await _write_counts(connection, merchant_id, Rollup.STATEMENT, _added_up(part.lines for part in parts))
 
 
 async def _write_counts(
-    connection: Connection, merchant_id: str, rollup: Rollup, leaves: Mapping[int, Counter[int]], cells: int
+    connection: Connection, merchant_id: str, rollup: Rollup, leaves: Mapping[int, Counter[int]]
 ) -> None:
     for level in range(TOP + 1):
         buckets = _added_up({leaf >> 5 * level: counts} for leaf, counts in leaves.items())
         rows = (
-            (merchant_id, rollup, level, bucket, [counts[cell] for cell in range(1, cells + 1)])
+            (merchant_id, rollup, level, bucket, [counts[cell] for cell in range(1, max(counts) + 1)])
             for bucket, counts in buckets.items()
         )
         await connection.copy_records_to_table("rollup_counts", records=rows)
@@ -165,12 +170,6 @@ def _daily_total(merchant_id: str, day: Day, total: Counter[str]) -> tuple[Any, 
 
 def _moment(ms: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
-
-
-def _begin(pool: ProcessPoolExecutor | None, task: "Task") -> "asyncio.Future[Part]":
-    if pool is None:
-        return asyncio.ensure_future(write_part(task))
-    return asyncio.get_running_loop().run_in_executor(pool, _write_part_apart, task)
 
 
 @dataclass(frozen=True)

@@ -71,11 +71,14 @@ class Stream:
 class Load:
     """All who pay while the parts run. `answers` are their payments, but for those that were `cut_off` by wrk's end."""
 
-    def __init__(self, running: Parts, books: Verification, *, merchants: int, connections: int) -> None:
+    def __init__(
+        self, running: Parts, books: Verification, *, merchants: int, connections: int, word: str = "run"
+    ) -> None:
         self._running = running
         self._books = books
         self._merchants = merchants
         self._connections = connections
+        self._word = word  # in every idempotency key, so no two crowds on one database may share it
         self._loads = 0
         self.answers = 0
         self.cut_off = 0
@@ -142,7 +145,7 @@ class Load:
         script = Path(__file__).parents[1] / "lua" / "journey.lua"
         command = [
             *(program, "-t", str(len(ports)), "-c", str(connections), "-d", f"{seconds}s", "--timeout", "20s"),
-            *("-s", str(script), f"http://127.0.0.1:{ports[0]}/v1/payments", "--", f"run{self._loads}"),
+            *("-s", str(script), f"http://127.0.0.1:{ports[0]}/v1/payments", "--", f"{self._word}{self._loads}"),
             *(str(self._merchants), f"{rate:.3f}", str(self._loads * 1_000_000), *ports),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + _GRACE_SECONDS, check=False)

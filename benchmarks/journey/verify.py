@@ -24,9 +24,15 @@ _PATIENCE_SECONDS = 60.0
 _PAYMENTS = """
     SELECT t.network_key AS key, t.merchant_id AS merchant, t.status, t.amount, t.amount - t.fee AS net,
            e.id AS event, extract(epoch FROM t.created_at)::float8 AS at
-    FROM transactions t
+    FROM merchants m
+    CROSS JOIN LATERAL (SELECT * FROM transactions WHERE merchant_id = m.id AND id >= $2) t
     LEFT JOIN events e ON e.merchant_id = t.merchant_id AND e.transaction_id = t.id AND e.event = 'payment.completed'
-    WHERE t.merchant_id <= $1
+    WHERE m.id <= $1
+"""
+# By merchant, so that what they had before is not read.
+_CREATED = """
+    SELECT sum(made.count) FROM merchants m
+    CROSS JOIN LATERAL (SELECT count(*) FROM transactions WHERE merchant_id = m.id AND id >= $2) made WHERE m.id <= $1
 """
 
 
@@ -81,19 +87,33 @@ class Arrivals:
 
 
 class Verification:
-    """`last_merchant` is the last of those who make payments; who comes after them only has a past."""
+    """`last_merchant` is the last of those who make payments; who comes after them only has a past.
+
+    What was there before `first_id` is no part of it.
+    """
 
     def __init__(
-        self, connection: asyncpg.Connection, arrivals: Arrivals, simulator_port: int, *, last_merchant: str
+        self,
+        connection: asyncpg.Connection,
+        arrivals: Arrivals,
+        simulator_port: int,
+        *,
+        last_merchant: str,
+        first_id: str = "txn_",
     ) -> None:
         self._connection = connection
         self._last_merchant = last_merchant
+        self._first_id = first_id
+        self._had: dict[str, int] = {}  # in each wallet, before
         self._arrivals = arrivals
         self._simulator_port = simulator_port
 
     async def created(self) -> int:
-        query = "SELECT count(*) FROM transactions WHERE merchant_id <= $1"
-        return int(await self._connection.fetchval(query, self._last_merchant))
+        return int(await self._connection.fetchval(_CREATED, self._last_merchant, self._first_id))
+
+    async def remember_wallets(self) -> None:
+        """What the merchants have before they make payments."""
+        self._had = await self._wallets()
 
     async def wait_until_arrived(self) -> float:
         """Until nothing is under way any more; when the last webhook came, in seconds since 1970."""
@@ -128,9 +148,8 @@ class Verification:
         payments = await self._payments()
         if not answers <= len(payments) <= answers + cut_off:
             raise CannotMeasure(f"{answers} payments were answered, and {len(payments)} are in the database: a bug.")
-        query = "SELECT merchant_id, available FROM wallets WHERE merchant_id <= $1"
-        rows = await self._connection.fetch(query, self._last_merchant)
-        wallets = {row["merchant_id"]: row["available"] for row in rows}
+        held = await self._wallets()
+        wallets = {merchant_id: now - self._had.get(merchant_id, 0) for merchant_id, now in held.items()}
         for sentence in differences(payments, wallets, self._charged(), self._arrivals.first.keys()):
             raise CannotMeasure(f"{sentence}: this is a bug.")
         return len(payments)
@@ -143,7 +162,13 @@ class Verification:
         await self._connection.execute("VACUUM ANALYZE")
 
     async def _payments(self) -> list[Payment]:
-        return [Payment(**row) for row in await self._connection.fetch(_PAYMENTS, self._last_merchant)]
+        rows = await self._connection.fetch(_PAYMENTS, self._last_merchant, self._first_id)
+        return [Payment(**row) for row in rows]
+
+    async def _wallets(self) -> dict[str, int]:
+        query = "SELECT merchant_id, available FROM wallets WHERE merchant_id <= $1"
+        rows = await self._connection.fetch(query, self._last_merchant)
+        return {row["merchant_id"]: row["available"] for row in rows}
 
     def _charged(self) -> Counter[tuple[str, int]]:
         """Key and amount of everything that the network took from its subscribers."""

@@ -21,11 +21,12 @@ WHERE merchant_id = 'mer_' || lpad('1', 26, '0') AND type = 'DISBURSEMENT' AND c
   AND from_amount <= :amount
 ORDER BY from_amount DESC LIMIT 1;
 INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
-                          description, metadata, search_text, created_at)
+                          description, metadata, search_text, created_at, created_by)
 VALUES ('mer_' || lpad('1', 26, '0'), 'txn_' || lpad(:id::text, 26, '0'),
         'MLP-' || lpad(:id::text, 16, '0'), lpad(:id::text, 16, '0'), 'DISBURSEMENT', 'MPESA', 'PENDING', :amount, :fee,
         '+2557' || :phone::text, 'Asha Juma', 'Mshahara wa wiki', '{"orderId":"A-1001"}',
-        'mlp-' || lpad(:id::text, 16, '0') || E'\n+2557' || :phone::text || E'\nasha juma', now());
+        'mlp-' || lpad(:id::text, 16, '0') || E'\n+2557' || :phone::text || E'\nasha juma', now(),
+        'key_' || lpad('1', 26, '0'));
 INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at)
 VALUES ('mer_' || lpad('1', 26, '0'), 'txn_' || lpad(:id::text, 26, '0'), 'MPESA', 'DISBURSEMENT', now());
 WITH taken AS (

@@ -1,8 +1,10 @@
-"""Limits of log-in attempts: by account and address, by account, by address.
+"""Limits of log-in attempts: by account and address, by account, by address. Those from a browser in which the account
+has logged in before are counted apart, so that strangers cannot lock its owner out.
 
 An attempt is recorded before the password is checked, so that a thousand guesses at once are a thousand attempts.
 """
 
+import ipaddress
 from datetime import datetime, timedelta
 
 from malipo.access import store
@@ -25,9 +27,9 @@ class LoginAttempts:
         self._database = database
         self._kind = kind  # what a name is: an email of a merchant's person, or an operator
 
-    async def note(self, name: str, address: str, *, now: datetime) -> None:
+    async def note(self, name: str, address: str, *, now: datetime, known_browser: bytes | None = None) -> None:
         most = (_MOST_PER_NAME_AND_ADDRESS, _MOST_PER_NAME, _MOST_PER_ADDRESS)
-        subjects = list(zip(self._subjects(name, address), most, strict=True))
+        subjects = list(zip(self._subjects(name, address, known_browser), most, strict=False))
         async with self._database.begin() as tx:
             free_at = await store.note(tx, subjects, now=now, span=_SPAN)
         if free_at is not None:
@@ -36,11 +38,30 @@ class LoginAttempts:
                 f"Too many attempts to log in. Try again in {seconds} seconds.", retry_after_seconds=seconds
             )
 
-    async def forgive(self, tx: Tx, name: str, address: str, *, now: datetime) -> None:
-        both, *each = self._subjects(name, address)
+    async def forgive(
+        self, tx: Tx, name: str, address: str, *, now: datetime, known_browser: bytes | None = None
+    ) -> None:
+        both, *each = self._subjects(name, address, known_browser)
         await store.forget_all(tx, both)
         await store.forget_one(tx, each, at=now)
 
-    def _subjects(self, name: str, address: str) -> tuple[str, str, str]:
+    async def take_back(self, name: str, address: str, *, now: datetime, known_browser: bytes | None = None) -> None:
+        """It was no attempt after all: the password was not looked at."""
+        async with self._database.begin() as tx:
+            await store.forget_one(tx, self._subjects(name, address, known_browser), at=now)
+
+    def _subjects(self, name: str, address: str, known_browser: bytes | None) -> tuple[str, ...]:
         """What attempts are counted for: the account from one address, the account, the address."""
-        return f"{self._kind} {name} address {address}", f"{self._kind} {name}", f"address {address}"
+        if known_browser is not None:
+            return (f"{self._kind} {name} browser {known_browser.hex()}",)
+        place = counted_address(address)
+        return f"{self._kind} {name} address {place}", f"{self._kind} {name}", f"address {place}"
+
+
+def counted_address(address: str) -> str:
+    """Whoever has one IPv6 address has the 2^64 addresses beside it."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return address if parsed.version == 4 else str(ipaddress.IPv6Network((parsed.packed[:8] + bytes(8), 64)))

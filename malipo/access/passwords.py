@@ -1,4 +1,4 @@
-"""Passwords: argon2id, off the event loop, two at a time.
+"""Passwords: argon2id, off the event loop, two at a time (`hashing_turns.py`).
 
 Checking one takes tens of milliseconds and 19 MiB on purpose; more than two at once would make the process large
 and slow for everybody else.
@@ -9,6 +9,9 @@ import asyncio
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
+from malipo.access.hashing_turns import HashingTurns
+from malipo.access.password_strength import WeakPassword, weakness_of
+
 _hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 # An unknown email is checked against this, so that it takes as long as a known one. It is the hash of random bytes that
 # were thrown away.
@@ -17,14 +20,20 @@ _NOBODY = "$argon2id$v=19$m=19456,t=2,p=1$7uVJbZAD20uXdIZQGKmYZg$bSd2i6ldRR6HRt/
 
 class Passwords:
     def __init__(self) -> None:
-        self._turns = asyncio.Semaphore(2)
+        self._turns = HashingTurns()
 
     async def hash(self, password: str) -> str:
-        async with self._turns:
+        async with self._turns.turn(is_first=True):
             return await asyncio.to_thread(_hasher.hash, password)
 
-    async def is_right(self, password: str, password_hash: str | None) -> bool:
-        async with self._turns:
+    async def refuse_weak(self, password: str, *names: str, field: str = "password") -> None:
+        async with self._turns.turn(is_first=True):
+            weakness = await asyncio.to_thread(weakness_of, password, *names)
+        if weakness is not None:
+            raise WeakPassword(field, weakness)
+
+    async def is_right(self, password: str, password_hash: str | None, *, is_first: bool = False) -> bool:
+        async with self._turns.turn(is_first=is_first):
             return await asyncio.to_thread(_is_right, password, password_hash)
 
 
@@ -33,18 +42,3 @@ def _is_right(password: str, password_hash: str | None) -> bool:
         return _hasher.verify(password_hash or _NOBODY, password) and password_hash is not None
     except (VerifyMismatchError, InvalidHashError):
         return False
-
-
-_LEAST_PASSWORD = 10
-
-
-_MOST_PASSWORD = 200
-
-
-def problem_with_password(password: str, email: str) -> str | None:
-    """What is wrong with a new password, in words; None if nothing is. Length is what makes it strong."""
-    if not _LEAST_PASSWORD <= len(password) <= _MOST_PASSWORD:
-        return f"must be {_LEAST_PASSWORD} to {_MOST_PASSWORD} characters"
-    if len(set(password)) < 4 or password.lower() in email or email in password.lower():
-        return "is too easy to guess"
-    return None

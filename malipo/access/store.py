@@ -1,4 +1,4 @@
-"""The SQL of log-in attempts, of people and of operators."""
+"""The SQL of log-in attempts, of people and of operators; and what ends with an operator's password."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -45,3 +45,12 @@ async def forget_all(tx: Tx, subject: str) -> None:
 async def forget_one(tx: Tx, subjects: Sequence[str], *, at: datetime) -> None:
     """This attempt succeeded; others on the same subjects still count."""
     await tx.execute("DELETE FROM login_attempts WHERE subject = ANY($1) AND attempted_at = $2", subjects, at)
+
+
+async def end_links_of_operator(tx: Tx, operator: str, *, now: datetime) -> None:
+    """The password links that an operator has made at the command line no longer work."""
+    await tx.execute(
+        "UPDATE password_links SET ended_at = $2 WHERE made_by_operator = $1 AND used_at IS NULL AND ended_at IS NULL",
+        operator,
+        now,
+    )

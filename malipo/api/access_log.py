@@ -2,18 +2,22 @@
 
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo import clock, log
+from malipo import clock, log, tracing
 from malipo.api.errors import answer_to
 from malipo.api.rate_limit_headers import headers_of
+from malipo.client_address import HSTS
 from malipo.metrics import Metrics
 from malipo.rate_limit.sliding_window import RateLimitStatus
+
+_HSTS = (HSTS[0].encode(), HSTS[1].encode())
 
 
 class Exchange:
     """One request and its response: its id, its caller and its status."""
 
-    def __init__(self, scope: Scope, send: Send, id_: str) -> None:
+    def __init__(self, scope: Scope, send: Send, id_: str, *, is_secure: bool) -> None:
         self.id = id_
+        self._is_secure = is_secure
         self.route: str | None = None
         self.rate_limit_status: RateLimitStatus | None = None
         self.caller: dict[str, str] = {}
@@ -30,6 +34,8 @@ class Exchange:
 
     def _headers(self) -> list[tuple[bytes, bytes]]:
         headers = [(b"x-request-id", self.id.encode()), (b"cache-control", b"no-store")]
+        if self._is_secure:
+            headers.append(_HSTS)
         if self.rate_limit_status is not None:
             headers += headers_of(self.rate_limit_status)
         return headers
@@ -42,13 +48,17 @@ class Exchange:
     def log_and_count(self, metrics: Metrics) -> None:
         """A line in the log, and a count. A path that no route knows is not repeated: it could hold anything."""
         seconds = clock.monotonic() - self._began
+        route = self.route or "unknown"
         # Methods can be made up too.
         method = self._scope["method"] if self.route else "other"
-        metrics.count_request(method, self.route or "unknown", self._status or 0, seconds)
+        metrics.count_request(method, route, self._status or 0, seconds)
+        if tracing.active is not None:
+            scheme = "https" if self._is_secure else "http"
+            tracing.active.end_request(method, route, self._status, scheme, self.caller.get("merchant"))
         log.info(
             "request",
             method=self._scope["method"],
-            route=self.route,
+            route=route,
             status=self._status,
             ms=round(seconds * 1000, 1),
             **self.caller,

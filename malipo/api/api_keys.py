@@ -16,6 +16,7 @@ from malipo.merchants.store import api_keys
 from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation.fields import Fields
+from malipo.validation.payout_limits import payout_limits_in
 
 
 async def list_(service: Service, session: Session, request: Request) -> Response:
@@ -26,11 +27,12 @@ async def list_(service: Service, session: Session, request: Request) -> Respons
 async def create(service: Service, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
     now = service.clock()
-    name = fields.required_text("name", most=100)
+    name = fields.required_text("name", most=100, is_line=True)
     permissions = fields.choices("permissions", Permission)
     environment = fields.choice("environment", Environment) or Environment.LIVE
     expires_at = fields.moment("expiresAt", is_end=True)
     ip_allowlist = fields.networks("ipAllowlist")
+    payout_limit, daily_payout_limit = payout_limits_in(fields)
     if expires_at is not None and expires_at <= now:
         fields.wrong("expiresAt", "date_invalid", "expiresAt must be in the future.")
     fields.check()
@@ -46,6 +48,8 @@ async def create(service: Service, session: Session, request: Request) -> Respon
             now=now,
             expires_at=expires_at,
             ip_allowlist=ip_allowlist,
+            payout_limit=payout_limit,
+            daily_payout_limit=daily_payout_limit,
         )
     )
     message = "Keep this key safe: it is shown only this once."
@@ -73,6 +77,10 @@ def _shown(key: NewKey | StoredKey) -> dict[str, Any]:
     }
     if key.expires_at is not None:
         shown["expiresAt"] = clock.iso(key.expires_at)
+    if key.payout_limit is not None:
+        shown["payoutLimit"] = key.payout_limit
+    if key.daily_payout_limit is not None:
+        shown["dailyPayoutLimit"] = key.daily_payout_limit
     return shown
 
 

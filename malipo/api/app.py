@@ -15,8 +15,9 @@ from malipo import http_methods
 from malipo.api import auth
 from malipo.api.access_log import Exchange
 from malipo.api.routes import ROUTES, AnyRoute, ByToken, Open
+from malipo.client_address import came_over_tls
 from malipo.errors import Unavailable
-from malipo.merchants.authenticate import RateLimited
+from malipo.rate_limit.refusal import RateLimited
 from malipo.request_ids import begin_request
 from malipo.service import Service
 
@@ -26,6 +27,7 @@ _EXCHANGE = "malipo.exchange"
 class App:
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._service_for_people = service.for_people
         routes = http_methods.by_path(ROUTES)
         # Most paths are fixed: for those no pattern need be tried.
         self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
@@ -36,7 +38,9 @@ class App:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        exchange = Exchange(scope, send, begin_request(self._service.clock()))
+        is_secure = came_over_tls(scope, self._service.settings.trusted_proxies)
+        exchange = Exchange(scope, send, begin_request(scope, self._service.clock()), is_secure=is_secure)
+        self._service.queries.begin_waiting()
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope.update({"app": self, _EXCHANGE: exchange})
         try:
@@ -49,14 +53,17 @@ class App:
                 await self._router(scope, receive, exchange.send)
         except ClientDisconnect:
             pass
+        except HTTPException as refusal:
+            await exchange.answer_to(refusal, receive)
         except Exception as error:
-            await exchange.answer_to(error, receive)
+            await exchange.answer_to(await self._service.standing.schema.explain(error), receive)
         except BaseException:
             # The process is stopping while this request is under way.
             await exchange.answer_to(Unavailable(), receive)
             raise
         finally:
             exchange.log_and_count(self._service.metrics)
+            self._service.queries.end_waiting()
             del scope[_EXCHANGE]  # They refer to each other: without this only the garbage collector frees them.
 
     def _endpoint(self, methods: Mapping[str, AnyRoute]) -> Callable[[Request], Awaitable[Response]]:
@@ -68,13 +75,17 @@ class App:
     async def _serve(self, route: AnyRoute, request: Request) -> Response:
         exchange: Exchange = request.scope[_EXCHANGE]
         exchange.route = route.path
+        if route.method != "GET" or not isinstance(route, Open):
+            self._service.standing.schema.require()  # Health, metrics and docs are there whatever the schema is.
         if isinstance(route, Open):
             return await route.handler(self._service, request)
         if isinstance(route, ByToken):
             session = await auth.session_of(self._service, request)
             exchange.caller = {"merchant": session.person.merchant_id, "person": session.person.id}
+            self._service.admit_person(session.id, session.person.id)
             auth.require_right(session, route.right)
-            return await route.handler(self._service, session, request)
+            auth.require_confirmation(self._service, session, route.act)
+            return await route.handler(self._service_for_people, session, request)
         try:
             caller = await auth.authenticate(self._service, request, route.rate_class)
         except RateLimited as refusal:

@@ -2,6 +2,7 @@
 
 from starlette.requests import Request
 
+from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct, is_confirmed_by_token
 from malipo.audit_log.actor import Actor
 from malipo.client_address import address_of
 from malipo.errors import Forbidden, Unauthorized
@@ -20,7 +21,9 @@ async def authenticate(service: Service, request: Request, rate_class: RateClass
     if not key:
         raise Unauthorized("The API key is missing or not valid.")
     address = address_of(request, service.settings.trusted_proxies)
-    return await service.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
+    caller = await service.authenticate(AccessRequest(hash_of(key.encode("latin-1")), address, rate_class))
+    service.untrusted_proxies.look(request)  # Not before: nobody without a key makes us warn.
+    return caller
 
 
 def header_of(request: Request, name: str) -> str | None:
@@ -39,12 +42,19 @@ async def session_of(service: Service, request: Request) -> Session:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         raise SessionOver
-    return await service.sessions.session_of(token.strip(), now=service.clock())
+    session = await service.sessions.session_of(token.strip(), now=service.clock())
+    service.untrusted_proxies.look(request)
+    return session
 
 
 def require_right(session: Session, right: Right) -> None:
     if not session.person.may(right):
         raise Forbidden(f"Your role ({session.person.role}) does not allow this.", code="role_insufficient")
+
+
+def require_confirmation(service: Service, session: Session, act: SensitiveAct | None) -> None:
+    if not is_confirmed_by_token(act, confirmed_at=session.confirmed_at, now=service.clock()):
+        raise ConfirmationRequired
 
 
 def actor_of(service: Service, session: Session, request: Request) -> Actor:

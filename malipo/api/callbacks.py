@@ -9,7 +9,7 @@ import hmac
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo import ids, log
+from malipo import ids, log, tracing
 from malipo.api.request_body import body_of
 from malipo.client_address import address_of
 from malipo.errors import Forbidden, Missing
@@ -17,6 +17,7 @@ from malipo.networks.connector import Callback, News, cannot_query
 from malipo.networks.routing import CallbackAccess
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.settle import Report
+from malipo.request_ids import note_transaction
 from malipo.service import Service
 
 
@@ -47,6 +48,7 @@ def _require_address(service: Service, access: CallbackAccess, request: Request)
 
 async def _take_in(service: Service, route: str, news: News) -> None:
     """If it cannot be stored, the network gets a 503 instead of an acknowledgement, and sends it again."""
+    access = service.networks.callback_access[route]
     report = Report(
         id=ids.mint("hrg_", service.clock()),
         channels=service.networks.reach[route],
@@ -56,7 +58,8 @@ async def _take_in(service: Service, route: str, news: News) -> None:
             source=AnswerSource.CALLBACK,
             answer=news.answer,
             is_trusted=news.is_signed,
-            is_listed=bool(service.networks.callback_access[route].allowed),
+            is_listed=bool(access.allowed),
+            review_amount=access.review_amount,
             cannot_query=cannot_query(service.networks.connectors[route]),
         ),
     )
@@ -64,5 +67,9 @@ async def _take_in(service: Service, route: str, news: News) -> None:
     if settled is None:
         answer = news.answer
         log.warning("callback.unknown_payment", route=route, verdict=answer.verdict, key=news.key, amount=answer.amount)
-    elif not (news.is_signed and settled.transaction.status.is_final):
+        return
+    note_transaction(settled.transaction.id)
+    if tracing.active is not None:
+        tracing.active.note_callback(settled.transaction.id, route, news.answer.verdict)
+    if not (news.is_signed and settled.transaction.status.is_final):
         service.notifier.notify(route)  # It may have made a status query due.

@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from malipo import log
-from malipo.api.request_timeouts import BodyTooSlow
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import (
+    BodyTooSlow,
     Conflict,
     Forbidden,
     Invalid,

@@ -4,6 +4,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
+from malipo.api.client_disconnect import while_connected
 from malipo.api.responses import success
 from malipo.db import Conn
 from malipo.installation import feed_cursors
@@ -30,7 +31,9 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     page = await _page(service, caller.merchant_id, place, limit)
     if wait_seconds and not page.entries:
         # The page is empty, so `next` is the end of the feed.
-        await service.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
+        change = service.feeds.until_changed(caller.merchant_id, page.next or None, seconds=wait_seconds)
+        await while_connected(request, change)
+        service.queries.begin_waiting()
         page = await _page(service, caller.merchant_id, page.next, limit)
     entries = [
         {"id": each.id, "event": each.event, "createdAt": clock.iso(each.created_at), "transaction": each.transaction}

@@ -3,6 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.access.reauthentication import Proof
+from malipo.access.second_factor.codes import Typed
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.client_address import address_of
@@ -14,11 +16,12 @@ from malipo.validation.fields import Fields
 
 async def log_in(service: Service, request: Request) -> Response:
     fields = Fields(await object_of(request))
-    email, password = fields.secret("email"), fields.secret("password")
+    email, password, typed = fields.secret("email"), fields.secret("password"), _typed(fields)
     fields.check()
     granted = await service.login.log_in(
         email,
         password,
+        typed,
         address=_address(service, request),
         user_agent=request.headers.get("user-agent", ""),
         now=service.clock(),
@@ -30,20 +33,29 @@ async def refresh(service: Service, request: Request) -> Response:
     fields = Fields(await object_of(request))
     token = fields.secret("refreshToken")
     fields.check()
-    return _granted(await service.sessions.refresh(token, now=service.clock()))
+    return _granted(await service.sessions.refresh(token, address=_address(service, request), now=service.clock()))
 
 
 async def log_out(service: Service, session: Session, request: Request) -> Response:
-    await service.sessions.log_out(session, now=service.clock())
+    await service.sessions.log_out(session, address=_address(service, request), now=service.clock())
     return success({"message": "You are logged out."})
+
+
+async def confirm(service: Service, session: Session, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    password, typed = fields.secret("password"), _typed(fields)
+    fields.check()
+    proof = Proof(password, typed)
+    await service.login.confirm(session, proof, address=_address(service, request), now=service.clock())
+    return success({"message": "It is confirmed that it is you."})
 
 
 async def change_password(service: Service, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
-    current, new = fields.secret("currentPassword"), fields.secret("newPassword")
+    current, new, typed = fields.secret("currentPassword"), fields.secret("newPassword"), _typed(fields)
     fields.check()
     await service.login.change_password(
-        session.person, current, new, address=_address(service, request), now=service.clock()
+        session.person, current, new, typed, address=_address(service, request), now=service.clock()
     )
     return success({"message": "The password is changed. Every session has ended: log in again."})
 
@@ -54,6 +66,12 @@ async def reset(service: Service, request: Request) -> Response:
     fields.check()
     await service.login.use_link(link, password, address=_address(service, request), now=service.clock())
     return success({"message": "The password is set. You can log in now."})
+
+
+def _typed(fields: Fields) -> Typed:
+    """The second factor, where there is one."""
+    code, recovery_code = (fields.secret(name, is_required=False) for name in ("code", "recoveryCode"))
+    return Typed(code, recovery_code)
 
 
 def _granted(granted: Granted) -> Response:

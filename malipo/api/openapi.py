@@ -7,7 +7,7 @@ is read when somebody first asks for it, off the event loop, so that a command t
 import asyncio
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
@@ -65,12 +65,20 @@ async def _served(service: Service) -> _Served:
 
 
 async def for_programs(service: Service, request: Request) -> Response:
-    return Response((await _served(service)).json, media_type="application/json")
+    served = await _served(service)
+    await service.wait_with_large_answer()
+    return Response(served.json, media_type="application/json")
 
 
 async def for_people(service: Service, request: Request) -> Response:
-    page = (await _served(service)).page.replace(reference.BASE_URL, _base_url(service, request))
-    return Response(page, media_type="text/html", headers=_HEADERS)
+    served = await _served(service)
+    await service.wait_with_large_answer()
+    return Response(_page(served.page, _base_url(service, request)), media_type="text/html", headers=_HEADERS)
+
+
+@lru_cache(maxsize=16)
+def _page(page: str, base_url: str) -> bytes:
+    return page.replace(reference.BASE_URL, base_url).encode()
 
 
 async def style(service: Service, request: Request) -> Response:

@@ -6,8 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api.auth import header_of
+from malipo.api.client_disconnect import while_connected
 from malipo.api.request_body import object_of
 from malipo.api.responses import pagination, success
+from malipo.errors import OutcomeUnknown
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation, NoSuchTransaction
@@ -16,6 +18,7 @@ from malipo.payments.listing.filter import filter_in
 from malipo.payments.payment_request import order_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Transaction, Type
+from malipo.request_ids import enter_payment, note_transaction
 from malipo.service import Service
 from malipo.validation.fields import Fields
 
@@ -39,8 +42,18 @@ async def _initiate(service: Service, caller: Caller, request: Request, type_: T
         key=header_of(request, idempotency.HEADER),
         terms=service.terms,
         now=service.clock(),
+        created_by=caller.key_id,
+        payout_limits=caller.payout_limits,
     )
-    initiated = await service.initiate(order)
+    if order.draft is not None:
+        enter_payment(order.draft.id)
+    try:
+        initiated = await service.initiate(order)
+    except OutcomeUnknown:
+        if order.draft is not None:
+            note_transaction(order.draft.id)  # It may exist: whoever looks into it must know where.
+        raise
+    note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     headers = {"Idempotency-Replayed": "true"} if initiated.is_replay else None
     return success({"transaction": views.created(initiated.transaction)}, status=201, headers=headers)
 
@@ -52,7 +65,8 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
     fields.check_range(wanted.first, wanted.last)
     fields.check()
     total, found = await service.read_snapshot(
-        lambda connection: transaction_list.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
+        lambda connection: transaction_list.page(connection, caller.merchant_id, wanted, page=page, limit=limit),
+        is_search=wanted.term is not None,
     )
     lines = [views.listed(each) for each in found]
     return success({"transactions": lines, "pagination": pagination(total, page=page, limit=limit)})
@@ -65,7 +79,9 @@ async def retrieve(service: Service, caller: Caller, request: Request) -> Respon
     transaction = await _get(service, caller, request)
     if wait_seconds and not transaction.status.is_final:
         key = (transaction.merchant_id, transaction.id)
-        await service.statuses.until_changed(key, transaction.status, seconds=wait_seconds)
+        change = service.statuses.until_changed(key, transaction.status, seconds=wait_seconds)
+        await while_connected(request, change)
+        service.queries.begin_waiting()
         transaction = await _get(service, caller, request)
     return success({"transaction": views.retrieved(transaction)})
 
@@ -75,6 +91,7 @@ async def _get(service: Service, caller: Caller, request: Request) -> Transactio
     transaction = await service.read(lambda connection: transactions.get(connection, caller.merchant_id, name))
     if transaction is None:
         raise NoSuchTransaction
+    note_transaction(transaction.id)
     return transaction
 
 
@@ -88,4 +105,5 @@ def _name_in(request: Request) -> str:
 
 async def cancel(service: Service, caller: Caller, request: Request) -> Response:
     transaction = await service.cancel(Cancellation(caller.merchant_id, _name_in(request)))
+    note_transaction(transaction.id)
     return success({"transaction": views.retrieved(transaction)})

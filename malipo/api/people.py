@@ -13,7 +13,6 @@ from malipo.api.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Missing
 from malipo.merchants import manage_people
-from malipo.merchants.login import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
@@ -31,24 +30,17 @@ class NoSuchPerson(Missing):
 
 async def list_(service: Service, session: Session, request: Request) -> Response:
     found = await service.read(lambda connection: people.find_all(connection, session.person.merchant_id))
-    return success({"people": [_shown(person) for person in found]})
+    return success({"people": [_listed(person, session.person) for person in found]})
 
 
 async def add(service: Service, session: Session, request: Request) -> Response:
     fields = Fields(await object_of(request))
     email = fields.email("email")
-    name = fields.text("name", most=100)
+    name = fields.text("name", most=100, is_line=True).strip()
     role = fields.choice("role", Role, is_required=True) or Role.VIEWER
     fields.check()
     actor, now = actor_of(service, session, request), service.clock()
-
-    async def act(tx: Tx) -> tuple[Person, str]:
-        person = await manage_people.add_person(
-            tx, session.person.merchant_id, email=email, name=name, role=role, actor=actor, now=now
-        )
-        return person, await make_link(tx, person, now=now)
-
-    person, link = await service.write(act)
+    person, link = await service.invitations.invite(session, email=email, name=name, role=role, actor=actor, now=now)
     message = "Hand over the token: it lets the person choose a password once, within 24 hours."
     return success({"person": _shown(person), "passwordToken": link, "message": message}, status=201)
 
@@ -82,6 +74,12 @@ async def _get(tx: Tx, session: Session, request: Request) -> Person:
     if person is None:
         raise NoSuchPerson
     return person
+
+
+def _listed(person: Person, reader: Person) -> dict[str, Any]:
+    """With an email half of a log-in is known. Who only looks need not have those of all colleagues."""
+    is_told = reader.role is not Role.VIEWER or person.id == reader.id
+    return _shown(person) if is_told else _shown(person) | {"email": None}
 
 
 def _shown(person: Person) -> dict[str, Any]:

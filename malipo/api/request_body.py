@@ -1,4 +1,4 @@
-"""The body of a request: how large it may be (413), and its JSON. How long it may take is in `request_timeouts.py`."""
+"""The body of a request: how large it may be (413), and its JSON. How long it may take is in `http/connection.py`."""
 
 from typing import Any
 
@@ -6,12 +6,11 @@ import msgspec
 from starlette.requests import Request
 
 from malipo.api.errors import TooLarge
-from malipo.api.http_protocol import WHOLE_BODY
-from malipo.api.request_timeouts import body_timeout
+from malipo.api.http.protocol import WHOLE_BODY
+from malipo.body_limit import MOST_BODY_BYTES
 from malipo.errors import Invalid
 
-_MOST_BYTES = 64 * 1024
-_TOO_LARGE = f"The body must be at most {_MOST_BYTES // 1024} KiB."
+_TOO_LARGE = f"The body must be at most {MOST_BODY_BYTES // 1024} KiB."
 
 
 async def object_of(request: Request) -> dict[str, Any]:
@@ -29,7 +28,7 @@ async def body_of(request: Request) -> bytes:
     whole: bytes | None = request.scope.get(WHOLE_BODY)
     if whole is None:
         return await _wait_for_body(request)
-    if len(whole) > _MOST_BYTES:
+    if len(whole) > MOST_BODY_BYTES:
         raise TooLarge(_TOO_LARGE)
     return whole
 
@@ -37,11 +36,10 @@ async def body_of(request: Request) -> bytes:
 async def _wait_for_body(request: Request) -> bytes:
     body = bytearray()
     announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > _MOST_BYTES:
+    if announced.isdigit() and int(announced) > MOST_BODY_BYTES:
         raise TooLarge(_TOO_LARGE)
-    async with body_timeout():
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > _MOST_BYTES:
-                raise TooLarge(_TOO_LARGE)
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BODY_BYTES:
+            raise TooLarge(_TOO_LARGE)
     return bytes(body)

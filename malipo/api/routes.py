@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.access.reauthentication import SensitiveAct
 from malipo.api import (
     api_keys,
     callbacks,
@@ -62,6 +63,7 @@ class ByToken:
     path: str
     handler: TokenHandler
     right: Right
+    act: SensitiveAct | None = None  # if the password must have been typed a short time ago
 
 
 AnyRoute = Open | ByKey | ByToken
@@ -88,10 +90,11 @@ ROUTES: list[AnyRoute] = [
     Open("POST", "/merchant/auth/refresh", login.refresh),
     Open("POST", "/merchant/auth/reset", login.reset),
     ByToken("POST", "/merchant/auth/logout", login.log_out, Right.READ),
+    ByToken("POST", "/merchant/auth/confirm", login.confirm, Right.READ),
     ByToken("POST", "/merchant/auth/password", login.change_password, Right.READ),
     ByToken("GET", "/merchant/api-keys", api_keys.list_, Right.READ),
-    ByToken("POST", "/merchant/api-keys", api_keys.create, Right.ADMINISTER),
-    ByToken("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.ADMINISTER),
+    ByToken("POST", "/merchant/api-keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    ByToken("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
     ByToken("GET", "/merchant/webhooks", webhooks.list_, Right.READ),
     ByToken("POST", "/merchant/webhooks", webhooks.create, Right.OPERATE),
     ByToken("GET", "/merchant/webhooks/{id}", webhooks.retrieve, Right.READ),
@@ -105,7 +108,7 @@ ROUTES: list[AnyRoute] = [
     ByToken("POST", "/merchant/webhooks/{id}/deliveries/{delivery}/redeliver", deliveries.redeliver, Right.OPERATE),
     ByToken("POST", "/merchant/webhooks/{id}/recover", deliveries.recover, Right.OPERATE),
     ByToken("GET", "/merchant/people", people.list_, Right.READ),
-    ByToken("POST", "/merchant/people", people.add, Right.ADMINISTER),
-    ByToken("PATCH", "/merchant/people/{id}", people.change, Right.ADMINISTER),
-    ByToken("DELETE", "/merchant/people/{id}", people.remove, Right.ADMINISTER),
+    ByToken("POST", "/merchant/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    ByToken("PATCH", "/merchant/people/{id}", people.change, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    ByToken("DELETE", "/merchant/people/{id}", people.remove, Right.ADMINISTER, SensitiveAct.PEOPLE),
 ]

@@ -35,11 +35,11 @@ async def list_entries(service: Service, caller: Caller, request: Request) -> Re
     fields.check_range(wanted.first, wanted.last)
     fields.check()
     if form is Form.CSV:
-        pieces = statement.stream(service.read, caller.merchant_id, wanted)
+        pieces = statement.stream(service.queries.read_part, caller.merchant_id, wanted)
         headers = {"Content-Disposition": 'attachment; filename="statement.csv"'}
         return StreamingResponse(csv_of(pieces), media_type="text/csv; charset=utf-8", headers=headers)
-    total, lines = await service.read_snapshot(
-        lambda connection: statement.page(connection, caller.merchant_id, wanted, page=page, limit=limit)
+    total, lines = await service.queries.read_snapshot(
+        lambda connection: statement.page(connection, caller.merchant_id, wanted, page=page, limit=limit), may_lag=True
     )
     entries = [dict(zip(COLUMNS, row_of(line), strict=True)) for line in lines]
     return success({"entries": entries, "pagination": pagination(total, page=page, limit=limit)})

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 _OPERATOR = "operator "
+# An operator, or a user of the machine, may have an email for a name. An email has no space.
+_NOT_PEOPLE = (_OPERATOR, "user ", "network ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +13,7 @@ class Actor:
 
     name: str
     address: str
+    os_user: str | None = None  # whose account on the machine was used, at the command line
 
     @property
     def is_operator(self) -> bool:
@@ -18,6 +21,11 @@ class Actor:
         return self.name.startswith(_OPERATOR)
 
 
-def operator_at(name: str, address: str) -> Actor:
+def is_person(name: str) -> bool:
+    """Whether an actor's name, as it is stored, is the email of one of a merchant's people."""
+    return "@" in name and not name.startswith(_NOT_PEOPLE)
+
+
+def operator_at(name: str, address: str, *, os_user: str | None = None) -> Actor:
     """The one spelling of an operator, at the command line and on the pages."""
-    return Actor(_OPERATOR + name, address)
+    return Actor(_OPERATOR + name, address, os_user)

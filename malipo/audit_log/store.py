@@ -7,10 +7,16 @@ from typing import Any
 
 import msgspec
 
-from malipo import ids
+from malipo import clock, ids
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Row, Tx
+from malipo.db.where_clause import Conditions
 
+# A filter with few matches could read all entries: a page reads so many, and the next one begins where it stopped.
+MOST_LOOKED_THROUGH = 50_000
+
+_PREFIX = "aud_"
+_COLUMNS = "id, created_at, actor, address, action, merchant_id, details, os_user"
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _decode = msgspec.json.Decoder().decode
 
@@ -24,6 +30,25 @@ class Entry:
     action: str
     merchant_id: str | None
     details: Mapping[str, Any]
+    os_user: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    action: str | None = None
+    actor: str | None = None  # part of the name, in any case
+    merchant_ids: Collection[str] | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Newest first, and the entry that the next page begins after."""
+
+    entries: list[Entry]
+    older: str | None = None
+    is_cut: bool = False  # there may be more beyond what was looked through
 
 
 async def append(
@@ -32,24 +57,25 @@ async def append(
     """Append an entry, in the commit that does what it says. Secrets are never handed to this function."""
     await tx.execute(
         """
-        INSERT INTO audit_log (id, created_at, actor, address, action, merchant_id, details)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        INSERT INTO audit_log (id, created_at, actor, address, action, merchant_id, details, os_user)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
-        ids.mint("aud_", now),
+        ids.mint(_PREFIX, now),
         now,
         actor.name,
         actor.address,
         action,
         merchant_id,
         _encode(details).decode(),
+        actor.os_user,
     )
 
 
 async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) -> list[Entry]:
     """The latest entries, newest first."""
     rows = await connection.fetch(
-        """
-        SELECT id, created_at, actor, address, action, merchant_id, details FROM audit_log
+        f"""
+        SELECT {_COLUMNS} FROM audit_log
         WHERE $1::text IS NULL OR merchant_id = $1 ORDER BY id DESC LIMIT $2
         """,
         merchant_id,
@@ -58,13 +84,65 @@ async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) 
     return [_entry(row) for row in rows]
 
 
+async def find_page(
+    connection: Conn, wanted: Filter, *, before: str | None, limit: int, most: int = MOST_LOOKED_THROUGH
+) -> Page:
+    """What was done, by anybody, the latest first; `before` is the last one that was seen."""
+    where, reached = _span(wanted, before), None
+    if wanted.action is not None or wanted.actor is not None:
+        reached = await connection.fetchval(
+            f"SELECT id FROM audit_log WHERE {where} ORDER BY id DESC OFFSET {most - 1:d} LIMIT 1", *where.values
+        )
+    where.add("id >= {}", reached)
+    where.add("action = {}", wanted.action)
+    where.add("strpos(lower(actor), lower({})) > 0", wanted.actor)
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM audit_log WHERE {where} ORDER BY id DESC LIMIT {limit + 1:d}", *where.values
+    )
+    found = [_entry(row) for row in rows]
+    if len(found) > limit:
+        return Page(found[:limit], found[limit - 1].id)
+    return Page(found, reached, is_cut=reached is not None)
+
+
+def _span(wanted: Filter, before: str | None) -> Conditions:
+    """Ids begin with their time, so a range of time is a range of ids."""
+    first = _PREFIX if wanted.first is None else ids.first_of(_PREFIX, clock.milliseconds(wanted.first))
+    where = Conditions("id >= {}", first)
+    where.add("id <= {}", None if wanted.last is None else ids.last_of(_PREFIX, clock.milliseconds(wanted.last)))
+    where.add("id < {}", before)
+    where.add("merchant_id = ANY({}::text[])", None if wanted.merchant_ids is None else list(wanted.merchant_ids))
+    return where
+
+
+async def sum_booked_alone(tx: Tx, actor: Actor, merchant_id: str | None, *, since: datetime) -> int:
+    """What somebody has booked since then without another operator: in and out of a merchant's wallet; or, without a
+    merchant, between networks and the bank."""
+    where, actions = "merchant_id = $1", ("wallet.top_up", "wallet.settlement")
+    if merchant_id is None:
+        where, actions = "merchant_id IS NULL AND id >= $1", ("float.to_bank", "float.from_bank")
+    return int(
+        await tx.fetchval(
+            f"""
+            SELECT coalesce(sum((details ->> 'amount')::bigint), 0) FROM audit_log
+            WHERE {where} AND actor = $2 AND created_at > $3 AND action = ANY($4::text[])
+              AND details ->> 'proposed_by' IS NULL
+            """,
+            merchant_id or ids.first_of(_PREFIX, clock.milliseconds(since)),
+            actor.name,
+            since,
+            actions,
+        )
+    )
+
+
 async def find_of_merchant(
     connection: Conn, merchant_id: str, *, kinds: Collection[str], before: str | None, limit: int
 ) -> list[Entry]:
     """What was done at a merchant's, of these kinds, the latest first; `before` is the last one that was seen."""
     rows = await connection.fetch(
-        """
-        SELECT id, created_at, actor, address, action, merchant_id, details FROM audit_log
+        f"""
+        SELECT {_COLUMNS} FROM audit_log
         WHERE merchant_id = $1 AND action = ANY($2::text[]) AND ($3::text IS NULL OR id < $3)
         ORDER BY id DESC LIMIT $4
         """,
@@ -85,4 +163,5 @@ def _entry(row: Row) -> Entry:
         row["action"],
         row["merchant_id"],
         _decode(row["details"]),
+        row["os_user"],
     )

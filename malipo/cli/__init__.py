@@ -1,16 +1,21 @@
 """The malipo command: reads the settings, runs the subcommand, and prints an error as one sentence.
 
-Exit codes: 0 done; 1 it could not be done, or a check found something; 2 wrong arguments, or refused.
+Exit codes: 0 done; 1 it could not be done, or a check found something; 2 wrong arguments, or refused; 130 stopped by
+Ctrl-C; 141 whoever read the output has gone, as after `| head`.
 """
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from malipo.db import ConnectionLost
+from asyncpg.exceptions import InsufficientPrivilegeError, ReadOnlySQLTransactionError
+
+from malipo import __version__
+from malipo.db import AccessRefused, ConnectionLost
 from malipo.errors import Impossible, Refusal, Unavailable
 from malipo.settings import Settings
 from malipo.settings.environment import BadSettings, read
@@ -21,7 +26,7 @@ Command = Callable[[argparse.Namespace, Settings], int]
 _MODULES = {
     "demo": "demo",
     "serve": "serve",
-    "api": "serve",
+    "api": "api",
     "worker": "worker",
     "migrate": "migrate",
     "merchant": "merchants",
@@ -33,6 +38,10 @@ _MODULES = {
     "hold": "hold",
     "restore": "restore",
     "ledger": "ledger",
+    "statements": "statements.commands",
+    "close": "close.commands",
+    "exceptions": "exceptions.commands",
+    "floats": "floats.commands",
     "operators": "operators",
     "audit": "operators",
     "listen": "listen",
@@ -42,6 +51,19 @@ _MODULES = {
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # What the command is called in the table of who may give it; the innermost parser's counts.
+        self.set_defaults(act=self.prog.removeprefix("malipo").strip())
+        self.usual_act: str | None = (
+            None  # what is meant if none is named: `close 2026-11-15` is `close day 2026-11-15`
+        )
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.usual_act is not None and args and args[0][:1].isdigit():
+            args = [self.usual_act, *args]
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """One clear sentence, and where to read more."""
         print(f"malipo: {message} (see {self.prog} --help)", file=sys.stderr)
@@ -51,6 +73,7 @@ class _Parser(argparse.ArgumentParser):
 def parser(command: str | None = None) -> argparse.ArgumentParser:
     """All commands, or as many as this one needs."""
     top = _Parser(prog="malipo", description="Mobile-money payments for Tanzania, on PostgreSQL alone.")
+    top.add_argument("--version", action="version", version=f"malipo {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     modules = [_MODULES[command]] if command in _MODULES else dict.fromkeys(_MODULES.values())
     for module in modules:
@@ -72,10 +95,22 @@ def run(arguments: Sequence[str]) -> int:
         return _print_error(error.message, code=1)
     except Impossible as error:
         return _print_error(str(error), code=1)
+    except AccessRefused as error:
+        return _print_error(str(error), code=1)
     except ConnectionLost as error:
-        return _print_error(f"The database does not answer: {error}", code=1)
+        return _print_error(_why_lost(error), code=1)
+    except InsufficientPrivilegeError as error:
+        return _print_error(f"The role of MALIPO_DATABASE_URL may not do this: {error}.", code=1)
     except KeyboardInterrupt:
         return 130
+    except SystemExit as ended:  # of the parser: --help, or a mistake that it has told
+        return int(ended.code or 0)
+
+
+def _why_lost(error: ConnectionLost) -> str:
+    if isinstance(error.__cause__, ReadOnlySQLTransactionError):
+        return "The database is read-only, as a standby is: give this command on the primary."
+    return f"The database does not answer: {error}"
 
 
 def _print_error(*sentences: str, code: int) -> int:
@@ -85,4 +120,24 @@ def _print_error(*sentences: str, code: int) -> int:
 
 
 def main() -> NoReturn:
-    raise SystemExit(run(sys.argv[1:]))
+    """Also when the output is written: what a command prints may stay in a buffer until it ends."""
+    try:
+        code = run(sys.argv[1:])
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except BrokenPipeError:
+        code = _discard_output(141)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        code = _discard_output(_print_error("The output cannot be written: no space is left.", code=1))
+    raise SystemExit(code)
+
+
+def _discard_output(code: int) -> int:
+    """Or the interpreter would try to write the rest when it ends, and complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    return code

@@ -1,30 +1,73 @@
-"""Who acts on the command line, for the audit log: the operator of MALIPO_OPERATOR, else the user of this machine."""
+"""Who acts on the command line, for the audit log: the operator who is logged in, else the user of this machine.
 
-import getpass
+A variable proves nothing, so no variable names an operator. Neither does one name the system's user: the uid does.
+"""
+
 import os
+import pwd
 import socket
+from datetime import datetime
+from ipaddress import ip_address
 
 from malipo.audit_log import actor as actors
 from malipo.audit_log.actor import Actor
-from malipo.db import Tx
-from malipo.errors import Forbidden, Missing
+from malipo.cli import session_file
+from malipo.cli.authority import Authority
+from malipo.db import Conn, Tx
+from malipo.errors import Unauthorized
+from malipo.operators import login
 from malipo.operators import store as operators
+from malipo.operators.store import Session
+from malipo.settings import Settings
 
 
-async def find_actor(tx: Tx, operator: str | None) -> Actor:
-    """The operator that the setting names, else the user of this machine; and from where."""
-    origin = socket.gethostname()
-    if client := os.environ.get("SSH_CONNECTION"):
-        origin += f" from {client.split()[0]}"
-    if operator is None:
-        return Actor(f"user {getpass.getuser()}", origin)
-    if not await operators.is_operator(tx, operator):
-        raise Missing(f"There is no operator {operator!r} (MALIPO_OPERATOR). See: malipo operators add")
-    return actors.operator_at(operator, origin)
+class NotLoggedIn(Unauthorized):
+    code = "operator_unknown"
 
 
-def named_operator(actor: Actor) -> Actor:
-    """Only a named operator may decide about money."""
-    if not actor.is_operator:
-        raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
-    return actor
+async def find_actor(tx: Tx, settings: Settings, authority: Authority, *, now: datetime) -> Actor:
+    """The operator who is logged in; else the user of this machine, if they may."""
+    assert authority is not Authority.NOBODY, "a command that only reads changes something"
+    session = await find_session(tx, settings, now=now)
+    if session is not None:
+        return actors.operator_at(session.operator.name, origin(), os_user=os_user())
+    is_installing = authority is Authority.INSTALLER and not await operators.has_any_password(tx)
+    if authority is not Authority.MACHINE and not is_installing:
+        raise NotLoggedIn("This takes an operator who is logged in: malipo operators login")
+    return Actor(f"user {_login_name()}", origin(), os_user())
+
+
+async def find_session(connection: Conn, settings: Settings, *, now: datetime) -> Session | None:
+    """The session of this user's file, unless it has ended."""
+    secret = session_file.read(session_file.path_of(settings))
+    if not secret:
+        return None
+    return await operators.get_live(connection, login.command_line_session(secret), now=now)
+
+
+def origin() -> str:
+    """With the address that a remote shell came from. Anybody can set the variable, so only an address is repeated."""
+    client = os.environ.get("SSH_CONNECTION", "").partition(" ")[0].partition("%")[0]
+    try:
+        return f"{host()} from {ip_address(client)}"
+    except ValueError:
+        return host()
+
+
+def host() -> str:
+    return socket.gethostname()
+
+
+def os_user() -> str:
+    """As the audit log has it: `root (uid 0), SUDO_USER asha`."""
+    text = f"{_login_name()} (uid {os.getuid()})"
+    sudo = os.environ.get("SUDO_USER", "")
+    return f"{text}, SUDO_USER {sudo[:100]}" if sudo.isprintable() and sudo else text
+
+
+def _login_name() -> str:
+    """By the uid. USER and LOGNAME are what somebody has set."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

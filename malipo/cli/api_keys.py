@@ -13,6 +13,8 @@ from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import AddressRange, Environment, NewKey, Permission, address_range_of
 from malipo.merchants.store import api_keys
 from malipo.settings import Settings
+from malipo.validation.fields import Fields
+from malipo.validation.payout_limits import payout_limits_in
 
 
 def add_commands(commands: Any) -> None:
@@ -38,6 +40,12 @@ def add_commands(commands: Any) -> None:
     )
     create.add_argument("--expires", metavar="DATE", help="the last day on which it works, such as 2027-12-31")
     create.add_argument("--ip", action="append", default=[], help="an address or network it may come from; repeatable")
+    create.add_argument("--payout-limit", metavar="TZS", help="the most for one payout (default: no limit)")
+    create.add_argument(
+        "--daily-payout-limit",
+        metavar="TZS",
+        help="the most for all payouts of a day in Dar es Salaam (default: no limit)",
+    )
     revoke = add_subcommand(acts, "revoke", _revoke, "take a key back; it stops working at once")
     revoke.add_argument("merchant", help="the merchant's id or name")
     revoke.add_argument("key", help="the key's id")
@@ -56,6 +64,8 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
                 "addresses": each.ip_allowlist,
                 "expires": each.expires_at,
                 "last used": each.last_used_at,
+                "payout limit": each.payout_limit,
+                "daily payout limit": each.daily_payout_limit,
             }
             for each in found
         ]
@@ -67,12 +77,16 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
     permissions = _permissions(arguments.permissions)
     expires_at = _end_of(arguments.expires) if arguments.expires else None
     ip_allowlist = [_network(each) for each in arguments.ip]
+    payout_limit, daily_payout_limit = _limits(arguments)
+    fields = Fields({"name": arguments.name})
+    name = fields.required_text("name", most=100, is_line=True)
+    fields.check()
 
     async def act(tx: Any, actor: Any, now: Any) -> NewKey:
         return await issue_api_keys.create_key(
             tx,
             await onboard.find_merchant(tx, arguments.merchant),
-            name=arguments.name,
+            name=name,
             permissions=permissions,
             environment=Environment(arguments.environment),
             brand=settings.key_prefix,
@@ -80,9 +94,11 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
             now=now,
             expires_at=expires_at,
             ip_allowlist=ip_allowlist,
+            payout_limit=payout_limit,
+            daily_payout_limit=daily_payout_limit,
         )
 
-    key = write(settings, act)
+    key = write(arguments, settings, act)
     shown = {
         "id": key.id,
         "merchantId": key.merchant_id,
@@ -93,6 +109,8 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
         "environment": key.environment,
         "permissions": key.permissions,
         "createdAt": clock.iso(key.created_at),
+        "payoutLimit": key.payout_limit,
+        "dailyPayoutLimit": key.daily_payout_limit,
     }
     sentence = f"{key.text}\n\nThis is the only time that the key is shown. It may: {', '.join(key.permissions)}."
     return tell(arguments, shown, sentence)
@@ -103,8 +121,18 @@ def _revoke(arguments: argparse.Namespace, settings: Settings) -> int:
         merchant_id = await onboard.find_merchant(tx, arguments.merchant)
         await issue_api_keys.revoke_key(tx, merchant_id, arguments.key, actor=actor, now=now)
 
-    write(settings, act)
+    write(arguments, settings, act)
     return tell(arguments, {"id": arguments.key, "isRevoked": True}, f"{arguments.key} is revoked.")
+
+
+def _limits(arguments: argparse.Namespace) -> tuple[int | None, int | None]:
+    """As in the API; what is wrong with either is said at once."""
+    typed = {"payoutLimit": arguments.payout_limit, "dailyPayoutLimit": arguments.daily_payout_limit}
+    fields = Fields({name: int(text) if text and text.isdecimal() else text for name, text in typed.items()})
+    limits = payout_limits_in(fields)
+    if fields.problem is not None:
+        raise Invalid(" ".join(message for each in (fields.problem.details or {}).values() for message in each))
+    return limits
 
 
 def _permissions(text: str) -> list[Permission]:

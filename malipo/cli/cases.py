@@ -7,6 +7,7 @@ from malipo import clock, money
 from malipo.payments import case_reason
 from malipo.payments.resolution import Resolved
 from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Status, Transaction, Type
@@ -48,6 +49,13 @@ def row_of(case: Case, *, unsettled_seconds: float, now: datetime) -> dict[str, 
 
 def parties_of(case: Case) -> dict[str, Any]:
     return {"merchant": case.transaction.merchant_id, "phone": case.transaction.phone, "name": case.transaction.name}
+
+
+def creator_of(creator: Creator | None) -> str | None:
+    """The API key, which is named and not shown; or the person in the dashboard."""
+    if creator is None or creator.last4 is None:
+        return None if creator is None else creator.id
+    return f"API key {creator.id} ({creator.key_name}, ends in {creator.last4})"
 
 
 def correction_of(case: Case) -> dict[str, Any] | None:
@@ -141,7 +149,7 @@ def sentence_of(resolved: Resolved) -> str:
     if not resolved.is_done:
         return (
             f"Proposed: {what}, {resolved.outcome}. Another operator must look at the evidence "
-            f"(malipo payments show {transaction.reference}), then: malipo payments approve {transaction.reference}"
+            f"(malipo payments show {transaction.reference}) and approve it, at /operator/cases/{transaction.reference}"
         )
     if not resolved.is_of_contradiction:
         return f"Resolved: {what}, is {transaction.status}."

@@ -1,5 +1,6 @@
-"""The database of a command: opened, migrated, and changed in one commit in the name of whoever runs the command."""
+"""The database of a command: opened, and changed in one commit in the name of whoever runs the command."""
 
+import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -9,10 +10,12 @@ from typing import TypeVar
 
 from malipo import clock, log
 from malipo.audit_log.actor import Actor
+from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
+from malipo.cli.authority import AUTHORITY
 from malipo.db import Database, Tx
 from malipo.db.embedded import server
-from malipo.db.migrate import migrate
+from malipo.db.schema import require_served
 from malipo.installation.store import installation
 from malipo.settings import Settings
 
@@ -30,13 +33,14 @@ def database_url(settings: Settings) -> Iterator[str]:
 
 
 def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]) -> Done:
-    """Do something with a database that is migrated."""
+    """Do something with a database whose schema this version can serve. A command never migrates: it may be given on a
+    standby, or by a role that may only read."""
     # People read what a command prints; only what is wrong goes to the log.
     log.configure(level="warning", stream=sys.stderr)
 
     async def work(url: str) -> Done:
         async with Database.opened(url, size=4) as database:
-            await migrate(database)
+            await require_served(database)
             await _warn_if_closed(database)
             return await act(database)
 
@@ -58,11 +62,17 @@ async def _warn_if_closed(database: Database) -> None:
         print(f"malipo: ON HOLD by {standing.held_by}, nothing is sent: {standing.hold_reason}", file=sys.stderr)
 
 
-def write(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
-    """Change the database in one commit, in the name of the operator who runs the command."""
+def write(
+    arguments: argparse.Namespace, settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]
+) -> Done:
+    """Change the database in one commit, in the name of whoever may give this command."""
+    authority = AUTHORITY[arguments.act]
 
     async def work(database: Database) -> Done:
+        if getattr(arguments, "here", False) or getattr(arguments, "alone", False):
+            await reauthentication.confirm(arguments, database, settings)
         async with database.begin() as tx:
-            return await act(tx, await find_actor(tx, settings.operator), clock.now())
+            now = clock.now()
+            return await act(tx, await find_actor(tx, settings, authority, now=now), now)
 
     return with_database(settings, work)

@@ -12,14 +12,15 @@ from typing import Any, TextIO
 import msgspec
 import uvloop
 
-from malipo import clock, log, money, randomness
+from malipo import clock, log, money, randomness, tracing
 from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
+from malipo.child_processes import Children, Program
 from malipo.cli import simulator_setup
-from malipo.cli.child_processes import Children
 from malipo.cli.database import database_url
-from malipo.cli.serve import DEMO_MERCHANT, migrate_at
+from malipo.cli.floats.opening import book_opening_floats
+from malipo.cli.serve import DEMO_MERCHANT, migrate_at, stop_seconds_of_worker
 from malipo.db import Database, Tx
 from malipo.http_server.listen import CannotListen
 from malipo.http_server.serve import serve as serve_http
@@ -52,14 +53,16 @@ def add_commands(commands: Any) -> None:
 
 def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
     began = clock.monotonic()
-    for name in ("port", "simulator_port"):
-        _require_free(settings.host, getattr(settings, name), variable(name))
+    for name in ("port", "operator_port", "simulator_port"):
+        if (port := getattr(settings, name)) is not None:
+            _require_free(settings.host, port, variable(name))
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     log_file = settings.data_dir / "malipo.log"
     with log_file.open("a") as lines, database_url(settings) as url:
         log.configure(level=settings.log_level, stream=lines)
         print("malipo: PostgreSQL is up", file=sys.stderr)
-        uvloop.run(_Demo(settings, url, lines, began).run())
+        with tracing.running(is_on=settings.traces, process="api"):
+            uvloop.run(_Demo(settings, url, lines, began).run())
     print("malipo: stopped", file=sys.stderr)
     return 0
 
@@ -79,13 +82,16 @@ class _Demo:
     async def run(self) -> None:
         await migrate_at(self._url)
         async with Children(self._lines) as children:
-            await children.start("malipo_simulator", self._simulator_arguments(), os.environ)
+            await children.start(Program("malipo_simulator", self._simulator_arguments(), os.environ))
             variables = await self._variables()
             settings = read(variables)
             async with Database.opened(self._url, size=4) as database, database.begin() as tx:
                 access = await _access(tx, settings, _remembered(self._file), clock.now())
+                await book_opening_floats(tx, now=clock.now())
             await simulator_setup.register_callbacks(self._phones_url, self._base_url, settings)
-            await children.start("malipo", ["worker"], variables)
+            await children.start(
+                Program("malipo", ["worker"], variables, stop_seconds=stop_seconds_of_worker(settings))
+            )
             await serve_http(settings, self._url, on_ready=lambda: self._welcome(access))
 
     def _simulator_arguments(self) -> list[str]:
@@ -103,6 +109,7 @@ class _Demo:
             variable("secret_key"): _kept_secret(self._settings.data_dir / "secret.key"),
             variable("webhook_allow_private"): "true",
             variable("worker_stop_seconds"): "1",
+            variable("operator_second_factor"): "optional",
         }
         real = [name for name in made if name.endswith("_URL") and name in os.environ]
         if real:
@@ -215,10 +222,13 @@ def _save(path: Path, content: bytes) -> None:
 
 
 def _welcome(base_url: str, phones_url: str, access: _Access, log_file: Path, seconds: float) -> str:
+    day = clock.day_of(clock.now())
+    program = "malipo" if Path(sys.argv[0]).name == "malipo" else "./run"  # installed, or from the repository
     return f"""
 malipo is ready ({seconds:.1f} s).
 
   Dashboard  {base_url}/dashboard   log in as {access.email} with {access.password}
+  Operators  {base_url}/operator   after {program} operators add NAME, and {program} operators password NAME
   Phones     {phones_url}   answer the customer's phone here
   API        {base_url}
   API docs   {base_url}/docs
@@ -241,8 +251,23 @@ Then answer the customer's phone, and see what became of it:
 
 Be told instead of asking: every event, posted to a program of yours, and one that happens by itself
 
-  ./run listen --forward-to http://127.0.0.1:3000/
-  ./run trigger payment.completed
+  {program} listen --forward-to http://127.0.0.1:3000/
+  {program} trigger payment.completed
+
+Hold it against the network's own statement. An operator does, once there is one (see above):
+
+  {program} operators login
+  curl -so MPESA.csv '{phones_url}/api/statements/MPESA?day={day}'
+  {program} statements import MPESA.csv --channel MPESA
+  {program} exceptions list
+  {program} floats
+
+Ask for a difference, and it is found: add &with=theirsOnly,twice. When the day is over, import its statements and close
+it:
+
+  {program} close {day}
+
+In this demo operators need no second factor (MALIPO_OPERATOR_SECOND_FACTOR=optional); everywhere else they do.
 
 Log: {log_file}. Ctrl-C stops everything.
 """

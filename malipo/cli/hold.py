@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
-from malipo.cli.actor import named_operator
 from malipo.cli.database import write
 from malipo.cli.output import tell
 from malipo.db import Tx
@@ -37,13 +36,12 @@ def _hold(arguments: argparse.Namespace, settings: Settings) -> int:
     pairs = [(arguments.channel, type_) for type_ in types] if arguments.channel else []
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> None:
-        operator = named_operator(actor)
         if arguments.release:
-            await hold.end(tx, pairs, actor=operator, now=now)
+            await hold.end(tx, pairs, actor=actor, now=now)
         else:
-            await hold.hold(tx, pairs, arguments.reason.strip(), actor=operator, now=now)
+            await hold.hold(tx, pairs, arguments.reason.strip(), actor=actor, now=now)
 
-    write(settings, act)
+    write(arguments, settings, act)
     scope = f"{arguments.channel} {arguments.only or 'payments'}" if pairs else "all payments"
     shown = {"scope": scope, "isHeld": not arguments.release}
     words = [f"--channel {arguments.channel}"] * bool(arguments.channel) + [f"--only {arguments.only}"] * bool(

@@ -4,12 +4,14 @@ import argparse
 import sys
 from typing import Any
 
-from malipo import money
+from malipo import clock, money
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
+from malipo.ledger.store import checks
+from malipo.ledger.store.checks import LedgerCheck
 from malipo.payments.check import transactions as transactions_check
 from malipo.settings import Settings
 
@@ -17,10 +19,39 @@ from malipo.settings import Settings
 def add_commands(commands: Any) -> None:
     ledger = commands.add_parser("ledger", help="the book")
     acts = ledger.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "check", _check, "recompute every balance from the moves; exit code 1 if anything differs")
+    check = add_subcommand(
+        acts, "check", _check, "recompute every balance from the moves; exit code 1 if anything differs"
+    )
+    check.add_argument("--last", action="store_true", help="what the last check of the workers has found")
 
 
 def _check(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _last(arguments, settings) if arguments.last else _check_now(arguments, settings)
+
+
+def _last(arguments: argparse.Namespace, settings: Settings) -> int:
+    """What a worker's check has found: of the last one that has ended, or of the one that runs if it has found more."""
+
+    async def act(database: Database) -> tuple[LedgerCheck | None, LedgerCheck | None]:
+        async with database.read() as connection:
+            return await checks.find_last(connection), await checks.find_running(connection)
+
+    last, running = with_database(settings, act)
+    shown = running if running is not None and running.finding_count else last
+    if shown is None:
+        tell(arguments, None, "No check has ended yet. Workers check the ledger every MALIPO_LEDGER_CHECK_SECONDS.")
+        return 0
+    if arguments.json:
+        tell(arguments, {"isClean": not shown.finding_count, **shown._asdict()}, "")
+    else:
+        ended = "runs since" if shown.finished_at is None else "ended at"
+        at = clock.iso(shown.finished_at or shown.started_at)
+        print(f"The check {shown.id} {ended} {at}: {shown.piece_count} pieces, {shown.busy_seconds:.1f} s of work.")
+        _print_findings(shown.findings)
+    return 1 if shown.finding_count else 0
+
+
+def _check_now(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[dict[str, int], list[Finding]]:
         # One snapshot for all of it, so that payments that arrive meanwhile do not look like differences.
         async with database.snapshot() as connection:

@@ -3,17 +3,17 @@
 import argparse
 from typing import Any
 
-from malipo.audit_log import store as audit_log
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
 from malipo.errors import Missing
-from malipo.merchants import manage_people, onboard
-from malipo.merchants.login import make_link
-from malipo.merchants.people import email_of
+from malipo.merchants import manage_people, onboard, second_factor
+from malipo.merchants.password_links import make_link
+from malipo.merchants.people import Person, email_of
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
 from malipo.settings import Settings
+from malipo.validation.fields import Fields
 
 
 def add_commands(commands: Any) -> None:
@@ -36,6 +36,10 @@ def add_commands(commands: Any) -> None:
     person.add_argument("--role", choices=list(Role), default=Role.OWNER, help="what they may do (default: owner)")
     link = add_subcommand(acts, "password-link", _password_link, "a one-time token to choose a new password with")
     link.add_argument("email")
+    reset = add_subcommand(
+        acts, "reset-second-factor", _reset_second_factor, "for a person who has lost the app and the recovery codes"
+    )
+    reset.add_argument("email")
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -51,7 +55,9 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _create(arguments: argparse.Namespace, settings: Settings) -> int:
     name = arguments.name.strip()
-    merchant_id = write(settings, lambda tx, actor, now: onboard.create_merchant(tx, name, actor=actor, now=now))
+    merchant_id = write(
+        arguments, settings, lambda tx, actor, now: onboard.create_merchant(tx, name, actor=actor, now=now)
+    )
     sentence = f"Merchant {name} is {merchant_id}. Next: malipo key create {merchant_id}"
     return tell(arguments, {"id": merchant_id, "name": name}, sentence)
 
@@ -70,25 +76,29 @@ def _set_active(arguments: argparse.Namespace, settings: Settings, *, is_active:
         await onboard.set_active(tx, merchant_id, is_active=is_active, actor=actor, now=now)
         return merchant_id
 
-    merchant_id = write(settings, act)
+    merchant_id = write(arguments, settings, act)
     word = "active" if is_active else "not active"
     return tell(arguments, {"id": merchant_id, "isActive": is_active}, f"Merchant {merchant_id} is {word}.")
 
 
 def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
+    fields = Fields({"name": arguments.name})
+    name = fields.text("name", most=100, is_line=True).strip()
+    fields.check()
+
     async def act(tx: Any, actor: Any, now: Any) -> tuple[Any, str]:
         person = await manage_people.add_person(
             tx,
             await onboard.find_merchant(tx, arguments.merchant),
             email=arguments.email,
-            name=arguments.name,
+            name=name,
             role=Role(arguments.role),
             actor=actor,
             now=now,
         )
-        return person, await make_link(tx, person, now=now)
+        return person, await make_link(tx, person, actor=actor, now=now)
 
-    person, token = write(settings, act)
+    person, token = write(arguments, settings, act)
     return tell(
         arguments,
         {"id": person.id, "email": person.email, "role": person.role, "passwordToken": token},
@@ -98,16 +108,29 @@ def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _password_link(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Any, actor: Any, now: Any) -> str:
-        person = await people.find_by_email(tx, email_of(arguments.email) or "")
-        if person is None:
-            raise Missing(f"Nobody has the email {arguments.email!r}.")
-        await audit_log.append(
-            tx, actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email
-        )
-        return await make_link(tx, person, now=now)
+        person = await _find_person(tx, arguments.email)
+        return await make_link(tx, person, actor=actor, now=now)
 
-    token = write(settings, act)
+    token = write(arguments, settings, act)
     return tell(arguments, {"email": arguments.email, "passwordToken": token}, _how_to_use(token))
+
+
+def _reset_second_factor(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(tx: Any, actor: Any, now: Any) -> str:
+        person = await _find_person(tx, arguments.email)
+        await second_factor.reset(tx, person, actor=actor, now=now)
+        return person.email
+
+    email = write(arguments, settings, act)
+    sentence = f"The second factor of {email} is gone, and their sessions have ended. The password alone lets them in."
+    return tell(arguments, {"email": email}, sentence)
+
+
+async def _find_person(tx: Any, email: str) -> Person:
+    person = await people.find_by_email(tx, email_of(email) or "")
+    if person is None:
+        raise Missing(f"Nobody has the email {email!r}.")
+    return person
 
 
 def _how_to_use(token: str) -> str:

@@ -1,32 +1,50 @@
 """malipo operators … and malipo audit: operators and the audit log."""
 
 import argparse
-import getpass
-import sys
 from typing import Any
 
-from malipo import ids
-from malipo.access.passwords import Passwords, problem_with_password
+from malipo import clock, ids
+from malipo.access.password_strength import REASONS, weakness_of
+from malipo.access.passwords import Passwords
 from malipo.audit_log import store as audit_log
+from malipo.cli import operator_login, terminal
+from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
-from malipo.operators import login
+from malipo.operators import login, vouching
 from malipo.operators import store as operators
+from malipo.operators.vouching import COOLING_TIME
 from malipo.settings import Settings
+
+_WAITS = (
+    " They count as a second operator when a third has vouched for it, or after 72 hours: malipo operators vouch {}"
+)
 
 
 def add_commands(commands: Any) -> None:
     operators = commands.add_parser("operators", help="the people who run this service")
     acts = operators.add_subparsers(title="acts", metavar="ACT", required=True)
     add_subcommand(acts, "list", _list, "all operators")
-    add = add_subcommand(acts, "add", _add, "add an operator, who then acts with MALIPO_OPERATOR set to this name")
+    add = add_subcommand(acts, "add", _add, "add an operator, who can act as soon as they have a password")
     add.add_argument("name", help="such as an email")
-    password = add_subcommand(acts, "password", _password, "set an operator's password for the pages at /operator")
+    password = add_subcommand(
+        acts, "password", _password, "set an operator's password, for the pages at /operator and for the command line"
+    )
     password.add_argument("name", help="the operator's name")
-    password.add_argument("--stdin", action="store_true", help="read it from the first line of standard input")
+    terminal.add_stdin(password)
+    operator_login.add_subcommands(acts)
+    reset = add_subcommand(
+        acts, "reset-second-factor", _reset_second_factor, "for an operator who has lost the app and the recovery codes"
+    )
+    reset.add_argument("name", help="the operator's name")
+    vouch = add_subcommand(
+        acts, "vouch", _vouch, "what another operator has set or reset for this one was right: they count as a second"
+    )
+    vouch.add_argument("name", help="the operator's name")
+    add_here(vouch)
     audit = add_subcommand(commands, "audit", _audit, "who did what, when and from where; newest first")
     audit.add_argument("--merchant", help="only what concerns this merchant")
     audit.add_argument("--limit", type=int, default=50, help="how many (default: 50)")
@@ -36,7 +54,14 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
             found = await operators.find_operators(connection)
-        return [{"name": name, "since": created_at} for name, created_at in found]
+            counts_from = {
+                each.name: each.reset_at + COOLING_TIME
+                for each in vouching.last_of_each(await vouching.find_open(connection, now=clock.now()))
+            }
+        return [
+            {"name": name, "since": created_at, "second operator from": counts_from.get(name)}
+            for name, created_at in found
+        ]
 
     return tell_table(arguments, with_database(settings, act), empty="There are no operators yet.")
 
@@ -51,29 +76,39 @@ def _add(arguments: argparse.Namespace, settings: Settings) -> int:
             raise Conflict(f"There is already an operator {name!r}.")
         await audit_log.append(tx, actor, "operator.added", now=now, name=name)
 
-    write(settings, act)
-    return tell(arguments, {"name": name}, f"{name} is an operator. They act with MALIPO_OPERATOR={name}.")
+    write(arguments, settings, act)
+    return tell(arguments, {"name": name}, f"{name} is an operator. Next: malipo operators password {name}")
 
 
 def _password(arguments: argparse.Namespace, settings: Settings) -> int:
     name = login.name_of(arguments.name)
-    password = sys.stdin.readline().rstrip("\r\n") if arguments.stdin else _typed()
-    if problem := problem_with_password(password, name):
-        raise Invalid(f"The password {problem}.")
-
-    async def act(tx: Any, actor: Any, now: Any) -> None:
-        await login.set_password(tx, name, await Passwords().hash(password), actor=actor, now=now)
-
-    write(settings, act)
-    return tell(arguments, {"name": name}, f"{name} logs in at /operator with it. Sessions from before have ended.")
-
-
-def _typed() -> str:
-    """Asked for twice, and never shown."""
-    password = getpass.getpass("New password: ")
-    if password != getpass.getpass("Once more: "):
+    password = terminal.secret(arguments, "New password")
+    if not arguments.stdin and password != terminal.secret(arguments, "Once more"):
         raise Invalid("That was not the same password twice.")
-    return password
+    if weakness := weakness_of(password, name):
+        raise Invalid(f"The password {REASONS[weakness]}.")
+
+    async def act(tx: Any, actor: Any, now: Any) -> bool:
+        return await login.set_password(tx, name, await Passwords().hash(password), actor=actor, now=now)
+
+    waits = write(arguments, settings, act)
+    sentence = f"{name} logs in with it, at /operator or with malipo operators login. Sessions from before have ended."
+    return tell(arguments, {"name": name}, sentence + _WAITS.format(name) * waits)
+
+
+def _reset_second_factor(arguments: argparse.Namespace, settings: Settings) -> int:
+    name = login.name_of(arguments.name)
+    waits = write(arguments, settings, lambda tx, actor, now: login.reset_second_factor(tx, name, actor=actor, now=now))
+    sentence = f"The second factor of {name} is gone, and their sessions have ended. They set up another at the log-in."
+    return tell(arguments, {"name": name}, sentence + _WAITS.format(name) * waits)
+
+
+def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not arguments.here:
+        raise ApproveOnPages("/operator")
+    name = login.name_of(arguments.name)
+    write(arguments, settings, lambda tx, actor, now: vouching.vouch(tx, name, actor=actor, now=now))
+    return tell(arguments, {"name": name}, f"{name} counts again where a decision takes two operators.")
 
 
 def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -89,6 +124,7 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
                 "at": deed.created_at,
                 "who": deed.actor,
                 "from": deed.address,
+                "system user": deed.os_user,
                 "what": deed.action,
                 "merchant": deed.merchant_id,
                 "details": deed.details if arguments.json else _in_words(dict(deed.details)),

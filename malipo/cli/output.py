@@ -21,7 +21,7 @@ def add_subcommand(acts: Any, name: str, command: Callable[[argparse.Namespace, 
 
 def tell(arguments: argparse.Namespace, value: Any, sentence: str) -> int:
     """The result, as JSON or as a sentence."""
-    print(_json(value) if arguments.json else sentence)
+    print(_json(value) if arguments.json else "\n".join(map(printable, sentence.split("\n"))))
     return 0
 
 
@@ -45,7 +45,20 @@ def tell_table(
 
 
 def cell(value: Any) -> str:
-    """A value as a person reads it."""
+    """A value as a person reads it, on one line."""
+    return printable(_in_words(value))
+
+
+def printable(text: str) -> str:
+    """Names come from others: a line break or an escape in one would forge a line, or command the terminal."""
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _in_words(value: Any) -> str:
     match value:
         case None:
             return "-"

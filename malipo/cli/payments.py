@@ -1,21 +1,22 @@
 """malipo payments …: cases, that is payments that need an operator, and their resolution."""
 
 import argparse
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
 from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told
-from malipo.cli.database import Done, with_database, write
+from malipo.cli.authority import ApproveOnPages, add_here
+from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.db import Database, Tx
-from malipo.errors import Forbidden
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
-from malipo.payments.store import cases, network_answers, unknown_callbacks
+from malipo.payments.store import cases, creators, network_answers, unknown_callbacks
 from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
@@ -48,7 +49,7 @@ def add_commands(commands: Any) -> None:
         action="store_true",
         help="of a contradicted payment: what its wallet still owes is not taken, and the house bears it",
     )
-    _of_payment(acts, "approve", _approve, "approve what another operator has proposed")
+    add_here(_of_payment(acts, "approve", _approve, "approve what another operator has proposed"))
     _of_payment(acts, "reject", _reject, "reject a proposal, or take your own back")
     _of_payment(acts, "cancel", _cancel, "take back a payout of a closed merchant that was not sent")
     add_subcommand(acts, "unknown-callbacks", _unknown_callbacks, "callbacks about payments that we do not have")
@@ -80,18 +81,21 @@ def _row(case: Case, settings: Settings) -> dict[str, Any]:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[Case, Proposal | None, list[StoredAnswer]]:
+    async def act(database: Database) -> tuple[Case, Proposal | None, list[StoredAnswer], Creator | None]:
         async with database.begin() as tx:
             case = await cases.lock(tx, arguments.payment)
             if case is None:
                 raise NoSuchCase(arguments.payment)
             proposal = await cases.find_proposal(tx, case.transaction)
-            return case, proposal, await network_answers.find(tx, case.transaction.merchant_id, case.transaction.id)
+            merchant_id, id_ = case.transaction.merchant_id, case.transaction.id
+            heard = await network_answers.find(tx, merchant_id, id_)
+            return case, proposal, heard, await creators.find(tx, merchant_id, id_)
 
-    case, proposal, heard = with_database(settings, act)
+    case, proposal, heard, creator = with_database(settings, act)
     row, rows = _row(case, settings), [told.heard_of(each) for each in heard]
     if arguments.json:
         more = {
+            "created by": told.creator_of(creator),
             "correction": told.correction_of(case),
             "proposal": told.proposal_of(proposal),
             "heard": rows,
@@ -99,6 +103,8 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         return tell(arguments, {**row, **told.parties_of(case), **more}, "")
     for name, value in told.lines_of(case, row, proposal):
         print(f"{name + ':':<20} {cell(value)}")
+    if creator is not None:
+        print(f"{'created by:':<20} {told.creator_of(creator)}")
     print()
     return tell_table(arguments, rows, empty="Nothing was heard of it yet.")
 
@@ -116,22 +122,25 @@ def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
         seconds = settings.follow_up_seconds[0]
         return await resolve.propose(tx, arguments.payment, finding, actor=actor, now=now, follow_up_seconds=seconds)
 
-    return _tell(arguments, _by_operator(settings, act))
+    return _tell(arguments, write(arguments, settings, act))
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not arguments.here:
+        raise ApproveOnPages(f"/operator/cases/{arguments.payment}")
+
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
         seconds = settings.follow_up_seconds[0]
         return await resolve.approve(tx, arguments.payment, actor=actor, now=now, follow_up_seconds=seconds)
 
-    return _tell(arguments, _by_operator(settings, act))
+    return _tell(arguments, write(arguments, settings, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Resolved:
         return await resolve.reject(tx, arguments.payment, actor=actor, now=now)
 
-    resolved = _by_operator(settings, act)
+    resolved = write(arguments, settings, act)
     what = f"{told.named(resolved.transaction)}, is still {resolved.transaction.status}"
     return tell(arguments, told.shown(resolved), f"Rejected: {what}.")
 
@@ -140,7 +149,7 @@ def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Transaction:
         return await operator_cancel.cancel(tx, arguments.payment, actor=actor, now=now)
 
-    cancelled = _by_operator(settings, act)
+    cancelled = write(arguments, settings, act)
     shown = {"payment": cancelled.id, "reference": cancelled.reference, "status": cancelled.status}
     back = money.display(cancelled.amount + cancelled.fee)
     return tell(arguments, shown, f"Cancelled: {told.named(cancelled)}. {back} is back in the wallet.")
@@ -154,13 +163,6 @@ def _unknown_callbacks(arguments: argparse.Namespace, settings: Settings) -> int
 
     empty = "Every callback was about a payment that we have."
     return tell_table(arguments, with_database(settings, act), empty=empty, right=("amount",))
-
-
-def _by_operator(settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]) -> Done:
-    """Only a named operator may resolve a payment."""
-    if settings.operator is None:
-        raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
-    return write(settings, act)
 
 
 def _tell(arguments: argparse.Namespace, resolved: Resolved) -> int:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo.audit_log.actor import Actor
-from malipo.cli.actor import named_operator
+from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
@@ -33,6 +33,7 @@ def add_commands(commands: Any) -> None:
     act.add_argument("--evidence", required=True, help="what you have looked at: statements, the networks' portals")
     _add_scope(act)
     act.add_argument("--alone", action="store_true", help="where only one operator exists; the audit log keeps it")
+    add_here(act)
 
     _add_scope(add_subcommand(acts, "reject", _reject, "reject a proposed release, or take your own back"))
 
@@ -105,9 +106,9 @@ def _fence(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> int:
         epoch = (await installation.get(tx)).epoch
-        return await fence(tx, reason, actor=named_operator(actor), now=now, epoch=epoch)
+        return await fence(tx, reason, actor=actor, now=now, epoch=epoch)
 
-    epoch = write(settings, act)
+    epoch = write(arguments, settings, act)
     return tell(arguments, {"epoch": epoch}, "Fenced: nothing is sent until it is released. See malipo restore status.")
 
 
@@ -115,16 +116,14 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
     scope = _scope_of(arguments)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Released:
-        return await release.release(
-            tx,
-            arguments.evidence.strip(),
-            scope,
-            actor=named_operator(actor),
-            now=now,
-            is_single_operator=arguments.alone,
+        released = await release.release(
+            tx, arguments.evidence.strip(), scope, actor=actor, now=now, is_single_operator=arguments.alone
         )
+        if released.is_done and not arguments.alone and not arguments.here:
+            raise ApproveOnPages("/operator/restore")  # It is rolled back.
+        return released
 
-    released = write(settings, act)
+    released = write(arguments, settings, act)
     shown = {"isDone": released.is_done, "epoch": released.epoch, "payments": released.payments}
     return tell(arguments, shown, _released(released, is_channel=scope is not None))
 
@@ -133,16 +132,16 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     scope = _scope_of(arguments)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Released:
-        return await release.reject(tx, scope, actor=named_operator(actor), now=now)
+        return await release.reject(tx, scope, actor=actor, now=now)
 
-    rejected = write(settings, act)
+    rejected = write(arguments, settings, act)
     shown = {"isDone": rejected.is_done, "epoch": rejected.epoch}
     return tell(arguments, shown, "Rejected: nothing is released. It can be proposed again.")
 
 
 def _released(released: Released, *, is_channel: bool) -> str:
     if not released.is_done:
-        return "Proposed. Another operator must look at the evidence, and give the same command."
+        return "Proposed. Another operator must look at the evidence, and approve it at /operator/restore."
     if is_channel:
         payments = "1 payment" if released.payments == 1 else f"{released.payments:,} payments"
         return f"Released: {payments} that waited there may go."

@@ -1,14 +1,16 @@
-"""malipo secrets …: rotation of the key that encrypts webhook secrets."""
+"""malipo secrets …: rotation of the key that encrypts secrets: of webhooks, second factors, and closes."""
 
 import argparse
 from datetime import datetime
 from typing import Any
 
+from malipo.access.second_factor import enrol
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import write
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Tx
 from malipo.encryption import Encryption
+from malipo.reconciliation.close import signing_key
 from malipo.settings import Settings
 from malipo.settings.environment import require
 from malipo.webhooks.rotate_secrets import reencrypt
@@ -17,20 +19,20 @@ from malipo.webhooks.rotate_secrets import reencrypt
 def add_commands(commands: Any) -> None:
     secrets = commands.add_parser("secrets", help="the key under which secrets are kept")
     acts = secrets.add_subparsers(title="acts", metavar="ACT", required=True)
-    add_subcommand(acts, "rotate", _rotate, "encrypt every webhook secret under MALIPO_SECRET_KEY")
+    add_subcommand(acts, "rotate", _rotate, "encrypt every secret that is stored under MALIPO_SECRET_KEY")
 
 
 def _rotate(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
-    assert settings.secret_key is not None
-    previous = [settings.secret_key_previous] if settings.secret_key_previous is not None else []
-    encryption = Encryption(settings.secret_key, *previous)
+    encryption = Encryption(*settings.secret_keys)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[int, int]:
-        return await reencrypt(tx, encryption, actor=actor, now=now)
+        of_endpoints = await reencrypt(tx, encryption, actor=actor, now=now)
+        found = (of_endpoints, await enrol.reencrypt(tx, encryption), await signing_key.reencrypt(tx, encryption))
+        return sum(each[0] for each in found), sum(each[1] for each in found)
 
-    changed, kept = write(settings, act)
+    changed, kept = write(arguments, settings, act)
     sentence = f"{changed} of {kept} secrets were encrypted under another key; all are under MALIPO_SECRET_KEY now."
-    if previous:
+    if settings.secret_key_previous is not None:
         sentence += " When every process has been restarted with it, MALIPO_SECRET_KEY_PREVIOUS can go."
     return tell(arguments, {"resealed": changed, "secrets": kept}, sentence)

@@ -36,6 +36,7 @@ _SETTINGS: dict[str, dict[str, str]] = {
         "airtel_money_pin": "pin",
         "airtel_money_public_key": "publicKey",
         "airtel_money_callback_key": "callbackKey",
+        "airtel_money_msisdn": "msisdn",
     },
     "TIGO_PESA": {
         "tigo_pesa_push_url": "pushPath",

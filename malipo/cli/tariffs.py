@@ -76,7 +76,7 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         return merchant_id
 
-    merchant_id = write(settings, act)
+    merchant_id = write(arguments, settings, act)
     shown_bands = [
         {
             "from_amount": each.from_amount,

@@ -1,13 +1,13 @@
 """malipo wallet top-up, settle, pending, approve and reject: bookings between the bank and a wallet."""
 
 import argparse
-import shlex
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
 from malipo import money
 from malipo.audit_log.actor import Actor
+from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
@@ -19,9 +19,10 @@ from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants import onboard
 from malipo.merchants.store import merchants
 from malipo.operators import booking_approval
-from malipo.operators.booking_approval import Requested
+from malipo.operators.booking_approval import NotProposed, Requested
 from malipo.settings import Settings
 
+APPROVE_AT = "Another operator must approve it, at /operator/bookings."
 _WORDS = {Kind.TOP_UP: "top-up", Kind.SETTLEMENT: "settlement"}
 
 
@@ -39,7 +40,10 @@ def add_subcommands(acts: Any) -> None:
         ("approve", _approve, "approve a top-up or settlement that another operator has proposed, and book it"),
         ("reject", _reject, "reject a proposed top-up or settlement, or take your own back"),
     ):
-        add_subcommand(acts, name, command, help_).add_argument("booking", help="its reference or id")
+        act = add_subcommand(acts, name, command, help_)
+        act.add_argument("booking", help="its reference or id")
+        if command is _approve:
+            add_here(act)
 
 
 def _top_up(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -51,10 +55,7 @@ def _settle(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> int:
-    amount = _amount(arguments.amount)
-    reference = arguments.reference.strip()
-    if not 1 <= len(reference) <= 100 or not reference.isprintable():
-        raise Invalid("--reference must be 1 to 100 printable characters.")
+    amount, reference = amount_of(arguments.amount), reference_of(arguments.reference)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Requested, Wallet]:
         merchant_id = await onboard.find_merchant(tx, arguments.merchant)
@@ -67,7 +68,7 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> i
         )
         return requested, (await wallets.get(tx, merchant_id))[0]
 
-    requested, wallet = write(settings, act)
+    requested, wallet = write(arguments, settings, act)
     shown = {
         "merchantId": wallet.merchant_id,
         "kind": kind,
@@ -77,10 +78,10 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: Kind) -> i
         "isProposed": requested.proposal is not None,
         "available": wallet.available,
     }
-    return tell(arguments, shown, f"{_sentence(requested, amount, reference)} {_holds(wallet)}")
+    return tell(arguments, shown, f"{sentence_of(requested, amount, reference)} {_holds(wallet)}")
 
 
-def _sentence(requested: Requested, amount: int, reference: str) -> str:
+def sentence_of(requested: Requested, amount: int, reference: str) -> str:
     if requested.proposal is None:
         return (
             f"Booked {money.display(amount)}."
@@ -92,7 +93,7 @@ def _sentence(requested: Requested, amount: int, reference: str) -> str:
         if requested.is_new
         else f"{reference} was proposed before, by {requested.proposal.requested_by}; nothing has changed."
     )
-    return f"{proposed} Another operator must approve it: malipo wallet approve {shlex.quote(reference)}."
+    return f"{proposed} {APPROVE_AT}"
 
 
 def _holds(wallet: Wallet) -> str:
@@ -109,12 +110,13 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "reference": each.bank_reference,
                     "kind": _WORDS[Kind(each.kind)],
                     "merchant": each.merchant_id,
-                    "name": names[each.merchant_id],
+                    "name": names[each.merchant_id or ""],
                     "amount": each.amount,
                     "proposed by": each.requested_by,
                     "proposed at": each.requested_at,
                 }
                 for each in await booking_proposals.find_all_open(connection)
+                if each.channel is None
             ]
 
     return tell_table(
@@ -123,6 +125,8 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
+    if not arguments.here:
+        raise ApproveOnPages("/operator/bookings")
     return _decide(arguments, settings, booking_approval.approve, "Approved and booked")
 
 
@@ -135,9 +139,11 @@ def _decide(
 ) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Proposal, Wallet]:
         proposal = await decide(tx, arguments.booking.strip(), actor=actor, now=now)
+        if proposal.merchant_id is None:  # a transfer: nothing of it is committed
+            raise NotProposed(arguments.booking)
         return proposal, (await wallets.get(tx, proposal.merchant_id))[0]
 
-    proposal, wallet = write(settings, act)
+    proposal, wallet = write(arguments, settings, act)
     shown = {
         "id": proposal.id,
         "merchantId": proposal.merchant_id,
@@ -152,7 +158,14 @@ def _decide(
     return tell(arguments, shown, f"{word}: {what}. {_holds(wallet)}")
 
 
-def _amount(text: str) -> int:
+def reference_of(text: str) -> str:
+    reference = text.strip()
+    if not 1 <= len(reference) <= 100 or not reference.isprintable():
+        raise Invalid("--reference must be 1 to 100 printable characters.")
+    return reference
+
+
+def amount_of(text: str) -> int:
     digits = text.replace(",", "").replace("_", "")
     if not digits.isascii() or not digits.isdigit() or not 1 <= int(digits) <= 10**15:
         raise Invalid(f"The amount must be a whole number of shillings, such as 250000, not {text!r}.")

@@ -7,9 +7,10 @@ from typing import Any
 
 import uvloop
 
-from malipo import log
-from malipo.cli.child_processes import UNTIL_STDIN_CLOSES, until_stdin_closes
+from malipo import log, tracing
+from malipo.child_processes import SAY_READY, UNTIL_STDIN_CLOSES, say_ready, until_stdin_closes
 from malipo.cli.database import database_url
+from malipo.http_server.worker_port import exposed
 from malipo.settings import Settings
 from malipo.settings.environment import require
 from malipo.worker.run import serve
@@ -18,22 +19,24 @@ from malipo.worker.run import serve
 def add_commands(commands: Any) -> None:
     worker = commands.add_parser("worker", help="run one worker: it speaks to the networks and sends webhooks")
     worker.add_argument(UNTIL_STDIN_CLOSES, action="store_true", help="end when standard input does")
+    worker.add_argument(SAY_READY, action="store_true", help="write a line to standard output when it has begun")
     worker.set_defaults(command=_worker)
 
 
 def _worker(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
     log.configure(level=settings.log_level, stream=sys.stderr)
-    with database_url(settings) as url:
-        uvloop.run(_work(settings, url, with_stdin=arguments.until_stdin_closes))
+    with database_url(settings) as url, tracing.running(is_on=settings.traces, process="worker"):
+        uvloop.run(_work(settings, url, with_stdin=arguments.until_stdin_closes, says_ready=arguments.say_ready))
     return 0
 
 
-async def _work(settings: Settings, url: str, *, with_stdin: bool) -> None:
+async def _work(settings: Settings, url: str, *, with_stdin: bool, says_ready: bool) -> None:
     stop = asyncio.Event()
     watching = asyncio.ensure_future(until_stdin_closes(stop)) if with_stdin else None
     try:
-        await serve(settings, url, stop)
+        on_started = say_ready if says_ready else lambda: None
+        await serve(settings, url, stop, exposed=exposed, on_started=on_started)
     finally:
         if watching is not None:
             watching.cancel()

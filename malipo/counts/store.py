@@ -17,7 +17,8 @@ class Rollup(StrEnum):
 
 
 Row = tuple[int, int, int]  # level, first bucket, last bucket
-BucketCounts = Mapping[tuple[str, Bucket], Sequence[int]]  # of a merchant's bucket: how many in each category
+# Of a merchant's bucket: how many in each category, up to the last one that it has.
+BucketCounts = Mapping[tuple[str, Bucket], Sequence[int]]
 
 
 async def find(

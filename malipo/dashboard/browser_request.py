@@ -1,12 +1,20 @@
 """One request of a browser: its session, language and form. The CSRF check is in `csrf.py`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from malipo.access import known_browsers
+from malipo.access.known_browsers import Browser
+from malipo.access.new_places.store import Alert
+from malipo.access.second_factor.codes import Typed
+from malipo.access.second_factor.owner import Owner
 from malipo.dashboard import cookies, csrf, redirects
+from malipo.dashboard.cookies import SessionCookie
 from malipo.dashboard.forms import Form, read_form
 from malipo.dashboard.language import Words
 from malipo.service import Service
@@ -17,15 +25,54 @@ class BrowserRequest:
     """A user, logged in or not. What they may see is decided by their site."""
 
     root: ClassVar[str]  # where their pages begin, and as far as their cookies go
+    browser_cookie: ClassVar[SessionCookie]
 
     service: Service
     http: Request
     words: Words
     address: str
     notice: str | None = None
+    alerts: Sequence[Alert] = ()
+    _form: Form | None = None
 
     @property
     def session_id(self) -> str | None:
+        raise NotImplementedError
+
+    @property
+    def person_id(self) -> str | None:
+        """Whose session it is: what one person's sessions are counted under."""
+        raise NotImplementedError
+
+    @property
+    def confirmed_at(self) -> datetime:
+        """When the user last typed the password."""
+        raise NotImplementedError
+
+    @property
+    def last_used_at(self) -> datetime:
+        raise NotImplementedError
+
+    @property
+    def owner(self) -> Owner:
+        """Whose second factor it is."""
+        raise NotImplementedError
+
+    @property
+    def has_second_factor(self) -> bool:
+        raise NotImplementedError
+
+    @property
+    def must_enrol(self) -> bool:
+        """Whether the user can do nothing before there is a second factor."""
+        raise NotImplementedError
+
+    async def confirm(self, password: str, typed: Typed) -> None:
+        """The user has typed the password again, and a code. Raises a refusal if one of them is not right."""
+        raise NotImplementedError
+
+    async def note_use(self) -> None:
+        """The session is in use."""
         raise NotImplementedError
 
     def without_session(self) -> Self:
@@ -36,6 +83,13 @@ class BrowserRequest:
     def frame(self) -> dict[str, Any]:
         """What the layout of every page needs: `person`, `business`, and what they `may`."""
         raise NotImplementedError
+
+    @property
+    def browser(self) -> Browser:
+        """What the browser is known by, and will be after a log-in."""
+        cookie = self.http.cookies.get(self.browser_cookie.name, "")
+        token = self.service.cookies.browser_of(cookie)
+        return known_browsers.with_next_token(token, self.http.headers.get("user-agent", ""))
 
     @property
     def place(self) -> str:
@@ -49,9 +103,15 @@ class BrowserRequest:
 
     async def form(self) -> Form:
         """The form's fields, after the CSRF check."""
-        form = await read_form(self.http)
-        csrf.check_token(self.service.cookies, self.session_id, form.text("token"))
-        return form
+        if self._form is None:
+            form = await read_form(self.http)
+            csrf.check_token(self.service.cookies, self.session_id, form.text("token"))
+            self._form = form
+        return self._form
+
+    def keep_form(self, form: Form) -> None:
+        """What the page will read as its form."""
+        self._form = form
 
     def go(self, path: str, notice: str | None = None) -> Response:
         """To another page, so that reloading it does not send the form again; with a sentence to show there."""

@@ -24,8 +24,16 @@ class SessionCookie:
         _end(response, self.name, path=self.path)
 
 
+_PENDING_SECONDS = 600
+
 SESSION = SessionCookie("malipo_session", "/dashboard", 30 * 86_400)
+# Names a browser, so that nobody else can lock its owner out by guessing.
+BROWSER = SessionCookie("malipo_browser", "/dashboard", 365 * 86_400)
+OPERATOR_BROWSER = SessionCookie("malipo_browser", "/operator", 365 * 86_400)
 OPERATOR = SessionCookie("malipo_operator", "/operator", 12 * 3600)
+# A log-in that waits for a code. It is no session.
+PENDING = SessionCookie("malipo_login", "/dashboard/login", _PENDING_SECONDS)
+OPERATOR_PENDING = SessionCookie("malipo_operator_login", "/operator/login", _PENDING_SECONDS)
 
 
 def set_language(response: Response, value: str, *, path: str) -> None:

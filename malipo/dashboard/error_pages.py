@@ -11,7 +11,7 @@ from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.csrf import ForgedForm
 from malipo.dashboard.form_errors import SENTENCES as SPOKEN
 from malipo.db import ConnectionLost, Contention
-from malipo.errors import Forbidden, Missing, Refusal, TooMany, Unavailable
+from malipo.errors import BodyTooSlow, Forbidden, Missing, QueryTimeout, Refusal, TooMany, Unavailable
 from malipo.installation.state import Closed
 
 _TITLES = {
@@ -19,6 +19,7 @@ _TITLES = {
     HTTPStatus.FORBIDDEN: "Not allowed",
     HTTPStatus.NOT_FOUND: "Not found",
     HTTPStatus.METHOD_NOT_ALLOWED: "Not this way",
+    HTTPStatus.REQUEST_TIMEOUT: "Too slow",
     HTTPStatus.TOO_MANY_REQUESTS: "Too often",
     HTTPStatus.SERVICE_UNAVAILABLE: "Not at the moment",
     HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong",
@@ -28,10 +29,11 @@ _TITLES = {
 _NOT_YOURS = "Your role does not allow this. Ask an owner of your business."
 _NOTHING = "There is nothing here. It may belong to somebody else, or never have been."
 _WRONG_WAY = "This page does not take that."
+_TOO_SLOW = "The form did not arrive in time. Send it again."
 _NOT_NOW = "We cannot do this at the moment. Try again in a minute."
 _OURS = "Something went wrong on our side. Nothing of yours is lost."
 
-SENTENCES = (*_TITLES.values(), _NOT_YOURS, _NOTHING, _WRONG_WAY, _NOT_NOW, _OURS, ForgedForm.sentence)
+SENTENCES = (*_TITLES.values(), _NOT_YOURS, _NOTHING, _WRONG_WAY, _TOO_SLOW, _NOT_NOW, _OURS, ForgedForm.sentence)
 
 
 class NotAllowed(Forbidden):
@@ -64,11 +66,13 @@ def _meaning(error: Exception) -> tuple[HTTPStatus, str]:
             return HTTPStatus.METHOD_NOT_ALLOWED, _WRONG_WAY
         case Forbidden():
             return HTTPStatus.FORBIDDEN, error.message
+        case BodyTooSlow():
+            return HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW
         case TooMany():
             return HTTPStatus.TOO_MANY_REQUESTS, SPOKEN.get(error.code, error.message)
         case Refusal():
             return HTTPStatus.BAD_REQUEST, SPOKEN.get(error.code, error.message)
-        case Closed():
+        case Closed() | QueryTimeout():
             return HTTPStatus.SERVICE_UNAVAILABLE, SPOKEN[error.code]
         case Unavailable() | ConnectionLost() | Contention():
             return HTTPStatus.SERVICE_UNAVAILABLE, _NOT_NOW

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from http import HTTPStatus
 
+from malipo.access.password_strength import WeakPassword
 from malipo.dashboard.language import Words
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
 from malipo.validation.fields import Fields
@@ -26,10 +27,30 @@ SENTENCES = {
     "role_invalid": "Choose a role.",
     "insufficient_balance": "The wallet does not hold enough for this.",
     "password_wrong": "This is not your current password.",
-    "password_weak": "At least 10 characters, and not easy to guess.",
+    "password_length": "At least 10 characters, and at most 200.",
+    "password_common": "Too easy to guess: it is like one that many people use. Use several words that do not belong "
+    "together.",
+    "password_names": "Too easy to guess: it is like your name, your email or the name of this service. Use several "
+    "words that do not belong together.",
+    "password_repeated": "Too easy to guess: it repeats itself. Use several words that do not belong together.",
+    "password_sequence": "Too easy to guess: it is a row of letters, digits or keys. Use several words that do not "
+    "belong together.",
+    "password_date": "Too easy to guess: it is a date. Use several words that do not belong together.",
+    "password_guessable": "Too easy to guess. Use several words that do not belong together.",
     "link_invalid": "This link was used already, or is too old. Ask for a new one.",
     "invalid_credentials": "The email or the password is not right.",
     "too_many_attempts": "Too many attempts. Wait a few minutes, then try again.",
+    "rate_limited": "You opened very many pages in a short time. Wait a moment, then try again.",
+    "query_timeout": "This took too long and was stopped. Nothing was changed. Ask for less: a shorter range of time, "
+    "or more characters in the search.",
+    "second_factor_required": "Type the code that your app shows.",
+    "second_factor_wrong": "This code is not right, or it was used already. Wait for the next one.",
+    "too_many_codes": "Too many wrong codes. Wait an hour, or use a recovery code.",
+    "second_factor_exists": "Two-step log-in is set up already.",
+    "second_factor_missing": "Two-step log-in is not set up.",
+    "second_factor_own": "Your own is removed in your settings, with a code.",
+    "second_factor_own_first": "Set up your own two-step log-in first.",
+    "enrolment_invalid": "This page is too old. Scan the new picture.",
     "merchant_inactive": "This business is not active. Ask whoever runs this service.",
     "too_many_keys": "There are as many keys as there may be. Revoke one first.",
     "too_many_webhooks": "There are as many endpoints as there may be. Delete one first.",
@@ -64,6 +85,8 @@ def sentence(words: Words, code: str, bounds: Mapping[str, int] | None = None) -
 
 def of_refusal(words: Words, refusal: Refusal) -> str:
     """The refusal of a use case. Without a translation, its own sentence is shown, in English."""
+    if isinstance(refusal, WeakPassword):
+        return sentence(words, refusal.weakness)
     return sentence(words, refusal.code) if refusal.code in SENTENCES else words(refusal.message)
 
 

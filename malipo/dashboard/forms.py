@@ -6,10 +6,12 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
+from malipo.access.second_factor.codes import Typed
+from malipo.body_limit import MOST_BODY_BYTES
 from malipo.errors import Invalid
 
-_MOST_BYTES = 64 * 1024
 _MOST_FIELDS = 200
+_DIGITS = 6
 
 
 class Form:
@@ -28,6 +30,12 @@ class Form:
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._pairs if key == name]
 
+    def without(self, *names: str) -> "Form":
+        return Form(self.pairs_without(*names))
+
+    def pairs_without(self, *names: str) -> list[tuple[str, str]]:
+        return [(key, value) for key, value in self._pairs if key not in names]
+
     def values(self) -> Mapping[str, Any]:
         return {key: value.strip() for key, value in self._pairs if value.strip()}
 
@@ -36,9 +44,14 @@ async def read_form(request: Request) -> Form:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _MOST_BYTES:
+        if len(body) > MOST_BODY_BYTES:
             raise Invalid("The form is too large.", code="body_too_large")
     try:
         return Form(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise Invalid("The form cannot be read.", code="bad_request") from None
+
+
+def typed_in(text: str) -> Typed:
+    """Of a field that takes both: six digits are a code of the app, and more is a recovery code."""
+    return Typed(recovery_code=text) if sum(each.isalnum() for each in text) > _DIGITS else Typed(code=text)

@@ -17,7 +17,7 @@ from malipo.dashboard.security_headers import SECURITY_HEADERS
 
 
 @cache
-def _templates() -> Environment:
+def templates() -> Environment:
     loader = PackageLoader("malipo.dashboard")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters |= {"money": money.display, "phone": phone}
@@ -35,7 +35,7 @@ def page(request: BrowserRequest, template: str, *, status: int = 200, **values:
 def render(request: BrowserRequest, template: str, **values: Any) -> str:
     words = request.words
     return (
-        _templates()
+        templates()
         .get_template(template)
         .render(
             values

@@ -9,13 +9,14 @@ from http import HTTPStatus
 from typing import Generic, TypeVar
 
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo import clock, http_methods, log
-from malipo.client_address import address_of
+from malipo import clock, http_methods, log, tracing
+from malipo.client_address import HSTS, address_of, is_secure
 from malipo.dashboard import cookies, csrf, error_pages
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.language import Words
@@ -33,16 +34,15 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
     root: str
 
     def __init__(self, service: Service, pages: Iterable[SomePage], more: Iterable[Route] = ()) -> None:
-        self._service = service
+        self._service = service.for_people
         by_path = http_methods.by_path(pages)
-        self._router = Router(
-            [
-                Route(f"{self.root}/", self._home),
-                *more,
-                *(Route(path, self._endpoint(methods), methods=list(methods)) for path, methods in by_path.items()),
-            ],
-            redirect_slashes=False,
-        )
+        routes = [
+            Route(f"{self.root}/", self._home),
+            *more,
+            *(Route(path, self._endpoint(methods), methods=list(methods)) for path, methods in by_path.items()),
+        ]
+        self._router = Router(routes, redirect_slashes=False)
+        self._paths: dict[object, str] = {route.endpoint: route.path for route in routes}
 
     @abstractmethod
     def _new_request(self, request: Request, words: Words, address: str) -> SomeRequest:
@@ -58,11 +58,12 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        begin_request(self._service.clock())
+        begin_request(scope, self._service.clock())
+        self._service.queries.begin_waiting()
         # With an app in the scope the framework raises its own refusals instead of writing them as text.
         scope["app"] = self
         request = Request(scope, receive)
-        sent = _Sent(send)
+        sent = _Sent(send, is_secure=is_secure(request, self._service.settings.trusted_proxies))
         try:
             await self._router(scope, receive, sent)
         except ClientDisconnect:
@@ -70,21 +71,35 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         except Exception as error:
             if sent.has_begun:
                 raise  # A file breaks off: the client must not take it for complete.
+            if not isinstance(error, HTTPException):
+                error = await self._service.standing.schema.explain(error)
             await error_pages.page_for(await self._request_in_trouble(request), error)(scope, receive, sent)
         finally:
             self._log_request(request, sent)
+            self._service.queries.end_waiting()
 
     def _log_request(self, request: Request, sent: "_Sent") -> None:
-        """A line in the log, and a count. The query is left out: it may hold a name or a number."""
+        """A line in the log, and a count. The path itself is left out: it may hold a key or a number."""
         seconds = clock.monotonic() - sent.began
         # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
-        route = f"{self.root}/live" if request.url.path == f"{self.root}/live" else self.root
+        path = self._paths.get(request.scope.get("endpoint"), "unknown")
+        route = path if path == f"{self.root}/live" else self.root
         method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
         self._service.metrics.count_request(method, route, sent.status or 0, seconds)
-        log.info("page", method=request.method, path=request.url.path, status=sent.status, ms=round(seconds * 1000, 1))
+        if tracing.active is not None:
+            tracing.active.end_request(method, path, sent.status, "https" if sent.is_secure else "http")
+        log.info(
+            "page",
+            method=request.method,
+            route=path,
+            status=sent.status,
+            ms=round(seconds * 1000, 1),
+        )
 
     async def _request_in_trouble(self, request: Request) -> SomeRequest:
-        """For whom the error page is; without a user if the database is away."""
+        """For whom the error page is; without a user if the database is away, or of another version."""
+        if self._service.standing.schema.problem is not None:
+            return await self._browser_request(request, with_session=False)
         try:
             return await self._browser_request(request)
         except Exception as error:
@@ -99,7 +114,11 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     async def _serve(self, page: SomePage, request: Request) -> Response:
         csrf.check_origin(request)
-        return await self._open(page, await self._browser_request(request))
+        self._service.standing.schema.require()
+        browser_request = await self._browser_request(request)
+        if browser_request.session_id is not None and browser_request.person_id is not None:
+            self._service.admit_person(browser_request.session_id, browser_request.person_id)
+        return await self._open(page, browser_request)
 
     async def _browser_request(self, request: Request, *, with_session: bool = True) -> SomeRequest:
         address = str(address_of(request, self._service.settings.trusted_proxies))
@@ -107,6 +126,8 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         browser_request.notice = request.cookies.get(cookies.NOTICE)
         if with_session:
             await self._recognise(browser_request)
+        if browser_request.session_id is not None:
+            self._service.untrusted_proxies.look(request)  # Not before: no stranger makes us warn of their address.
         return browser_request
 
     async def _home(self, request: Request) -> Response:
@@ -116,8 +137,9 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 class _Sent:
     """A response. Every one, a redirect too, has the security headers."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, is_secure: bool) -> None:
         self._send = send
+        self.is_secure = is_secure
         self.status: int | None = None
         self.began = clock.monotonic()
 
@@ -131,4 +153,6 @@ class _Sent:
             headers = MutableHeaders(scope=message)
             for name, value in SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
+            if self.is_secure:
+                headers.setdefault(*HSTS)
         await self._send(message)

@@ -3,13 +3,14 @@
 import re
 
 from malipo.client_address import is_secure
+from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.errors import Missing
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")  # `opc_` and a hash have 68
 
 
-def id_in(request: MerchantRequest, name: str = "id") -> str:
+def id_in(request: BrowserRequest, name: str = "id") -> str:
     """The id in the path. What cannot be one need not be looked for."""
     id_: str = request.http.path_params[name]
     if not _ID.fullmatch(id_):
@@ -17,7 +18,7 @@ def id_in(request: MerchantRequest, name: str = "id") -> str:
     return id_
 
 
-def key_in(request: MerchantRequest) -> str | None:
+def key_in(request: BrowserRequest) -> str | None:
     """The id that a page of a list begins after; what cannot be one is as good as none."""
     before = request.http.query_params.get("before", "")
     return before if _ID.fullmatch(before) else None

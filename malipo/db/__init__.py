@@ -1,7 +1,17 @@
 """PostgreSQL: connections, transactions, retries, group commit, migrations, and the embedded server."""
 
 from malipo.db.database import Database
-from malipo.db.errors import ConnectionLost, Contention, DataError
+from malipo.db.errors import AccessRefused, ConnectionLost, Contention, DataError, ReadOnly
 from malipo.db.transaction import Conn, Row, Tx
 
-__all__ = ["Conn", "ConnectionLost", "Contention", "DataError", "Database", "Row", "Tx"]
+__all__ = [
+    "AccessRefused",
+    "Conn",
+    "ConnectionLost",
+    "Contention",
+    "DataError",
+    "Database",
+    "ReadOnly",
+    "Row",
+    "Tx",
+]

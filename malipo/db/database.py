@@ -6,9 +6,13 @@ The pool makes new connections when the server has restarted; waiting for a serv
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
+from malipo import log
+from malipo.db.errors import ADDRESS_SETTING, POOLER_REFUSED, AccessRefused, meaning_of
 from malipo.db.pool import Pool
 from malipo.db.transaction import Conn, PooledConnection
 
@@ -16,22 +20,57 @@ from malipo.db.transaction import Conn, PooledConnection
 # scan a short or a new table as a whole, and would keep that plan when the table has grown.
 _BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
 
+# A setting that only we know: who finds it has the session that was asked for.
+_SESSION_MARK = "malipo.session"
+# The parameters of an address that name files.
+_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+# How often the log says that the server refuses us.
+_REFUSED_AGAIN_SECONDS = 30.0
+
 
 class Database:
     """Connections are made when they are first needed, so a service may start before its database."""
 
-    def __init__(self, url: str, *, size: int = 10, connect_seconds: float = 5.0, finds_by_key: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        size: int = 10,
+        connect_seconds: float = 5.0,
+        finds_by_key: bool = False,
+        statement_timeout_seconds: float | None = None,
+        setting: str = ADDRESS_SETTING,
+    ) -> None:
         self._url = url
+        self._setting = setting
         self._plans = _BY_KEY if finds_by_key else {}
+        self.statement_timeout_seconds = statement_timeout_seconds
         self._size = size
         self._connect_seconds = connect_seconds
         self._pool: Pool | None = None
+        self._refused_at: float | None = None  # when it was last said
 
     async def open(self) -> None:
         self._pool = Pool(self._connect, size=self._size)
 
     async def _connect(self) -> Conn:
-        return await asyncpg.connect(
+        try:
+            _require_files(self._url)
+            return await self._new_connection()
+        except Exception as error:
+            if isinstance(meaning := meaning_of(error), AccessRefused):
+                self._log_refusal(meaning)
+            raise
+
+    def _log_refusal(self, refusal: AccessRefused) -> None:
+        """It needs an operator, and is not to fill the log: every caller who waits tries again and again."""
+        now = asyncio.get_running_loop().time()
+        if self._refused_at is None or now - self._refused_at >= _REFUSED_AGAIN_SECONDS:
+            self._refused_at = now
+            log.error("database.refused", message=str(refusal).replace(ADDRESS_SETTING, self._setting))
+
+    async def _new_connection(self) -> Conn:
+        connection = await asyncpg.connect(
             self._url,
             timeout=self._connect_seconds,
             server_settings={
@@ -40,20 +79,36 @@ class Database:
                 "timezone": "UTC",
                 # A host that loses its power does not close its connections; its locks must end all the same.
                 "idle_in_transaction_session_timeout": "10s",
+                _SESSION_MARK: "own",
                 **self._plans,
+                **self._timeouts(),
             },
         )
+        await _require_own_session(connection)
+        return connection
+
+    def _timeouts(self) -> dict[str, str]:
+        """The server ends a statement by itself, even if nobody waits for its answer any more."""
+        if self.statement_timeout_seconds is None:
+            return {}
+        return {"statement_timeout": str(int(self.statement_timeout_seconds * 1000))}
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, url: str, *, size: int, finds_by_key: bool = False) -> AsyncIterator["Database"]:
+    async def opened(
+        cls, url: str, *, size: int, finds_by_key: bool = False, statement_timeout_seconds: float | None = None
+    ) -> AsyncIterator["Database"]:
         """Open for as long as the block lasts."""
-        database = cls(url, size=size, finds_by_key=finds_by_key)
+        database = cls(url, size=size, finds_by_key=finds_by_key, statement_timeout_seconds=statement_timeout_seconds)
         await database.open()
         try:
             yield database
         finally:
             await database.close()
+
+    def another(self, *, size: int) -> "Database":
+        """One at the same address, for another event loop. Its statements may take as long as they need."""
+        return Database(self._url, size=size, connect_seconds=self._connect_seconds, setting=self._setting)
 
     async def close(self) -> None:
         """Close idle connections; those in use get two seconds to end, then are cut off."""
@@ -86,3 +141,22 @@ class Database:
     def _use(self, beginning: str | None) -> "PooledConnection":
         assert self._pool is not None
         return PooledConnection(self._pool, self._connect_seconds, beginning)
+
+
+def _require_files(url: str) -> None:
+    """The driver only says that some file is missing, as it does of the socket of a server that is away."""
+    named = parse_qs(urlsplit(url).query)
+    for name in _FILES:
+        for file in named.get(name, []):
+            if file != "system" and not Path(file).exists():
+                raise AccessRefused(f"MALIPO_DATABASE_URL names a file that is not there ({name}): {file}")
+
+
+async def _require_own_session(connection: Conn) -> None:
+    """A pooler that was told to ignore our settings drops them, and would mix our prepared statements up."""
+    try:
+        if await connection.fetchval(f"SELECT current_setting('{_SESSION_MARK}', true)") != "own":
+            raise AccessRefused(POOLER_REFUSED.format("it has dropped the settings of a session"))
+    except BaseException:
+        connection.terminate()
+        raise

@@ -1,18 +1,36 @@
 """What can go wrong in the database, and which driver error means it.
 
 ConnectionLost      the server went away; `in_doubt` if that was during COMMIT, so the commit may have happened
+ReadOnly            the same: the server answers and takes no writes, as a primary that became a standby
+AccessRefused       the same: the server, or the driver, refuses the address that is set; a sentence for the operator
+StatementCancelled  the same for one statement: it took longer than its connection allows, or somebody cancelled it
 DataError           the server refused the data (SQLSTATE classes 22 and 23): the request is bad
 Contention          a deadlock or the like: nothing happened, and a retry is right; `in_doubt` if an earlier try was
                     found to have committed
 """
+
+import ssl
 
 import asyncpg
 
 # SQLSTATE classes: connection failed; out of memory, disk or connections; shutdown, or the query was cancelled; disk
 # error. None of these is about the statement.
 _AWAY_CLASSES = {"08", "53", "57", "58"}
-# A primary that became a standby, and a transaction that idled so long that the server ended it.
-_AWAY = {"25006", "25P03"}
+# A transaction that idled so long that the server ended it.
+_AWAY = {"25P03"}
+_READ_ONLY = "25006"
+# Wrong user, password or client certificate, or no line in pg_hba.conf; and an unknown database.
+_NOT_ALLOWED_CLASS = "28"
+_NO_SUCH_DATABASE = "3D000"
+# The setting that is named in a refusal.
+ADDRESS_SETTING = "MALIPO_DATABASE_URL"
+# How a pooler in between says that it does not pass our settings on.
+_POOLER = "unsupported startup parameter"
+POOLER_REFUSED = (
+    "MALIPO_DATABASE_URL leads to a pooler such as PgBouncer ({}). malipo needs sessions of its own: name PostgreSQL "
+    "itself, or HAProxy in front of it (docs/operating/high-availability.md)."
+)
+_CANCELLED = "57014"
 # Serialisation failure, deadlock, lock timeout, and a plan that a migration has made stale.
 _CONTENTION = {"40001", "40P01", "55P03", "0A000"}
 
@@ -21,6 +39,18 @@ class ConnectionLost(Exception):  # noqa: N818
     def __init__(self, reason: str, *, in_doubt: bool = False) -> None:
         super().__init__(reason)
         self.in_doubt = in_doubt
+
+
+class StatementCancelled(ConnectionLost):
+    pass
+
+
+class ReadOnly(ConnectionLost):
+    pass
+
+
+class AccessRefused(ConnectionLost):
+    """It is waited for like a server that is away, since operators change passwords and addresses while we run."""
 
 
 class DataError(Exception):
@@ -39,6 +69,12 @@ def meaning_of(error: BaseException, *, in_doubt: bool = False) -> BaseException
     """The error that a driver's error stands for; any other error is returned as it is."""
     if isinstance(error, asyncpg.PostgresError):
         state = getattr(error, "sqlstate", None) or ""
+        if state == _CANCELLED:
+            return StatementCancelled(str(error), in_doubt=in_doubt)
+        if state == _READ_ONLY:
+            return ReadOnly(str(error), in_doubt=in_doubt)
+        if (sentence := _refusal_of_server(error, state)) is not None:
+            return AccessRefused(sentence, in_doubt=in_doubt)
         if state[:2] in _AWAY_CLASSES or state in _AWAY:
             return ConnectionLost(str(error), in_doubt=in_doubt)
         if state in _CONTENTION:
@@ -46,6 +82,8 @@ def meaning_of(error: BaseException, *, in_doubt: bool = False) -> BaseException
         if state[:2] in {"22", "23"}:
             return DataError(str(error), constraint=getattr(error, "constraint_name", None))
         return error
+    if (sentence := _refusal_of_driver(error)) is not None:
+        return AccessRefused(sentence, in_doubt=in_doubt)
     # The driver raises it when a server dies between two messages.
     if isinstance(error, asyncpg.InternalClientError):
         return ConnectionLost(str(error), in_doubt=in_doubt)
@@ -56,3 +94,26 @@ def meaning_of(error: BaseException, *, in_doubt: bool = False) -> BaseException
     if isinstance(error, OSError | TimeoutError):
         return ConnectionLost(str(error) or "no answer in time", in_doubt=in_doubt)
     return error
+
+
+def _refusal_of_server(error: asyncpg.PostgresError, state: str) -> str | None:
+    """One sentence for the operator. None of these names a password."""
+    if state[:2] == _NOT_ALLOWED_CLASS:
+        return f"PostgreSQL does not let malipo in (MALIPO_DATABASE_URL): {error}."
+    if state == _NO_SUCH_DATABASE:
+        return f"PostgreSQL has no such database (MALIPO_DATABASE_URL): {error}."
+    if _POOLER in str(error):
+        return POOLER_REFUSED.format(error)
+    return None
+
+
+def _refusal_of_driver(error: BaseException) -> str | None:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"The certificate of PostgreSQL is not valid (MALIPO_DATABASE_URL): {error.verify_message}."
+    if isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or ""):
+        return f"PostgreSQL refuses our certificate or TLS (MALIPO_DATABASE_URL): {error.reason}."
+    if isinstance(error, asyncpg.ClientConfigurationError):
+        return f"MALIPO_DATABASE_URL cannot be used: {error}."
+    if isinstance(error, ConnectionError) and "rejected SSL" in str(error):
+        return f"PostgreSQL has no TLS, and MALIPO_DATABASE_URL asks for it: {error}."
+    return None

@@ -6,22 +6,33 @@ once, and many callers share one flush to disk.
 An act may run more than once for the same callers, so it must be safe to repeat: ids are generated before the first
 try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
 its answer lost (in doubt).
+
+While the database is away, each caller waits until its own deadline (`patience.py`). A batch goes on for those who
+still wait; whoever's time is over is answered, and rides no further.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from malipo import log, randomness
-from malipo.db import ConnectionLost, Contention, Database, Tx
+from malipo import clock, log, randomness, tracing
+from malipo.db import ConnectionLost, Contention, Database, Tx, patience
 from malipo.errors import OutcomeUnknown, Unavailable
+
+if TYPE_CHECKING:
+    from malipo.tracing.work import Work
 
 Ask = TypeVar("Ask", contravariant=True)
 Answer = TypeVar("Answer", covariant=True)
 _Ask = TypeVar("_Ask")
 _Answer = TypeVar("_Answer")
+
+# How often it is looked whose time is over of those who wait behind a batch that does not end.
+_SWEEP_SECONDS = 0.5
+# A queue that moves is not swept: to wait behind others is no outage.
+_STUCK_SECONDS = 1.0
 
 
 class Act(Protocol[Ask, Answer]):
@@ -34,8 +45,9 @@ class Act(Protocol[Ask, Answer]):
 class _Caller(Generic[_Ask, _Answer]):
     ask: _Ask
     answer: asyncio.Future[_Answer]
-    arrived: float
+    deadline: float  # by the event loop's clock
     in_doubt: bool = field(default=False)
+    work: "Work | None" = field(default=None)  # what the caller does meanwhile, if it is traced
 
     @property
     def has_left(self) -> bool:
@@ -62,6 +74,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         lanes: int = 1,
         most: int = 256,
         needs_transaction: bool = True,
+        name: str = "",
         observe: Callable[[int, float], None] | None = None,
     ) -> None:
         self._begin = database.begin if needs_transaction else database.read
@@ -69,9 +82,14 @@ class GroupCommit(Generic[_Ask, _Answer]):
         self._patience = patience_seconds
         self._idle = lanes
         self._most = most
+        self._name = name
+        # A read is no commit; and a request is authenticated before it is known which payment's trace it is in.
+        self._is_traced = needs_transaction
         self._observe = observe
         self._waiting: deque[_Caller[_Ask, _Answer]] = deque()
         self._drains: set[asyncio.Task[None]] = set()
+        self._moved_at = 0.0  # when the database last answered, or the queue was empty
+        self._sweeping: asyncio.TimerHandle | None = None
 
     @property
     def depth(self) -> int:
@@ -80,10 +98,16 @@ class GroupCommit(Generic[_Ask, _Answer]):
 
     async def __call__(self, ask: _Ask) -> _Answer:
         loop = asyncio.get_running_loop()
-        caller: _Caller[_Ask, _Answer] = _Caller(ask, loop.create_future(), loop.time())
+        caller: _Caller[_Ask, _Answer] = _Caller(ask, loop.create_future(), patience.deadline_of(self._patience))
+        if tracing.active is not None:
+            caller.work = tracing.active.work()
         self._waiting.append(caller)
         if self._idle:
             self._idle -= 1
+            if not self._drains:
+                self._moved_at = loop.time()
+            if self._sweeping is None:
+                self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep)
             # A task of its own: if a caller is cancelled, the commit of the others goes on.
             drain = loop.create_task(self._drain())
             self._drains.add(drain)
@@ -96,6 +120,10 @@ class GroupCommit(Generic[_Ask, _Answer]):
             await asyncio.wait(set(self._drains))
 
     async def _drain(self) -> None:
+        # It was begun by the first caller, and what it logs is about all of them.
+        log.bind()
+        if tracing.active is not None:
+            tracing.active.leave_work()
         try:
             while callers := self._take_batch():
                 try:
@@ -116,23 +144,27 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 callers.append(caller)
         return callers
 
-    async def _run(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
-        """Commit for these callers, however often the database goes away. Whether it answered before they gave up."""
+    def _sweep(self) -> None:
+        """Answer those in the queue whose time is over. Nothing was tried for them."""
         loop = asyncio.get_running_loop()
-        deadline = callers[0].arrived + self._patience
+        if self._waiting and loop.time() - self._moved_at > _STUCK_SECONDS:
+            self._waiting = deque(self._still_waiting(self._waiting, loop.time(), "the database is away"))
+        self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._drains else None
+
+    async def _run(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
+        """Commit for these callers, however often the database goes away. Whether it answered before all gave up."""
+        loop = asyncio.get_running_loop()
         tries = 0
         while True:
             tries += 1
             try:
-                # A connection that hangs may take half of the patience, so that there is time for another try.
-                answers = await self._commit(callers, seconds=max(min(deadline - loop.time(), self._patience / 2), 1.0))
+                answers = await self._commit(callers)
             except (ConnectionLost, Contention) as error:
-                if error.in_doubt:
-                    for caller in callers:
-                        caller.in_doubt = True
+                for caller in callers:
+                    caller.in_doubt |= error.in_doubt
                 pause = randomness.between(0.02, 0.1) * min(tries, 5)
-                if loop.time() + pause > deadline:
-                    self._give_up(callers, error)
+                callers = self._still_waiting(callers, loop.time() + pause, str(error))
+                if not callers:
                     return False
                 await asyncio.sleep(pause)
             except Exception as error:
@@ -142,21 +174,43 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 callers[0].fail(error)
                 return True
             else:
+                self._moved_at = loop.time()
                 for caller, answer in zip(callers, answers, strict=True):
                     caller.give(answer)
                 return True
 
     async def _run_each(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
-        """Commit each caller alone, so that bad data of one fails no other. Stop when the database is away."""
-        for place, caller in enumerate(callers):
-            if not await self._run([caller]):
-                self._give_up(callers[place + 1 :], ConnectionLost("the database is away"))
-                return False
-        return True
+        """Commit each caller alone, so that bad data of one fails no other.
 
-    async def _commit(self, callers: list[_Caller[_Ask, _Answer]], *, seconds: float) -> Sequence[_Answer]:
+        When the database is away, those whose time is over do not wait for it one by one.
+        """
+        loop = asyncio.get_running_loop()
+        has_answered = True
+        for caller in callers:
+            if has_answered or self._still_waiting([caller], loop.time(), "the database is away"):
+                has_answered = await self._run([caller])
+        return has_answered
+
+    async def _commit(self, callers: list[_Caller[_Ask, _Answer]]) -> Sequence[_Answer]:
+        if tracing.active is None or not self._is_traced:
+            return await self._try_commit(callers)
+        began, failure = clock.nanoseconds(), None
+        try:
+            return await self._try_commit(callers)
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if tracing.active is not None:
+                shared_by = (caller.work for caller in callers)
+                tracing.active.commit(self._name, shared_by, callers=len(callers), began=began, error=failure)
+
+    async def _try_commit(self, callers: list[_Caller[_Ask, _Answer]]) -> Sequence[_Answer]:
         loop = asyncio.get_running_loop()
         began = loop.time()
+        # Nobody is answered while a try runs, since it might still commit. It is not cut for whoever's time ends first:
+        # after an outage there is always somebody whose time ends, and no batch would ever be committed.
+        seconds = patience.try_seconds(max(caller.deadline for caller in callers), self._patience)
         again = any(caller.in_doubt for caller in callers)
         has_acted = False
         try:
@@ -171,7 +225,17 @@ class GroupCommit(Generic[_Ask, _Answer]):
             self._observe(len(callers), loop.time() - began)
         return answers
 
-    def _give_up(self, callers: list[_Caller[_Ask, _Answer]], error: Exception) -> None:
-        log.error("group.gave_up", callers=len(callers), reason=str(error))
+    def _still_waiting(
+        self, callers: Iterable[_Caller[_Ask, _Answer]], until: float, reason: str
+    ) -> list[_Caller[_Ask, _Answer]]:
+        """Those who wait for longer; the others are told now whether it may have been done. No try is under way."""
+        waiting, over = [], 0
         for caller in callers:
-            caller.fail(OutcomeUnknown() if caller.in_doubt else Unavailable())
+            if caller.deadline >= until:
+                waiting.append(caller)
+            else:
+                over += 1
+                caller.fail(OutcomeUnknown() if caller.in_doubt else Unavailable())
+        if over:
+            log.error("group.gave_up", callers=over, reason=reason)
+        return waiting

@@ -38,6 +38,11 @@ class LongPoll(Generic[Key, Value]):
         self._looking: asyncio.Task[None] | None = None
         self.is_released = False
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait here."""
+        return len(self._watchers)
+
     async def until_changed(self, key: Key, value: Value | None, *, seconds: float) -> None:
         """Return when the value is no longer this one, or when the time has passed. None stands for no value at all."""
         if self.is_released:

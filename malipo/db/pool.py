@@ -13,6 +13,11 @@ import asyncpg
 
 # A firewall may drop a connection that was idle for longer, without telling either end.
 _KEPT_SECONDS = 300.0
+# While the server is away, so often somebody looks whether it is back, and not all who wait all the time. They do
+# not wait for each other's looks: one may hang.
+_LOOK_SECONDS = 0.1
+# Nobody waits longer for a turn, or whoever has less time than that would take turns and never look.
+_MOST_LOOK_SECONDS = 0.5
 
 
 class Pool:
@@ -24,6 +29,8 @@ class Pool:
         self._places = 0  # for connections that are being made, or may be made by somebody who waited for that
         self._waiting: deque[asyncio.Future[asyncpg.Connection | None]] = deque()
         self._all_back = asyncio.Event()
+        self._is_away = False
+        self._look_at = 0.0  # the last turn to look that was given away
         self._is_closed = False
 
     @property
@@ -89,7 +96,7 @@ class Pool:
     async def _new_one(self) -> asyncpg.Connection:
         """Its place in the pool is counted already."""
         try:
-            connection = await self._connect()
+            connection = await self._connect_or_look()
         except BaseException:
             self._places -= 1
             self._pass_place_on()
@@ -98,6 +105,19 @@ class Pool:
         if self._is_closed:
             _end(connection)
             raise asyncpg.InterfaceError("the pool is closed")
+        return connection
+
+    async def _connect_or_look(self) -> asyncpg.Connection:
+        if self._is_away:
+            now = asyncio.get_running_loop().time()
+            self._look_at = min(max(self._look_at, now) + _LOOK_SECONDS, now + _MOST_LOOK_SECONDS)
+            await asyncio.sleep(self._look_at - now)
+        try:
+            connection = await self._connect()
+        except Exception:
+            self._is_away = True
+            raise
+        self._is_away = False
         return connection
 
     async def _wait(self, seconds: float) -> asyncpg.Connection | None:

@@ -1,7 +1,6 @@
-"""Retries while the database is away: reconnect and try again, for as long as the caller has patience.
+"""Retries while the database is away: reconnect and try again, until the deadline of the request (`patience.py`).
 
-Writes of payments wait in `group_commit.py`, for MALIPO_DATABASE_PATIENCE_SECONDS. What is here is for reads and for
-rare writes that commit alone; its callers say how long.
+Writes of payments wait in `group_commit.py`. What is here is for reads and for rare writes that commit alone.
 """
 
 import asyncio
@@ -9,48 +8,85 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from malipo import log
+from malipo.db import patience
 from malipo.db.database import Database
-from malipo.db.errors import ConnectionLost, Contention
+from malipo.db.errors import ConnectionLost, Contention, StatementCancelled
 from malipo.db.transaction import Conn, Tx
-from malipo.errors import OutcomeUnknown, Unavailable
+from malipo.errors import OutcomeUnknown, QueryTimeout, Unavailable
 
 Found = TypeVar("Found")
+
+# Where no request is under way, and the caller does not say how long.
+PATIENCE_SECONDS = 10.0
 
 _PAUSE_SECONDS = 0.1
 
 
 async def read(
-    database: Database, query: Callable[[Conn], Awaitable[Found]], *, patience_seconds: float, is_snapshot: bool = False
+    database: Database,
+    query: Callable[[Conn], Awaitable[Found]],
+    *,
+    patience_seconds: float = PATIENCE_SECONDS,
+    is_snapshot: bool = False,
 ) -> Found:
-    """Read, and read again if the connection is lost, until the patience ends."""
-    deadline = asyncio.get_running_loop().time() + patience_seconds
+    """Read, and read again if the connection is lost, until the patience ends.
+
+    What a statement timeout has ended is not read again: it would only take as long once more.
+    """
+    deadline = patience.deadline_of(patience_seconds)
     while True:
         try:
             async with (
-                asyncio.timeout_at(deadline + 1),
+                asyncio.timeout(patience.try_seconds(deadline, patience_seconds) + _longest_statement(database)),
                 database.snapshot() if is_snapshot else database.read() as connection,
             ):
                 return await query(connection)
         except (ConnectionLost, TimeoutError) as error:
+            _check_timeout(database, error)
             if asyncio.get_running_loop().time() + _PAUSE_SECONDS > deadline:
                 raise ConnectionLost(str(error) or "no answer in time") from error
             log.debug("database.away", reason=str(error))
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def write(database: Database, act: Callable[[Tx], Awaitable[Found]], *, patience_seconds: float) -> Found:
+async def write(
+    database: Database, act: Callable[[Tx], Awaitable[Found]], *, patience_seconds: float = PATIENCE_SECONDS
+) -> Found:
     """A write that commits alone. It is retried if nothing can have happened, until the patience ends.
 
     A write in doubt (its COMMIT was sent, and the answer was lost) is not retried: it would be done twice.
     """
-    deadline = asyncio.get_running_loop().time() + patience_seconds
+    deadline = patience.deadline_of(patience_seconds)
     while True:
         try:
-            async with database.begin() as tx:
-                return await act(tx)
+            # Some have much to do, such as a release after a restore, so that a try is only cut when it must hang.
+            return await _write_once(database, act, seconds=patience_seconds + _longest_statement(database))
         except (ConnectionLost, Contention) as error:
-            if isinstance(error, ConnectionLost) and error.in_doubt:
+            if error.in_doubt:
                 raise OutcomeUnknown from error
-            if asyncio.get_running_loop().time() > deadline:
+            _check_timeout(database, error)
+            if asyncio.get_running_loop().time() + _PAUSE_SECONDS > deadline:
                 raise Unavailable from error
             await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _write_once(database: Database, act: Callable[[Tx], Awaitable[Found]], *, seconds: float) -> Found:
+    has_acted = False
+    try:
+        async with asyncio.timeout(seconds), database.begin() as tx:
+            found = await act(tx)
+            has_acted = True
+    except TimeoutError:
+        # The server hangs. If the act was done, that was inside COMMIT.
+        raise ConnectionLost("the database did not answer in time", in_doubt=has_acted) from None
+    return found
+
+
+def _longest_statement(database: Database) -> float:
+    """The time that a connection allows a statement is no hanging."""
+    return database.statement_timeout_seconds or 0
+
+
+def _check_timeout(database: Database, error: Exception) -> None:
+    if isinstance(error, StatementCancelled) and database.statement_timeout_seconds is not None:
+        raise QueryTimeout from error

@@ -4,7 +4,7 @@ import asyncio
 
 import asyncpg
 
-from malipo.db.errors import meaning_of
+from malipo.db.errors import ReadOnly, meaning_of
 from malipo.db.pool import Pool
 
 Conn = asyncpg.Connection
@@ -75,5 +75,8 @@ class PooledConnection:
             return
         if isinstance(error, _GIVEN_UP):
             # A server that hangs would not read a ROLLBACK either. It rolls back when the connection is closed.
+            self._connection.terminate()
+        elif error is not None and isinstance(meaning_of(error), ReadOnly):
+            # The address may lead to the new primary by now, this connection never will.
             self._connection.terminate()
         self._pool.give_back(self._connection)

@@ -1,21 +1,65 @@
 """Which application answers a path: the merchants' pages, the operators' pages, or the API."""
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo.api.app import App
+from malipo.api.errors import answer_to
+from malipo.client_address import address_of
 from malipo.dashboard.merchant.app import Dashboard
 from malipo.dashboard.operator.app import OperatorDashboard
+from malipo.errors import Unavailable
 from malipo.service import Service
 
 
 class WebApplication:
-    """Pages for merchants at /dashboard and for operators at /operator, the API everywhere else."""
+    """Pages for merchants at /dashboard and for operators at /operator, the API everywhere else.
 
-    def __init__(self, service: Service) -> None:
+    Where the pages for operators may not be seen, the API answers: as for every path that it does not know. Pages may
+    be open for minutes. They get a share of the connections, so that there is always room for the API.
+    """
+
+    def __init__(self, service: Service, *, most_pages: int) -> None:
+        self._settings = service.settings
         self._api = App(service)
-        self._pages: dict[str, ASGIApp] = {"dashboard": Dashboard(service), "operator": OperatorDashboard(service)}
+        self._merchants = Dashboard(service)
+        self._operators = OperatorDashboard(service)
+        self._most_pages = most_pages
+        self._pages_under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        application = self._application(scope)
+        if application is self._api:
+            await self._api(scope, receive, send)
+        elif self._pages_under_way >= self._most_pages:
+            await answer_to(Unavailable())(scope, receive, send)
+        else:
+            await self._show(application, scope, receive, send)
+
+    async def _show(self, pages: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        self._pages_under_way += 1
+        try:
+            await pages(scope, receive, send)
+        finally:
+            self._pages_under_way -= 1
+
+    def _application(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
-        app = self._pages.get(path[1:].partition("/")[0], self._api)
-        await app(scope, receive, send)
+        root = path[1:].partition("/")[0]
+        port = self._settings.operator_port
+        is_operators_port = port is not None and scope["server"][1] == port
+        if root == "operator":
+            is_here = (port is None or is_operators_port) and self._is_allowed(scope)
+            return self._operators if is_here else self._api
+        if is_operators_port:
+            # The pages share their files with the merchants'. Every other path is unknown to them.
+            is_file = path.startswith("/dashboard/static/") and self._is_allowed(scope)
+            return self._merchants if is_file else self._operators
+        return self._merchants if root == "dashboard" else self._api
+
+    def _is_allowed(self, scope: Scope) -> bool:
+        allowed = self._settings.operator_allowed_addresses
+        if not allowed:
+            return True
+        address = address_of(Request(scope), self._settings.trusted_proxies)
+        return any(address in network for network in allowed)

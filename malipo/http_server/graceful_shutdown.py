@@ -1,15 +1,14 @@
 """Graceful shutdown: at SIGTERM or SIGINT, long polls are answered at once, and requests under way get time to end."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 
-from malipo import gc_tuning, log
+from malipo import __version__, gc_tuning, log
 from malipo.service import Service
-
-STOP_SECONDS = 15
 
 
 class Server(uvicorn.Server):
@@ -24,6 +23,10 @@ class Server(uvicorn.Server):
         self._service.release_readers()
         self.should_exit = True
 
+    async def stop_at(self, event: asyncio.Event) -> None:
+        await event.wait()
+        self.stop()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """We handle the signals: uvicorn would raise them again at the end, and the process would be killed by them."""
@@ -32,5 +35,5 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
         gc_tuning.collect_rarely()
-        log.info("api.started", url=self._url)
+        log.info("api.started", url=self._url, version=__version__)
         self._on_ready()

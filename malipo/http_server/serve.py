@@ -2,29 +2,91 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Sequence
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from malipo import log
-from malipo.api.http_protocol import Protocol
-from malipo.api.request_timeouts import KEEP_ALIVE_SECONDS
+from malipo.api.http.connection_limits import ConnectionLimits, most_connections
+from malipo.api.http.protocol import Protocol
+from malipo.api.http.timeouts import KEEP_ALIVE_SECONDS, STOP_SECONDS
 from malipo.db import Database
+from malipo.db.standby import Standby
+from malipo.db.wait_at_start import wait_for_database
+from malipo.file_limit import raise_file_limit
 from malipo.http_server.app import WebApplication
-from malipo.http_server.graceful_shutdown import STOP_SECONDS, Server
-from malipo.http_server.listen import listen
+from malipo.http_server.graceful_shutdown import Server
+from malipo.http_server.listen import listeners
+from malipo.monitoring.collector import Collector
 from malipo.service import Service
 from malipo.settings import Settings
 
 
-async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[], None] = lambda: None) -> None:
-    """Serve until SIGTERM or SIGINT; then finish what is under way, and refuse what is new."""
-    listener = listen(settings.host, settings.port)
+async def serve(
+    settings: Settings,
+    database_url: str,
+    *,
+    handed_over: Sequence[socket.socket] = (),
+    on_ready: Callable[[], None] = lambda: None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serve until SIGTERM, SIGINT or `stop`; then finish what is under way.
+
+    What is new is refused then, or waits for the next process if somebody else has these sockets too.
+    """
+    sockets = listeners(settings, handed_over)
+    most = most_connections(files=raise_file_limit(), database_pool=settings.database_pool)
     database = Database(database_url, size=settings.database_pool, finds_by_key=True)
+    people_database = Database(
+        database_url,
+        size=settings.database_pool_people,
+        finds_by_key=True,
+        statement_timeout_seconds=settings.database_people_seconds,
+    )
     await database.open()
-    service = Service.assemble(settings, database)
-    config = uvicorn.Config(
-        WebApplication(service),
+    await people_database.open()
+    standby_database = _standby_database(settings)
+    standby = None
+    if standby_database is not None:
+        await standby_database.open()
+        standby = Standby(
+            standby_database, primary=people_database, most_lag_seconds=settings.database_read_lag_seconds
+        )
+    service = Service.assemble(settings, database, people_database=people_database, standby=standby)
+    collector = Collector(database, service.metrics.money, settings, service.clock)
+    server = Server(
+        config_of(WebApplication(service, most_pages=most // 2)),
+        service,
+        on_ready,
+        f"http://{settings.host}:{settings.port}",
+    )
+    limit_connections(ConnectionLimits.of(server.server_state), settings, most=most)
+    for signal_ in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
+    watched = (service.clock_skew, service.standing, collector, standby)
+    watches = [asyncio.ensure_future(each.watch()) for each in watched if each is not None]
+    watches.append(asyncio.ensure_future(wait_for_database(database_url)))
+    if stop is not None:
+        watches.append(asyncio.ensure_future(server.stop_at(stop)))
+    try:
+        await server.serve(sockets=sockets)
+    finally:
+        for each in watches:
+            each.cancel()
+        await service.finish()
+        if standby_database is not None:
+            await standby_database.close()
+        await people_database.close()
+        await database.close()
+        log.info("api.stopped")
+
+
+def config_of(application: ASGIApp) -> uvicorn.Config:
+    """Our own protocol, log and limits; of uvicorn only what accepts connections."""
+    return uvicorn.Config(
+        application,
         http=Protocol,
         ws="none",
         loop="uvloop",
@@ -36,15 +98,23 @@ async def serve(settings: Settings, database_url: str, *, on_ready: Callable[[],
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
-    server = Server(config, service, on_ready, f"http://{settings.host}:{settings.port}")
-    for signal_ in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(signal_, server.stop)
-    watches = [asyncio.ensure_future(each.watch()) for each in (service.clock_skew, service.standing)]
-    try:
-        await server.serve(sockets=[listener])
-    finally:
-        for each in watches:
-            each.cancel()
-        await service.finish()
-        await database.close()
-        log.info("api.stopped")
+
+
+def _standby_database(settings: Settings) -> Database | None:
+    """Few wait for a standby that is away, and not for long: the primary is there."""
+    if settings.database_read_url is None:
+        return None
+    return Database(
+        settings.database_read_url,
+        size=settings.database_pool_people,
+        connect_seconds=2.0,
+        finds_by_key=True,
+        statement_timeout_seconds=settings.database_people_seconds,
+        setting="MALIPO_DATABASE_READ_URL",
+    )
+
+
+def limit_connections(limits: ConnectionLimits, settings: Settings, *, most: int) -> None:
+    limits.most = most
+    limits.per_address.most = settings.connections_per_address
+    limits.per_address.uncounted += settings.trusted_proxies

@@ -1,23 +1,25 @@
-"""Monitors the installation in each process: fenced, held, epoch, for the metrics and the log.
+"""Monitors the installation in each process: its schema; and fenced, held, epoch, for the metrics and the log.
 
-Nothing is decided by it: claims and new payments read the installation's row in their own commit.
+Nothing is decided by the latter: claims and new payments read the installation's row in their own commit.
 """
 
 import asyncio
 
 from malipo import log
 from malipo.db import ConnectionLost, Database
+from malipo.db.schema_monitor import SchemaMonitor
 from malipo.errors import Unavailable
 from malipo.installation.state import Installation
 from malipo.installation.store import installation
 
-_EVERY_SECONDS = 3.0
+_EVERY_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0
 
 
 class InstallationMonitor:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.schema = SchemaMonitor(database)
         self._last: Installation | None = None
 
     @property
@@ -41,6 +43,9 @@ class InstallationMonitor:
 
     async def look(self) -> None:
         """While the database is away, the last state stays."""
+        await self.schema.look()
+        if self.schema.problem is not None:
+            return
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
                 standing = await installation.get(connection)

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from malipo import ids, log
 from malipo.db import Database
+from malipo.db.migration_files import migrations
 from malipo.installation.high_water_mark import Counted, HighWaterMark
 from malipo.installation.mark_comparison import DatabaseState, Newcomer, judge_newcomer, why_exchanged, why_restored
 from malipo.installation.store import installation, send_counts
@@ -121,8 +122,11 @@ class RestoreDetector:
     async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: Counted | None) -> bool:
         """Whether a claimed batch may be sent; it is written to the mark first. `before` is the mark before the claim.
 
-        Not on a server or in an epoch that this worker has not compared: other workers may have sent more.
+        Not on a server or in an epoch that this worker has not compared: other workers may have sent more. And not on a
+        schema that no longer serves this version: what it has just written may mean something else there.
         """
+        if batch is not None and batch.serves > migrations()[-1].number:
+            return False
         if batch is None or self._first is None or batch.server_id != self._first.server_id:
             return False
         if self._high_water_mark is None:

@@ -2,13 +2,15 @@
 
 A move takes an amount from one account and gives it to another, so all balances always sum to zero. A positive
 balance is money the house owes (a wallet) or has earned (fees); a negative one is money the house holds
-somewhere else (a network's float, the bank).
+somewhere else (a network's float, the bank) or has spent (what networks charged).
 """
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
+
+HOUSE = "house"  # instead of a merchant's id, for moves that concern no merchant. It has no wallet.
 
 
 class Account(StrEnum):
@@ -19,6 +21,7 @@ class Account(StrEnum):
     FEES = "fees"  # what the house has earned
     SUSPENSE = "suspense"  # money whose owner is not decided yet
     LOSSES = "losses"  # what the house has paid instead of somebody else
+    NETWORK_FEES = "network_fees"  # what networks have charged the house
 
 
 class Step(StrEnum):

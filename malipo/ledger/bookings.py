@@ -33,6 +33,10 @@ class Booking:
     amount: int
     bank_reference: str
 
+    # Only transfers of the house have them.
+    channel: None = None
+    account: None = None
+
     @property
     def moves(self) -> list[Move]:
         source, target = _BETWEEN[self.kind]
@@ -61,6 +65,7 @@ async def book(tx: Tx, kind: Kind, merchant_id: str, amount: int, *, reference: 
 
 async def book_proposed(tx: Tx, proposal: Proposal, *, now: datetime) -> None:
     """Book what another operator has approved, under the proposal's own id."""
+    assert proposal.merchant_id is not None
     booking = Booking(Kind(proposal.kind), proposal.merchant_id, proposal.amount, proposal.bank_reference)
     if not await _book(tx, proposal.id, booking, now=now):
         raise Conflict(

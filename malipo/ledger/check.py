@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
+from malipo.db.key_range import EVERYTHING, KeyRange
+from malipo.ledger.accounts import HOUSE
 from malipo.ledger.statement import ROUTES
 from malipo.ledger.statement_counts import CATEGORIES, TREE
+
+_HOUSE = f"'{HOUSE}'::text COLLATE \"C\""  # which is sorted as the merchants' ids are
 
 
 @dataclass(frozen=True)
@@ -20,11 +24,14 @@ class Finding:
 
 
 async def prepare(connection: Conn) -> None:
-    """A check reads whole tables: with more memory and all kinds of joins PostgreSQL need not sort them first."""
+    """A check reads whole tables: with more memory and all kinds of joins PostgreSQL need not sort them first.
+
+    It takes as long as it takes, also on a connection with a statement timeout.
+    """
     await connection.execute(
         """
         SET LOCAL work_mem = '256MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
-        SET LOCAL enable_mergejoin = on
+        SET LOCAL enable_mergejoin = on; SET LOCAL statement_timeout = 0
         """
     )
 
@@ -48,15 +55,16 @@ async def check(connection: Conn) -> list[Finding]:
     return [
         *await _wrong_balances(connection),
         *await _wrong_statement_lines(connection),
-        *await _wrong_line_counts(connection),
-        *await _wrong_bookings(connection),
-        *await _wrong_proposals(connection),
+        *await wrong_line_counts(connection),
+        *await wrong_bookings(connection),
+        *await wrong_proposals(connection),
+        *await wrong_undos(connection),
     ]
 
 
 async def _wrong_balances(connection: Conn) -> list[Finding]:
     rows = await connection.fetch(
-        """
+        f"""
         WITH summed AS (
             SELECT merchant_id,
                    sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint
@@ -68,10 +76,12 @@ async def _wrong_balances(connection: Conn) -> list[Finding]:
         )
         SELECT coalesce(w.merchant_id, s.merchant_id) AS merchant_id, checked.*
         FROM wallets w FULL JOIN summed s USING (merchant_id)
+        -- The house has no wallet, and no move of it touches one.
+        CROSS JOIN LATERAL (SELECT CASE s.merchant_id WHEN '{HOUSE}' THEN 0 END AS nothing) AS house
         CROSS JOIN LATERAL (VALUES
-            ('wallet', w.available, coalesce(s.available, 0)),
-            ('in flight', w.in_flight, coalesce(s.in_flight, 0)),
-            ('statement lines', w.statement_lines, coalesce(s.statement_lines, 0))
+            ('wallet', coalesce(w.available, house.nothing), coalesce(s.available, 0)),
+            ('in flight', coalesce(w.in_flight, house.nothing), coalesce(s.in_flight, 0)),
+            ('statement lines', coalesce(w.statement_lines, house.nothing), coalesce(s.statement_lines, 0))
         ) AS checked (what, stored, computed)
         WHERE checked.stored IS DISTINCT FROM checked.computed
         ORDER BY 1, 2
@@ -128,8 +138,8 @@ async def _wrong_statement_lines(connection: Conn) -> list[Finding]:
     return found
 
 
-async def _wrong_line_counts(connection: Conn) -> list[Finding]:
-    """The rollups of statements, compared with their lines."""
+async def wrong_line_counts(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+    """The rollups of statements, compared with their lines; of a range of merchants."""
     cell = " ".join(
         f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CATEGORIES[kind]}"
         for kind, (source, target) in ROUTES.items()
@@ -137,45 +147,72 @@ async def _wrong_line_counts(connection: Conn) -> list[Finding]:
     things = f"""
         SELECT m.merchant_id, m.statement_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count
         FROM rollup_positions k JOIN moves m ON m.merchant_id = k.merchant_id AND m.statement_line <= k.position
-        WHERE k.rollup = '{Rollup.STATEMENT}'
+        WHERE k.rollup = '{Rollup.STATEMENT}' AND {within.holds("k.merchant_id")}
     """
-    wrong = await rollup_check.check(connection, Rollup.STATEMENT, things)
+    wrong = await rollup_check.check(connection, Rollup.STATEMENT, things, within)
     return [Finding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]
 
 
-async def _wrong_bookings(connection: Conn) -> list[Finding]:
+async def wrong_bookings(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
     rows = await connection.fetch(
-        """
+        f"""
         WITH expected AS (
             SELECT merchant_id, id, amount, CASE kind WHEN 'top_up' THEN 'bank' ELSE 'wallet' END AS source,
-                   CASE kind WHEN 'top_up' THEN 'wallet' ELSE 'bank' END AS target
-            FROM bookings
+                   CASE kind WHEN 'top_up' THEN 'wallet' ELSE 'bank' END AS target, NULL AS channel
+            FROM bookings WHERE {within.holds("merchant_id", "id")}
+            UNION ALL
+            SELECT {_HOUSE}, id, amount, source, target, CASE WHEN 'float' IN (source, target) THEN channel END
+            FROM house_bookings WHERE {within.holds(_HOUSE, "id")}
         ), found AS (
-            SELECT merchant_id, cause_id AS id, amount, source, target FROM moves WHERE step = 'booking'
+            SELECT merchant_id, cause_id AS id, amount, source, target, channel FROM moves
+            WHERE step = 'booking' AND {within.holds("merchant_id", "cause_id")}
         )
         SELECT coalesce(e.id, f.id) AS id, e.amount AS computed, f.amount AS stored
         FROM expected e FULL JOIN found f USING (merchant_id, id)
-        WHERE (e.source, e.target, e.amount) IS DISTINCT FROM (f.source, f.target, f.amount)
+        WHERE (e.source, e.target, e.amount, e.channel) IS DISTINCT FROM (f.source, f.target, f.amount, f.channel)
         ORDER BY 1 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [Finding("booking", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
-async def _wrong_proposals(connection: Conn) -> list[Finding]:
+async def wrong_proposals(connection: Conn) -> list[Finding]:
     """An approved proposal is booked under its own id; an open or rejected one is not booked."""
     rows = await connection.fetch(
         """
+        WITH booked AS (
+            SELECT id, merchant_id, kind, bank_reference, amount, NULL AS channel, NULL AS account, false AS is_undone
+            FROM bookings
+            UNION ALL
+            SELECT id, NULL, CASE WHEN source = 'float' THEN 'from_bank' ELSE 'to_bank' END, reference, amount, channel,
+                   account, EXISTS (SELECT FROM house_bookings u WHERE u.reverses = h.id)
+            FROM house_bookings h WHERE kind = 'bank_transfer'
+        )
         SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
-        FROM booking_proposals p LEFT JOIN bookings b USING (id)
+        FROM booking_proposals p LEFT JOIN booked b USING (id)
         WHERE CASE WHEN p.is_approved
-                   THEN (b.merchant_id, b.kind, b.bank_reference, b.amount)
-                        IS DISTINCT FROM (p.merchant_id, p.kind, p.bank_reference, p.amount)
+                   THEN (b.merchant_id, b.kind, b.bank_reference, b.amount, b.channel, b.account)
+                        IS DISTINCT FROM (p.merchant_id, p.kind, p.bank_reference, p.amount, p.channel, p.account)
                    ELSE b.id IS NOT NULL END
         UNION
-        SELECT p.id, b.amount, NULL FROM booking_proposals p JOIN bookings b USING (kind, bank_reference)
-        WHERE p.decided_at IS NULL
+        SELECT p.id, b.amount, NULL FROM booking_proposals p JOIN booked b USING (kind, bank_reference)
+        WHERE p.decided_at IS NULL AND p.channel IS NOT DISTINCT FROM b.channel AND NOT b.is_undone
         ORDER BY 1 LIMIT 100
         """
     )
     return [Finding("proposed booking", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def wrong_undos(connection: Conn) -> list[Finding]:
+    """A house booking that undoes another one takes back exactly that."""
+    rows = await connection.fetch(
+        """
+        SELECT u.id, u.amount AS stored, b.amount AS computed
+        FROM house_bookings u JOIN house_bookings b ON b.id = u.reverses
+        WHERE (u.channel, u.source, u.target, u.amount) IS DISTINCT FROM (b.channel, b.target, b.source, b.amount)
+           OR b.kind = 'undo'
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [Finding("booking that undoes another one", row["id"], row["stored"], row["computed"]) for row in rows]

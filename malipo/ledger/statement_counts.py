@@ -49,7 +49,7 @@ async def count(tx: Tx, *, least: int) -> bool:
         (row["merchant_id"], row["statement_line"], CATEGORIES[KINDS[Account(row["source"]), Account(row["target"])]])
         for row in rows
     )
-    await rollups.add(tx, Rollup.STATEMENT, add_up(TREE, len(CATEGORIES), things))
+    await rollups.add(tx, Rollup.STATEMENT, add_up(TREE, things))
     await rollups.set_positions(tx, Rollup.STATEMENT, new_positions)
     return new_positions != positions
 

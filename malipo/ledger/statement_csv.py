@@ -1,10 +1,9 @@
 """The columns of a statement, and the statement as a CSV file. Pure."""
 
-import csv
-import io
 from collections.abc import AsyncIterator
 
 from malipo import clock
+from malipo.csv_export import csv_lines
 from malipo.ledger.statement import Line
 
 COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")
@@ -17,8 +16,6 @@ def row_of(line: Line) -> tuple[int | str, ...]:
 
 async def csv_of(pieces: AsyncIterator[list[Line]]) -> AsyncIterator[str]:
     """The statement as a file, piece by piece, however long it is."""
-    yield ",".join(COLUMNS) + "\r\n"
+    yield csv_lines([COLUMNS])
     async for lines in pieces:
-        text = io.StringIO()
-        csv.writer(text).writerows(row_of(line) for line in lines)
-        yield text.getvalue()
+        yield csv_lines(row_of(line) for line in lines)

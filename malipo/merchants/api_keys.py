@@ -35,6 +35,14 @@ class Environment(StrEnum):
     TEST = "test"
 
 
+class PayoutLimits(msgspec.Struct, frozen=True):
+    """The most that a key may pay out, at once and in a day; None: no limit."""
+
+    key_id: str
+    each: int | None
+    daily: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class NewKey:
     """A key at the only moment when its text is known."""
@@ -49,6 +57,8 @@ class NewKey:
     created_at: datetime
     expires_at: datetime | None = None
     ip_allowlist: tuple[AddressRange, ...] = ()
+    payout_limit: int | None = None
+    daily_payout_limit: int | None = None
 
     @property
     def last4(self) -> str:
@@ -70,6 +80,8 @@ class StoredKey:
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
+    payout_limit: int | None = None
+    daily_payout_limit: int | None = None
 
 
 class KnownKey(msgspec.Struct, frozen=True):
@@ -83,6 +95,7 @@ class KnownKey(msgspec.Struct, frozen=True):
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    payout_limits: PayoutLimits | None = None
 
     def is_good(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

@@ -13,23 +13,15 @@ import msgspec
 
 from malipo.clock import Clock
 from malipo.db import Conn, Contention
-from malipo.errors import Forbidden, Refusal, TooMany, Unauthorized
-from malipo.merchants.api_keys import Address, KnownKey
+from malipo.errors import Forbidden, Refusal, Unauthorized
+from malipo.merchants.api_keys import Address, KnownKey, PayoutLimits
 from malipo.merchants.store import api_keys
 from malipo.rate_limit import store as rate_limits
+from malipo.rate_limit.refusal import RateLimited
 from malipo.rate_limit.sliding_window import RateClass, RateLimitStatus, Window
 
 # At each conflict one of the processes has succeeded, so many processes on one key all succeed in the end.
 _MOST_TRIES = 50
-
-
-class RateLimited(TooMany):
-    def __init__(self, rate_limit_status: RateLimitStatus) -> None:
-        super().__init__(
-            f"Rate limit exceeded. Try again in {rate_limit_status.reset_seconds} seconds.",
-            retry_after_seconds=rate_limit_status.reset_seconds,
-        )
-        self.rate_limit_status = rate_limit_status
 
 
 class AccessRequest(msgspec.Struct, frozen=True):
@@ -45,6 +37,7 @@ class Caller(msgspec.Struct, frozen=True):
     merchant_id: str
     permissions: frozenset[str]
     rate_limit_status: RateLimitStatus | None
+    payout_limits: PayoutLimits | None = None
 
 
 class Authenticate:
@@ -73,7 +66,7 @@ class Authenticate:
         wanted = [
             (request.key_hash, request.rate_class if self._limits[request.rate_class] else None) for request in requests
         ]
-        found = await api_keys.find_by_hashes(connection, set(wanted))
+        found = await api_keys.find_by_hashes(connection, dict.fromkeys(wanted))
         refusals = [
             _reason(found[want].key if want in found else None, request.address, now)
             for want, request in zip(wanted, requests, strict=True)
@@ -120,13 +113,13 @@ class _Count(msgspec.Struct):
 def _answer(key: KnownKey, count: _Count | None) -> Caller | Refusal | None:
     """For the next request with this key and class."""
     if count is None:
-        return Caller(key.id, key.merchant_id, key.permissions, None)
+        return Caller(key.id, key.merchant_id, key.permissions, None, key.payout_limits)
     if count.is_lost:
         return None
     if not count.passing:
         return RateLimited(count.rate_limit_status)
     count.passing -= 1
-    return Caller(key.id, key.merchant_id, key.permissions, count.rate_limit_status)
+    return Caller(key.id, key.merchant_id, key.permissions, count.rate_limit_status, key.payout_limits)
 
 
 def _reason(key: KnownKey | None, address: Address, now: datetime) -> Refusal | None:

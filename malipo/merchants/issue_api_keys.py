@@ -47,6 +47,8 @@ async def create_key(
     now: datetime,
     expires_at: datetime | None = None,
     ip_allowlist: Sequence[AddressRange] = (),
+    payout_limit: int | None = None,
+    daily_payout_limit: int | None = None,
 ) -> NewKey:
     if await api_keys.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
         raise TooManyKeys
@@ -62,9 +64,12 @@ async def create_key(
         created_at=now,
         expires_at=expires_at,
         ip_allowlist=tuple(ip_allowlist),
+        payout_limit=payout_limit,
+        daily_payout_limit=daily_payout_limit,
     )
     await api_keys.insert(tx, key)
     await rate_limits.open_windows(tx, key.id)
+    limits = {"payout_limit": payout_limit, "daily_payout_limit": daily_payout_limit}
     await audit_log.append(
         tx,
         actor,
@@ -75,6 +80,7 @@ async def create_key(
         name=name,
         permissions=key.permissions,
         last4=key.last4,
+        **{name: limit for name, limit in limits.items() if limit is not None},
     )
     return key
 

@@ -7,17 +7,29 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from malipo import ids
+from malipo.access import known_browser_store
+from malipo.access.known_browsers import Browser
 from malipo.access.login_attempts import LoginAttempts
-from malipo.access.password_login import PasswordLogin
-from malipo.access.passwords import Passwords, problem_with_password
-from malipo.access.tokens import LINK_LIFE, SESSION_LIFE, hash_of, make_secret
+from malipo.access.new_places.note_login import note_login
+from malipo.access.password_login import Begun, PasswordLogin
+from malipo.access.passwords import Passwords
+from malipo.access.reauthentication import Proof
+from malipo.access.second_factor.codes import CodeRequired, Codes, Typed
+from malipo.access.second_factor.second_step import SecondStep, trust
+from malipo.access.tokens import SESSION_LIFE, hash_of
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden, Invalid, Unauthorized
+from malipo.merchants import second_factor
+from malipo.merchants.password_links import LinkNotGood
 from malipo.merchants.people import Person, email_of
 from malipo.merchants.sessions import Granted, Sessions
-from malipo.merchants.store import merchants, people, sessions
+from malipo.merchants.store import merchants, password_links, people, sessions
+from malipo.merchants.store.sessions import Session
+
+_A_PROGRAM = Browser()
+_NO_CODE = Typed()
 
 
 class WrongCredentials(Unauthorized):
@@ -28,105 +40,202 @@ class WrongCredentials(Unauthorized):
         super().__init__("The email or the password is not right.")
 
 
-class LinkNotGood(Invalid):
-    code = "link_invalid"
+class WrongCurrentPassword(Invalid):
+    code = "password_wrong"
 
     def __init__(self) -> None:
-        super().__init__("This link was used already, or is too old. Ask for a new one.")
+        super().__init__(
+            "The request has invalid fields.", details={"currentPassword": ["currentPassword is not right."]}
+        )
 
 
 class Login:
-    def __init__(self, database: Database, sessions: Sessions, passwords: Passwords) -> None:
+    def __init__(self, database: Database, sessions: Sessions, passwords: Passwords, codes: Codes) -> None:
         self._database = database
         self._sessions = sessions
         self._passwords = passwords
+        self._codes = codes
+        self._second_step = SecondStep(database, codes, people.find, people.lock_password_hash)
         self._attempts = LoginAttempts(database, "email")
         self._by_password = PasswordLogin(
-            database, passwords, self._attempts, people.find_by_email, wrong=WrongCredentials
+            database,
+            passwords,
+            self._attempts,
+            people.find_by_email,
+            people.lock_password_hash,
+            wrong=WrongCredentials,
+            owner="person_id",
+            actor=lambda person, address: Actor(person.email, address),
         )
 
-    async def log_in(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> Granted:
+    async def log_in(
+        self, email: str, password: str, typed: Typed, *, address: str, user_agent: str, now: datetime
+    ) -> Granted:
         """For a program: a token for an hour, and one to get the next with."""
-        session_id = await self.begin(email, password, address=address, user_agent=user_agent, now=now)
+        browser = Browser(user_agent=user_agent[:200])
+        begun = await self.begin(email, password, address=address, browser=browser, now=now, may_enrol=False)
+        session_id = begun.session_id
+        if begun.pending_token is not None:
+            if not typed:
+                await self._second_step.give_up(begun.pending_token)
+                raise CodeRequired
+            session_id = await self.finish(begun.pending_token, typed, address=address, browser=browser, now=now)
+        assert session_id is not None
         async with self._database.begin() as tx:
             return await self._sessions.grant(tx, session_id, now)
 
-    async def begin(self, email: str, password: str, *, address: str, user_agent: str, now: datetime) -> str:
-        """A new session for whoever has the right password."""
+    async def begin(
+        self,
+        email: str,
+        password: str,
+        *,
+        address: str,
+        browser: Browser,
+        now: datetime,
+        may_enrol: bool = True,
+    ) -> Begun:
+        """A new session for whoever has the right password, or one that waits for a code."""
 
-        async def insert_session(tx: Tx, person: Person) -> str:
-            if not await merchants.is_active(tx, person.merchant_id):
-                raise Forbidden("This merchant is not active.", code="merchant_inactive")
-            session_id = ids.mint("ses_", now)
-            await sessions.insert(
-                tx,
-                session_id,
-                person.id,
-                now=now,
-                expires_at=now + SESSION_LIFE,
-                address=address,
-                user_agent=user_agent[:200],
+        async def proceed(tx: Tx, person: Person) -> Begun:
+            await _require_active(tx, person)
+            if (token := await self._second_step.begin(tx, person.id, browser, now=now)) is not None:
+                return Begun(pending_token=token)
+            if not may_enrol and await merchants.requires_second_factor(tx, person.merchant_id):
+                raise second_factor.EnrolmentRequired
+            confirmed_at = await self._second_step.confirmed_at(tx, person.id, now=now)
+            return Begun(
+                await self._insert_session(tx, person, confirmed_at, address=address, browser=browser, now=now)
             )
-            await audit_log.append(
-                tx, Actor(person.email, address), "session.begun", now=now, merchant_id=person.merchant_id
-            )
-            return session_id
 
         known = email_of(email) or ""
-        return await self._by_password.begin(known, password, insert_session, address=address, now=now)
+        return await self._by_password.begin(known, password, proceed, address=address, browser=browser, now=now)
 
-    async def change_password(self, person: Person, current: str, new: str, *, address: str, now: datetime) -> None:
+    async def waits_for_code(self, token: str, *, now: datetime) -> bool:
+        return await self._second_step.waits(token, now=now)
+
+    async def finish(
+        self, token: str, typed: Typed, *, address: str, browser: Browser, now: datetime, is_trusted: bool = False
+    ) -> str:
+        """A new session for whoever has the right code too."""
+
+        async def proceed(tx: Tx, person: Person) -> str:
+            await _require_active(tx, person)
+            session_id = await self._insert_session(tx, person, now, address=address, browser=browser, now=now)
+            if is_trusted:
+                await trust(tx, second_factor.owner_of(person, address), browser, now=now)
+            return session_id
+
+        return await self._second_step.finish(
+            token, typed, lambda person: second_factor.owner_of(person, address), proceed, now=now
+        )
+
+    async def _insert_session(
+        self, tx: Tx, person: Person, confirmed_at: datetime, *, address: str, browser: Browser, now: datetime
+    ) -> str:
+        session_id, owner = ids.mint("ses_", now), second_factor.owner_of(person, address)
+        await sessions.insert(
+            tx,
+            session_id,
+            person.id,
+            now=now,
+            confirmed_at=confirmed_at,
+            expires_at=now + SESSION_LIFE,
+            address=address,
+            user_agent=browser.user_agent,
+        )
+        await audit_log.append(tx, owner.actor, "session.begun", now=now, merchant_id=person.merchant_id)
+        is_known = await self._by_password.is_known(tx, person, browser)
+        await note_login(tx, owner, session_id, is_browser_known=is_known, user_agent=browser.user_agent, now=now)
+        await self._by_password.remember(tx, person, browser, address=address, now=now)
+        return session_id
+
+    async def confirm(
+        self, session: Session, proof: Proof, *, address: str, now: datetime, browser: Browser = _A_PROGRAM
+    ) -> None:
+        """Whoever uses this session is still the person whose it is."""
+        owner = second_factor.owner_of(session.person, address)
+        await self._by_password.confirm(
+            session.person,
+            session.person.email,
+            proof,
+            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now),
+            lambda tx: sessions.confirm(tx, session.id, now=now),
+            address=address,
+            browser=browser,
+            now=now,
+        )
+
+    async def change_password(
+        self,
+        person: Person,
+        current: str,
+        new: str,
+        typed: Typed = _NO_CODE,
+        *,
+        address: str,
+        now: datetime,
+        browser: Browser = _A_PROGRAM,
+    ) -> None:
         """A person who is logged in changes the password; every session of theirs ends, this one too."""
-        await self._attempts.note(person.email, address, now=now)
-        if not await self._passwords.is_right(current, person.password_hash):
-            raise Invalid(
-                "The request has invalid fields.",
-                code="password_wrong",
-                details={"currentPassword": ["currentPassword is not right."]},
-            )
-        await self._set(person, new, "newPassword", address=address, now=now)
+        known = await self._by_password.known_hash(person, browser)
+        if not await self._by_password.is_right(
+            person, person.email, current, address=address, known_browser=known, now=now
+        ):
+            raise WrongCurrentPassword
+        # Before the code, which works once.
+        await self._passwords.refuse_weak(new, person.email, person.name, field="newPassword")
+        await self._codes.check_if_enrolled(second_factor.owner_of(person, address), typed, now=now)
+
+        async def require_unchanged(tx: Tx) -> None:
+            if not await self._by_password.is_unchanged(tx, person):
+                raise WrongCurrentPassword
+
+        await self._set(person, new, address=address, now=now, before=require_unchanged, known_browser=known)
 
     async def use_link(self, link: str, password: str, *, address: str, now: datetime) -> None:
         """A person with a one-time link chooses a password."""
         async with self._database.read() as connection:
-            person = await people.find_link(connection, hash_of(link), now=now)
+            person = await password_links.find(connection, hash_of(link), now=now)
         if person is None:
             raise LinkNotGood
+        await self._passwords.refuse_weak(password, person.email, person.name)
 
         async def use(tx: Tx) -> None:
-            if not await people.use_link(tx, hash_of(link), now=now):
+            # In the order of a change of the password: the person first, then the links.
+            await people.lock(tx, person.id)
+            await password_links.lock_all(tx, person.id)
+            if not await password_links.use(tx, hash_of(link), now=now):
                 raise LinkNotGood
+            await audit_log.append(
+                tx, Actor(person.email, address), "password_link.used", now=now, merchant_id=person.merchant_id
+            )
 
-        await self._set(person, password, "password", address=address, now=now, before=use)
+        await self._set(person, password, address=address, now=now, before=use)
 
     async def _set(
         self,
         person: Person,
         password: str,
-        field: str,
         *,
         address: str,
         now: datetime,
-        before: Callable[[Tx], Awaitable[None]] | None = None,
+        before: Callable[[Tx], Awaitable[None]],
+        known_browser: bytes | None = None,
     ) -> None:
-        if problem := problem_with_password(password, person.email):
-            raise Invalid(
-                "The request has invalid fields.", code="password_weak", details={field: [f"{field} {problem}."]}
-            )
         password_hash = await self._passwords.hash(password)
         async with self._database.begin() as tx:
-            if before is not None:
-                await before(tx)
+            await before(tx)
             await people.set_password(tx, person.id, password_hash)
-            await self._attempts.forgive(tx, person.email, address, now=now)
+            await self._attempts.forgive(tx, person.email, address, known_browser=known_browser, now=now)
+            await known_browser_store.forget_all(tx, "person_id", person.id)
             await sessions.end_all(tx, now=now, person_id=person.id)
+            await password_links.end_all(tx, person.id, now=now)
+            await second_factor.end_trust(tx, person)
             await audit_log.append(
                 tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
             )
 
 
-async def make_link(tx: Tx, person: Person, *, now: datetime) -> str:
-    """A one-time link for choosing a password. The operator hands it over; we keep its hash."""
-    link = make_secret("mpl_")
-    await people.insert_link(tx, hash_of(link), person.id, now=now, expires_at=now + LINK_LIFE)
-    return link
+async def _require_active(tx: Tx, person: Person) -> None:
+    if not await merchants.is_active(tx, person.merchant_id):
+        raise Forbidden("This merchant is not active.", code="merchant_inactive")

@@ -7,9 +7,10 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
+from malipo.merchants import second_factor
 from malipo.merchants.people import Person, email_of
 from malipo.merchants.roles import Role
-from malipo.merchants.store import people
+from malipo.merchants.store import password_links, people
 
 
 class EmailTaken(Conflict):
@@ -41,6 +42,7 @@ async def add_person(
 async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: datetime) -> None:
     await _keep_an_owner(tx, person, role)
     await people.set_role(tx, person.id, role)
+    await password_links.end_all(tx, person.id, now=now)
     await audit_log.append(
         tx, actor, "person.role_changed", now=now, merchant_id=person.merchant_id, email=person.email, role=role
     )
@@ -50,6 +52,7 @@ async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) 
     """Their sessions go with them, at once."""
     await _keep_an_owner(tx, person, None)
     await people.delete(tx, person.id)
+    await second_factor.forget(tx, person)
     await audit_log.append(tx, actor, "person.removed", now=now, merchant_id=person.merchant_id, email=person.email)
 
 

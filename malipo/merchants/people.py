@@ -26,4 +26,5 @@ class Person:
 def email_of(text: str) -> str | None:
     """The one spelling of an email that we store; None if it is none."""
     email = text.strip().lower()
-    return email if _EMAIL.fullmatch(email) and ".." not in email else None
+    # What is not printable, such as a character of no width, would make two emails that look the same.
+    return email if _EMAIL.fullmatch(email) and email.isprintable() and ".." not in email else None

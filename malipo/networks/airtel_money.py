@@ -6,6 +6,8 @@ then they end a payment by themselves, else they are hints (`airtel_money_callba
 """
 
 import base64
+from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -18,7 +20,7 @@ from malipo import randomness
 from malipo.networks import airtel_money_callbacks as callbacks
 from malipo.networks import airtel_money_replies as replies
 from malipo.networks import rsa
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
+from malipo.networks.connector import Acknowledgement, Answer, Balance, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import (
     HttpClient,
     Lost,
@@ -28,6 +30,8 @@ from malipo.networks.http.client import (
     text_of,
     token_of,
 )
+from malipo.networks.statements.airtel_money import summary
+from malipo.networks.statements.source import CannotFetch, FetchedLine
 from malipo.networks.text import cleaned
 from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
 from malipo.settings.networks import AirtelMoneySettings
@@ -38,6 +42,7 @@ _TOKEN_MARGIN_SECONDS = 30
 
 class AirtelMoney:
     name = "airtel_money"
+    statement_profile = "airtel-summary"
 
     def __init__(self, settings: AirtelMoneySettings, http_client: HttpClient) -> None:
         assert settings.airtel_money_base_url
@@ -79,8 +84,23 @@ class AirtelMoney:
             return failed_query(reply)
         return replies.of_enquiry(reply, order)
 
+    async def balance(self) -> Balance:
+        reply = await self._call("GET", self._settings.airtel_money_balance_path)
+        if isinstance(reply, Answer):
+            return Balance(code=reply.code, detail=reply.detail)
+        return replies.of_balance(reply, self._settings.airtel_money_currency)
+
     async def probe(self) -> Answer:
         return await self._authorised.probe()
+
+    def fetch_statement(self, begins: datetime, ends: datetime) -> AsyncIterator[FetchedLine]:
+        number = self._settings.airtel_money_msisdn
+        if number is None:
+            raise CannotFetch(
+                "Set MALIPO_AIRTEL_MONEY_MSISDN, our own number: it tells what came in from what went out."
+            )
+        path = self._settings.airtel_money_summary_path
+        return summary(lambda path: self._call("GET", path), path, our_number=number, begins=begins, ends=ends)
 
     def read(self, callback: Callback) -> News | None:
         return callbacks.read(callback, self._settings)

@@ -10,8 +10,9 @@ import msgspec
 
 from malipo.networks import airtel_money_codes as codes
 from malipo.networks.code_meanings import Table, answer_of
-from malipo.networks.connector import Answer, Order, Type, Verdict
+from malipo.networks.connector import Answer, Balance, Order, Type, Verdict
 from malipo.networks.http.client import Reply, receipt_of, text_of
+from malipo.networks.text import shillings_in
 from malipo.networks.token_auth import nothing_sent
 
 NETWORK = "Airtel Money"
@@ -44,6 +45,17 @@ def of_enquiry(reply: Reply, order: Order) -> Answer:
         # The query was refused; that says nothing about the payment. A 404 alone may only mean a wrong path.
         return Answer(verdict=Verdict.UNKNOWN, code=answer.code, detail=answer.detail)
     return answer
+
+
+def of_balance(reply: Reply, currency: str) -> Balance:
+    """Grouped text, such as "1,234.00". What is refused, or is of another currency, is none."""
+    said = reply.json() or {}
+    data = said.get("data")
+    if reply.status != 200 or _status(said).get("success") is False or not isinstance(data, dict):
+        return Balance(code=_status_code(said, reply), detail=text_of(_status(said).get("message")))
+    if text_of(data.get("currency")) != currency:
+        return Balance(code="currency", detail=text_of(data.get("currency")))
+    return Balance(amount=shillings_in(data.get("balance")), code="balance", detail=text_of(data.get("balance")))
 
 
 def _of_code(table: Table, reply: Reply, said: dict[str, Any], *, has_alert: bool = False) -> Answer:

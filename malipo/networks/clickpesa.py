@@ -5,6 +5,8 @@ payout that is done, so payouts are ended by the query. What replies say is in `
 mean in `clickpesa_codes.py`.
 """
 
+from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -12,17 +14,22 @@ import msgspec
 from malipo.networks import clickpesa_callbacks as callbacks
 from malipo.networks import clickpesa_replies as replies
 from malipo.networks.clickpesa_callbacks import checksum_of
-from malipo.networks.connector import Acknowledgement, Answer, Callback, News, Order, Resubmit, Type
+from malipo.networks.connector import Acknowledgement, Answer, Balance, Callback, News, Order, Resubmit, Type
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
+from malipo.networks.http.connection import MOST_OF_A_BODY
+from malipo.networks.statements.clickpesa import statement
+from malipo.networks.statements.source import FetchedLine
 from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
 from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
 _TOKEN_SECONDS = 3600 - 60
+_MOST_OF_A_STATEMENT = 64 * 1024 * 1024  # It comes in one piece: some 300,000 lines.
 
 
 class Clickpesa:
     name = "clickpesa"
+    statement_profile = "clickpesa-api"
 
     def __init__(self, settings: ClickpesaSettings, http_client: HttpClient) -> None:
         self._settings = settings
@@ -63,8 +70,19 @@ class Clickpesa:
             return failed_query(reply)
         return replies.of_query(reply, order)
 
+    async def balance(self) -> Balance:
+        reply = await self._call("GET", "/account/balance")
+        if isinstance(reply, Answer):
+            return Balance(code=reply.code, detail=reply.detail)
+        return replies.of_balance(reply)
+
     async def probe(self) -> Answer:
         return await self._authorised.probe()
+
+    def fetch_statement(self, begins: datetime, ends: datetime) -> AsyncIterator[FetchedLine]:
+        return statement(
+            lambda path: self._call("GET", path, most_of_a_body=_MOST_OF_A_STATEMENT), begins=begins, ends=ends
+        )
 
     def read(self, callback: Callback) -> News | None:
         return callbacks.read(callback, self._settings)
@@ -72,7 +90,9 @@ class Clickpesa:
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
         return callbacks.acknowledge(news)
 
-    async def _call(self, method: str, path: str, body: bytes | None = None) -> Reply | Answer:
+    async def _call(
+        self, method: str, path: str, body: bytes | None = None, *, most_of_a_body: int = MOST_OF_A_BODY
+    ) -> Reply | Answer:
         reply = await self._authorised.call(
             lambda token, seconds: self._http_client.call(
                 method,
@@ -80,6 +100,7 @@ class Clickpesa:
                 headers={"Authorization": token, "Content-Type": "application/json"},
                 body=body,
                 timeout_seconds=seconds,
+                most_of_a_body=most_of_a_body,
             ),
             is_over=lambda reply: reply.status == 401,
         )

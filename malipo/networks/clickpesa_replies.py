@@ -7,12 +7,13 @@ import msgspec
 
 from malipo.networks import clickpesa_codes as codes
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, Order, Verdict
+from malipo.networks.connector import Answer, Balance, Order, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
-from malipo.networks.text import reason_in
+from malipo.networks.text import reason_in, shillings_in
 from malipo.networks.token_auth import nothing_sent
 
 NETWORK = "ClickPesa"
+_CURRENCY = "TZS"
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
@@ -40,6 +41,22 @@ def of_query(reply: Reply, order: Order) -> Answer:
         # 404 may mean the reference or a feature of the account: it says nothing about the payment.
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
     return _about(order, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
+
+
+def of_balance(reply: Reply) -> Balance:
+    """A list of balances, or an object that has one. Of our currency there must be exactly one."""
+    try:
+        said = msgspec.json.decode(reply.body)
+    except (ValueError, RecursionError):
+        said = None
+    found = said.get("balances") if isinstance(said, dict) else said
+    if reply.status != 200 or not isinstance(found, list):
+        message = said.get("message") if isinstance(said, dict) else ""
+        return Balance(code=f"HTTP {reply.status}", detail=text_of(message))
+    ours = [each for each in found if isinstance(each, dict) and text_of(each.get("currency")) == _CURRENCY]
+    if len(ours) != 1:
+        return Balance(code="currency", detail=f"{len(ours)} balances of {_CURRENCY}")
+    return Balance(amount=shillings_in(ours[0].get("balance")), code="balance", detail=text_of(ours[0].get("balance")))
 
 
 def _about(order: Order, said: Mapping[str, Any]) -> Answer | None:

@@ -6,10 +6,12 @@ database, and write nothing on our side.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
-from malipo import randomness
-from malipo.networks.connector import Answer, Connector, Order, Resubmit, Type, Verdict
+from malipo import clock, randomness
+from malipo.networks.connector import Answer, Connector, Order, ReadsBalance, Resubmit, Type, Verdict
+from malipo.networks.statements.source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAUSE_SECONDS = 2.0
@@ -30,9 +32,25 @@ async def verify(
     yield Check("it lets us in", is_in, _in_words(probed))
     if not is_in:
         return
+    if isinstance(connector, ReadsBalance):  # Not every network has a call for it.
+        balance = await connector.balance()
+        said = f"TZS {balance.amount:,}" if balance.amount is not None else f"{balance.code} {balance.detail}".strip()
+        yield Check("it says what it holds for us", balance.amount is not None, said)
     for type_ in types:
         async for check in _verify_type(connector, type_, phone, amount, patience_seconds):
             yield check
+    if isinstance(connector, StatementSource):  # Nor has every one its statement.
+        yield await _verify_statement(connector)
+
+
+async def _verify_statement(source: StatementSource) -> Check:
+    """Of the last day, with what was just done."""
+    now = clock.now()
+    try:
+        lines = [line async for line in source.fetch_statement(now - timedelta(days=1), now)]
+    except CannotFetch as error:
+        return Check("it gives its statement", False, str(error))
+    return Check("it gives its statement", True, f"{len(lines)} lines")
 
 
 async def _verify_type(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -83,6 +83,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     alert: str | None = None  # something only an operator can fix: credentials, our float
 
 
+class Balance(msgspec.Struct, frozen=True, kw_only=True):
+    """What a network says that it holds for us, in whole shillings; None if it does not say it."""
+
+    amount: int | None = None
+    code: str = ""  # why there is none
+    detail: str = ""
+
+
 class Callback(msgspec.Struct, frozen=True):
     """A request that a network sent to us."""
 
@@ -143,6 +151,14 @@ class Connector(Protocol):
         """What a callback says; None if it cannot be understood, or its signature is wrong."""
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement: ...
+
+
+@runtime_checkable
+class ReadsBalance(Protocol):
+    """A connector whose network has a call for the balance. Not every one has."""
+
+    async def balance(self) -> Balance:
+        """What lies in the account that payouts are paid from. An answer that is not understood is no amount."""
 
 
 def cannot_query(connector: Connector) -> frozenset[Type]:

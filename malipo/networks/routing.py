@@ -69,10 +69,14 @@ _KINDS: dict[str, _Kind] = {
 
 @dataclass(frozen=True)
 class CallbackAccess:
-    """Who may send a network's callbacks: the secret part of the path, and the allowed addresses."""
+    """Who may send a network's callbacks: the secret part of the path, and the allowed addresses.
+
+    What they call paid above an amount, operators review.
+    """
 
     token: str
     allowed: tuple[Network, ...]
+    review_amount: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,11 @@ def connect(settings: Settings, http_client: HttpClient) -> Networks:
         connectors={name: kind.make(settings, http_client) for name, kind in connected.items()},
         routes=routes,
         callback_access={
-            name: CallbackAccess(token, getattr(settings, f"{name}_callback_networks"))
+            name: CallbackAccess(
+                token,
+                getattr(settings, f"{name}_callback_networks"),
+                settings.halopesa_review_amount if name == "halopesa" else None,
+            )
             for name in connected
             if (token := getattr(settings, f"{name}_callback_token"))
         },

@@ -1,7 +1,9 @@
 """Text for networks, and text from them. Pure."""
 
+import math
 import re
 import unicodedata
+from decimal import Decimal
 
 from malipo.networks.connector import FailureCode
 
@@ -31,3 +33,18 @@ def cleaned(text: str, *, least: int, most: int, otherwise: str = "Payment") -> 
     plain = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
     words = _OTHER.sub(" ", plain).strip()[:most].strip()
     return words if len(words) >= least else otherwise
+
+
+# 1234, 1,234.00 or -1,234.56: groups of three, if any.
+_SHILLINGS = re.compile(r"-?(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,4})(?:\.[0-9]{1,6})?", re.ASCII)
+
+
+def shillings_in(value: object) -> int | None:
+    """Whole shillings of a balance, as a number or as grouped text; None for what is neither.
+
+    A part of a shilling is not counted: of what is held, rather too little is said than too much.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = value.strip() if isinstance(value, str) else str(value)
+    return math.floor(Decimal(text.replace(",", ""))) if _SHILLINGS.fullmatch(text) else None

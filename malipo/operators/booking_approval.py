@@ -1,21 +1,27 @@
-"""Top-ups and settlements that operators ask for. A large one is only proposed until another operator approves it,
-because a wrong one is money lost: one operator alone could book any sum to any merchant.
+"""Top-ups, settlements and transfers between a network and the bank that operators ask for. A large one is only
+proposed until another operator approves it, because a wrong one is money lost: one operator alone could book any sum.
 
 Each step is one commit with its note in the audit log.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Missing, Refusal
-from malipo.ledger import bookings as ledger
+from malipo.ledger import bookings, transfers
+from malipo.ledger.accounts import HOUSE
 from malipo.ledger.bookings import Booking
 from malipo.ledger.store import booking_proposals
 from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger.transfers import Transfer
+from malipo.operators import vouching
+
+_COUNTED = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,35 +36,33 @@ class NotOpen(Conflict):
 
 class NotProposed(Missing):
     def __init__(self, name: str) -> None:
-        super().__init__(f"Nothing is proposed with the reference or id {name!r}. See: malipo wallet pending")
+        super().__init__(
+            f"Nothing is proposed with the reference or id {name!r}. See: malipo wallet pending, malipo floats pending"
+        )
 
 
 class SeveralProposed(Refusal):
     code = "ambiguous"
 
 
-async def request(tx: Tx, booking: Booking, *, approval_amount: int, actor: Actor, now: datetime) -> Requested:
+async def request(
+    tx: Tx, booking: Booking | Transfer, *, approval_amount: int, actor: Actor, now: datetime
+) -> Requested:
     """Book it, or propose it if it is more than one operator may book. The same booking twice is one."""
-    await booking_proposals.lock_booking(tx, booking.kind, booking.bank_reference)
-    if (earlier := await ledger.find_proposed(tx, booking)) is not None:
+    await booking_proposals.lock_bookings_of(tx, actor.name, booking.merchant_id or HOUSE)
+    # A reference of the bank's is of one transfer, whichever way it went.
+    lock_kind = "transfer" if isinstance(booking, Transfer) else booking.kind
+    await booking_proposals.lock_booking(tx, lock_kind, booking.bank_reference)
+    if (earlier := await _find_proposed(tx, booking)) is not None:
         return Requested(is_new=False, proposal=earlier)
-    if await ledger.is_booked(tx, booking):
+    if await _is_booked(tx, booking):
         return Requested(is_new=False, proposal=None)
-    if booking.amount > approval_amount:
+    # Many small ones of one operator are a large one.
+    booked = await audit_log.sum_booked_alone(tx, actor, booking.merchant_id, since=now - _COUNTED)
+    if booked + booking.amount > approval_amount:
         return Requested(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
-    is_new = await ledger.book(
-        tx, booking.kind, booking.merchant_id, booking.amount, reference=booking.bank_reference, now=now
-    )
-    assert is_new, "the booking is locked, and was not booked"
-    await audit_log.append(
-        tx,
-        actor,
-        f"wallet.{booking.kind}",
-        now=now,
-        merchant_id=booking.merchant_id,
-        amount=booking.amount,
-        reference=booking.bank_reference,
-    )
+    assert await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked"
+    await audit_log.append(tx, actor, action_of(booking.kind), now=now, **_details(booking))
     return Requested(is_new=True, proposal=None)
 
 
@@ -66,11 +70,13 @@ async def approve(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) 
     """Agree with what another operator has proposed, and book it."""
     proposal = await _open(tx, id_or_reference)
     _require_operator(actor)
-    if proposal.requested_by == actor.name:
-        raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
+    await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
-    await ledger.book_proposed(tx, proposal, now=now)
-    await _note(tx, actor, f"wallet.{proposal.kind}", proposal, now=now)
+    if proposal.channel is None:
+        await bookings.book_proposed(tx, proposal, now=now)
+    else:
+        await transfers.book_proposed(tx, proposal, approved_by=actor.name, now=now)
+    await _note(tx, actor, action_of(proposal.kind), proposal, now=now)
     return proposal
 
 
@@ -79,31 +85,61 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
     proposal = await _open(tx, id_or_reference)
     _require_operator(actor)
     await booking_proposals.end(tx, proposal.id, decided_by=actor.name, is_approved=False, now=now)
-    await _note(tx, actor, f"wallet.{proposal.kind}_rejected", proposal, now=now)
+    await _note(tx, actor, f"{action_of(proposal.kind)}_rejected", proposal, now=now)
     return proposal
 
 
-async def _propose(tx: Tx, booking: Booking, *, actor: Actor, now: datetime) -> Proposal:
+def action_of(kind: str) -> str:
+    """What the audit log calls it."""
+    return f"float.{kind}" if kind in list(transfers.Kind) else f"wallet.{kind}"
+
+
+async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> Proposal | None:
+    if isinstance(booking, Transfer):
+        return await transfers.find_proposed(tx, booking)
+    return await bookings.find_proposed(tx, booking)
+
+
+async def _is_booked(tx: Tx, booking: Booking | Transfer) -> bool:
+    if isinstance(booking, Transfer):
+        return await transfers.is_booked(tx, booking)
+    return await bookings.is_booked(tx, booking)
+
+
+async def _book(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datetime) -> bool:
+    if isinstance(booking, Transfer):
+        return await transfers.book(tx, booking, booked_by=actor.name, now=now)
+    return await bookings.book(
+        tx, booking.kind, booking.merchant_id, booking.amount, reference=booking.bank_reference, now=now
+    )
+
+
+async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datetime) -> Proposal:
     _require_operator(actor)
-    await ledger.require_funds(tx, booking)
+    prefix = booking_proposals.TRANSFER_ID_PREFIX
+    if isinstance(booking, Booking):
+        prefix = booking_proposals.ID_PREFIX
+        await bookings.require_funds(tx, booking)
     proposal = Proposal(
-        ids.mint(booking_proposals.ID_PREFIX, now),
+        ids.mint(prefix, now),
         booking.merchant_id,
         booking.kind,
         booking.bank_reference,
         booking.amount,
         actor.name,
         now,
+        channel=booking.channel,
+        account=booking.account,
     )
     await booking_proposals.insert(tx, proposal)
-    await _note(tx, actor, f"wallet.{booking.kind}_proposed", proposal, now=now)
+    await _note(tx, actor, f"{action_of(booking.kind)}_proposed", proposal, now=now)
     return proposal
 
 
 def _require_operator(actor: Actor) -> None:
     """Without names it cannot be told that two operators are two."""
     if not actor.is_operator:
-        raise Forbidden("This takes an operator: set MALIPO_OPERATOR to your name (see: malipo operators add).")
+        raise Forbidden("This takes an operator who is logged in: malipo operators login")
 
 
 async def _open(tx: Tx, id_or_reference: str) -> Proposal:
@@ -121,15 +157,15 @@ async def _open(tx: Tx, id_or_reference: str) -> Proposal:
             raise SeveralProposed(f"Several are proposed with the reference {id_or_reference!r}: {found}. Give the id.")
 
 
+def _details(booking: Booking | Transfer | Proposal) -> dict[str, Any]:
+    """Whose it is, how much, and the bank's reference, for the audit log."""
+    whose = {"merchant_id": booking.merchant_id}
+    if booking.channel is not None:
+        whose = {"channel": booking.channel, "account": booking.account}
+    return {**whose, "amount": booking.amount, "reference": booking.bank_reference}
+
+
 async def _note(tx: Tx, actor: Actor, what: str, proposal: Proposal, *, now: datetime) -> None:
     await audit_log.append(
-        tx,
-        actor,
-        what,
-        now=now,
-        merchant_id=proposal.merchant_id,
-        booking=proposal.id,
-        amount=proposal.amount,
-        reference=proposal.bank_reference,
-        proposed_by=proposal.requested_by,
+        tx, actor, what, now=now, booking=proposal.id, **_details(proposal), proposed_by=proposal.requested_by
     )

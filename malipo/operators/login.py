@@ -1,17 +1,29 @@
 """Log-in, sessions (of 12 hours) and log-out of operators. Merchants' people have a log-in of their own."""
 
+import hashlib
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from malipo import ids
+from malipo.access import known_browser_store
+from malipo.access.known_browsers import Browser
 from malipo.access.login_attempts import LoginAttempts
-from malipo.access.password_login import PasswordLogin
+from malipo.access.new_places.note_login import note_login
+from malipo.access.password_login import Begun, PasswordLogin
 from malipo.access.passwords import Passwords
+from malipo.access.reauthentication import NOTED_EVERY, Proof
+from malipo.access.second_factor.codes import Codes, Typed
+from malipo.access.second_factor.second_step import SecondStep, trust
+from malipo.access.store import end_links_of_operator
 from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx, retry
 from malipo.errors import Missing, Unauthorized
+from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
+from malipo.operators.credential_reset_store import PASSWORD, SECOND_FACTOR
 from malipo.operators.store import Operator, Session
 
 SESSION_LIFE = timedelta(hours=12)
@@ -25,32 +37,145 @@ class WrongName(Unauthorized):
         super().__init__("The name or the password is not right.")
 
 
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What a session at the command line has, and one in a browser has not."""
+
+    secret: str  # kept in a file of the user, and here only as a hash
+    os_user: str
+
+
 class OperatorLogin:
-    def __init__(self, database: Database, passwords: Passwords) -> None:
+    def __init__(
+        self, database: Database, passwords: Passwords, codes: Codes, *, is_command_line: bool = False
+    ) -> None:
         self._database = database
-        attempts = LoginAttempts(database, "operator")
-        self._by_password = PasswordLogin(database, passwords, attempts, sessions.find_operator, wrong=WrongName)
-
-    async def begin(self, name: str, password: str, *, address: str, now: datetime) -> str:
-        """A new session, if the password is right. An operator without a password can use only the command line."""
-
-        async def insert_session(tx: Tx, operator: Operator) -> str:
-            session_id = ids.mint("ops_", now)
-            await sessions.insert(tx, session_id, operator.id, now=now, expires_at=now + SESSION_LIFE, address=address)
-            await audit_log.append(tx, actor_of(operator, address), "operator.logged_in", now=now)
-            return session_id
-
-        return await self._by_password.begin(name_of(name), password, insert_session, address=address, now=now)
-
-    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
-        return await retry.read(
-            self._database, lambda connection: sessions.get_live(connection, session_id, now=now), patience_seconds=3
+        self._codes = codes
+        self._second_step = SecondStep(database, codes, sessions.find_by_id, sessions.lock_password_hash)
+        # Apart from the pages, which anybody can reach: strangers lock no operator out of the command line.
+        attempts = LoginAttempts(database, "operator at the command line" if is_command_line else "operator")
+        self._by_password = PasswordLogin(
+            database,
+            passwords,
+            attempts,
+            sessions.find_operator,
+            sessions.lock_password_hash,
+            wrong=WrongName,
+            owner="operator_id",
+            actor=actor_of,
         )
 
-    async def log_out(self, session: Session, *, address: str, now: datetime) -> None:
+    async def begin(
+        self,
+        name: str,
+        password: str,
+        *,
+        address: str,
+        browser: Browser,
+        now: datetime,
+        command_line: CommandLine | None = None,
+    ) -> Begun:
+        """A new session, or one that waits for a code."""
+
+        async def proceed(tx: Tx, operator: Operator) -> Begun:
+            if (token := await self._second_step.begin(tx, operator.id, browser, now=now)) is not None:
+                return Begun(pending_token=token)
+            confirmed_at = await self._second_step.confirmed_at(tx, operator.id, now=now)
+            session_id = await self._insert_session(
+                tx, operator, confirmed_at, address, browser, command_line, now=now, without_code=True
+            )
+            return Begun(session_id)
+
+        return await self._by_password.begin(
+            name_of(name), password, proceed, address=address, browser=browser, now=now
+        )
+
+    async def waits_for_code(self, token: str, *, now: datetime) -> bool:
+        return await self._second_step.waits(token, now=now)
+
+    async def finish(
+        self,
+        token: str,
+        typed: Typed,
+        *,
+        address: str,
+        browser: Browser,
+        now: datetime,
+        is_trusted: bool = False,
+        command_line: CommandLine | None = None,
+    ) -> str:
+        """A new session for whoever has the right code too."""
+
+        async def proceed(tx: Tx, operator: Operator) -> str:
+            session_id = await self._insert_session(tx, operator, now, address, browser, command_line, now=now)
+            if is_trusted:
+                await trust(tx, second_factor.owner_of(operator, address), browser, now=now)
+            return session_id
+
+        return await self._second_step.finish(
+            token, typed, lambda operator: second_factor.owner_of(operator, address), proceed, now=now
+        )
+
+    async def _insert_session(
+        self,
+        tx: Tx,
+        operator: Operator,
+        confirmed_at: datetime,
+        address: str,
+        browser: Browser,
+        command_line: CommandLine | None,
+        *,
+        now: datetime,
+        **details: Any,
+    ) -> str:
+        session_id = ids.mint("ops_", now) if command_line is None else command_line_session(command_line.secret)
+        owner = second_factor.owner_of(operator, address)
+        os_user = command_line.os_user if command_line else None
+        await sessions.insert(
+            tx,
+            session_id,
+            operator.id,
+            now=now,
+            confirmed_at=confirmed_at,
+            expires_at=now + SESSION_LIFE,
+            address=address,
+            user_agent=browser.user_agent,
+        )
+        await audit_log.append(
+            tx, actor_of(operator, address, os_user=os_user), "operator.logged_in", now=now, **details
+        )
+        if command_line is None:
+            is_known = await self._by_password.is_known(tx, operator, browser)
+            await note_login(tx, owner, session_id, is_browser_known=is_known, user_agent=browser.user_agent, now=now)
+            await self._by_password.remember(tx, operator, browser, address=address, now=now)
+        return session_id
+
+    async def confirm(self, session: Session, proof: Proof, *, address: str, browser: Browser, now: datetime) -> None:
+        """Whoever uses this session is still the operator whose it is."""
+        owner = second_factor.owner_of(session.operator, address)
+        await self._by_password.confirm(
+            session.operator,
+            session.operator.name,
+            proof,
+            lambda: self._codes.check_if_enrolled(owner, proof.typed, now=now),
+            lambda tx: sessions.confirm(tx, session.id, now=now),
+            address=address,
+            browser=browser,
+            now=now,
+        )
+
+    async def live_session(self, session_id: str, *, now: datetime) -> Session | None:
+        return await retry.read(self._database, lambda connection: sessions.get_live(connection, session_id, now=now))
+
+    async def note_use(self, session: Session, *, now: datetime) -> None:
+        if now - session.last_used_at >= NOTED_EVERY:
+            await retry.write(self._database, lambda tx: sessions.touch(tx, session.id, now=now))
+
+    async def log_out(self, session: Session, *, address: str, now: datetime, os_user: str | None = None) -> None:
         async with self._database.begin() as tx:
             await sessions.end(tx, session.id, now=now)
-            await audit_log.append(tx, actor_of(session.operator, address), "operator.logged_out", now=now)
+            actor = actor_of(session.operator, address, os_user=os_user)
+            await audit_log.append(tx, actor, "operator.logged_out", now=now)
 
 
 def name_of(text: str) -> str:
@@ -59,16 +184,37 @@ def name_of(text: str) -> str:
     return name if name.isprintable() and len(name) <= 100 else ""
 
 
-def actor_of(operator: Operator, address: str) -> Actor:
+def command_line_session(secret: str) -> str:
+    """The id of a session at the command line. It is a hash: whoever reads the database, or a backup, has no session.
+
+    A page takes no such id, because a browser's cookie is signed; and the id in a cookie is no secret of these.
+    """
+    return f"opc_{hashlib.sha256(secret.encode()).hexdigest()}"
+
+
+def actor_of(operator: Operator, address: str, *, os_user: str | None = None) -> Actor:
     """The same name as at the command line, so that one operator cannot propose here and approve there."""
-    return actors.operator_at(operator.name, address)
+    return actors.operator_at(operator.name, address, os_user=os_user)
 
 
-async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, now: datetime) -> None:
-    """A new password. Sessions that were begun with the old one end."""
+async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, now: datetime) -> bool:
+    """A new password. Sessions that were begun with the old one end. Whether a third operator must vouch for it."""
     operator = await sessions.find_operator(tx, name_of(name))
     if operator is None:
         raise Missing(f"There is no operator {name!r}. See: malipo operators list")
     await sessions.set_password(tx, operator.id, password_hash)
     await sessions.end_all(tx, operator.id, now=now)
+    await known_browser_store.forget_all(tx, "operator_id", operator.id)
+    await second_factor.end_trust(tx, operator)
+    await end_links_of_operator(tx, actors.operator_at(operator.name, "").name, now=now)
     await audit_log.append(tx, actor, "operator.password_set", now=now, name=operator.name)
+    return await vouching.note_reset(tx, operator, PASSWORD, actor=actor, now=now)
+
+
+async def reset_second_factor(tx: Tx, name: str, *, actor: Actor, now: datetime) -> bool:
+    """For an operator who has lost the app and the recovery codes. Whether a third operator must vouch for it."""
+    operator = await sessions.find_operator(tx, name_of(name))
+    if operator is None:
+        raise Missing(f"There is no operator {name!r}. See: malipo operators list")
+    await second_factor.reset(tx, operator, actor=actor, now=now)
+    return await vouching.note_reset(tx, operator, SECOND_FACTOR, actor=actor, now=now)

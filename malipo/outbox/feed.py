@@ -96,18 +96,22 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int
     feed = await tx.fetchrow("SELECT last_number, pruned_to FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
     if feed is None:
         return 0
+    # A payment that ended by an event must be in the rollups before the event is deleted.
+    counted = await rollups.find_position(tx, merchant_id, Rollup.PAYMENTS)
+    end = min(feed["last_number"], feed["pruned_to"] + most, counted)
+    # Only among those: looked for in all that is old, it would take longer with every event that waits to be deleted.
     first_kept = await tx.fetchval(
         """
-        SELECT feed_number FROM events WHERE merchant_id = $1 AND feed_number > $2 AND created_at >= $3
+        SELECT feed_number FROM events
+        WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 AND created_at >= $4
         ORDER BY feed_number LIMIT 1
         """,
         merchant_id,
         feed["pruned_to"],
+        end,
         before,
     )
-    # A payment that ended by an event must be in the rollups before the event is deleted.
-    counted = await rollups.find_position(tx, merchant_id, Rollup.PAYMENTS)
-    pruned_to = min((first_kept or feed["last_number"] + 1) - 1, feed["pruned_to"] + most, counted)
+    pruned_to = end if first_kept is None else first_kept - 1
     if pruned_to <= feed["pruned_to"]:
         return 0
     await tx.execute("DELETE FROM events WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)

@@ -65,8 +65,9 @@ class AnswerEffects:
         last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
         decision = decide(transaction, dispatch, received, self._rules, last=last)
         _log_review_reason(transaction, dispatch, decision)
-        if decision.cause is not None:
-            after = status_writer.after_change(transaction, self._change(transaction, received, decision), self._now)
+        for cause in _causes(decision):
+            change = self._change(transaction, received, decision, cause)
+            after = status_writer.after_change(transaction, change, self._now)
             assert after is not None, "a decision leads somewhere"
             if after.status.is_final:
                 self._kept.discard(key)  # The status writer deletes the dispatch of a payment that ends.
@@ -82,7 +83,8 @@ class AnswerEffects:
     def _correct(
         self, transaction: Transaction, corrected: Correction | None, received: ReceivedAnswer
     ) -> tuple[Correction, bool]:
-        """The float follows the network's report. A collection that was paid after all is credited automatically."""
+        """The float follows the network's report. A collection that was paid after all is credited automatically, if
+        the report is signed or the answer to a query; otherwise operators decide."""
         before = corrected or correction_moves.begin(transaction)
         is_paid = received.answer.verdict is Verdict.CONFIRMED
         change = correction_moves.with_notice(
@@ -91,7 +93,8 @@ class AnswerEffects:
         self._corrected.append(Corrected(transaction, change, before.owed))
         self._contradicted.append((transaction, received, change.correction.ordinal))
         is_merchant_notified, after = change.reason is not None, change.correction
-        if self._credits_automatically and correction_moves.is_credited_automatically(transaction, after):
+        is_automatic = self._credits_automatically and received.is_trusted
+        if is_automatic and correction_moves.is_credited_automatically(transaction, after):
             credit = correction_moves.decide(transaction, after, is_paid=True, available=0)
             credit = correction_moves.with_notice(credit, self._now)
             self._credited.append(Corrected(transaction, credit, after.owed))
@@ -99,15 +102,14 @@ class AnswerEffects:
             is_merchant_notified, after = True, credit.correction
         return after, is_merchant_notified
 
-    def _change(self, transaction: Transaction, received: ReceivedAnswer, decision: Decision) -> Change:
-        assert decision.cause is not None
+    def _change(self, transaction: Transaction, received: ReceivedAnswer, decision: Decision, cause: Cause) -> Change:
         failure = decision.failure_code
         return Change(
             merchant_id=transaction.merchant_id,
             transaction_id=transaction.id,
-            cause=decision.cause,
+            cause=cause,
             # A reference in an answer that does not end the payment may be wrong, and the merchant would see it.
-            provider_reference=None if decision.cause is Cause.SUBMITTED else received.answer.provider_reference,
+            provider_reference=None if cause is Cause.SUBMITTED else received.answer.provider_reference,
             failure_code=failure,
             failure_reason=None if failure is None else failure_reason_of(failure),
         )
@@ -153,6 +155,12 @@ class AnswerEffects:
             amount=transaction.amount,
             ordinal=ordinal,
         )
+
+
+def _causes(decision: Decision) -> list[Cause]:
+    if decision.cause is None:
+        return []
+    return [Cause.SUBMITTED, decision.cause] if decision.is_submitted_first else [decision.cause]
 
 
 def _log_review_reason(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:

@@ -134,6 +134,18 @@ def decide(
     )
 
 
+def lend(amount: int) -> Change:
+    """A payout that is adopted takes more than the wallet holds: the house lends the rest, and it is owed."""
+    return Change(
+        step=Step.RESOLUTION,
+        correction=Correction(is_paid=True, is_fee_paid=True, credited=amount, owed=amount, ordinal=1),
+        moves=_moves(amount, Account.WALLET),
+        credited=amount,
+        reason=Reason.DEBT_RECORDED,
+        amount=amount,
+    )
+
+
 def with_notice(change: Change, now: datetime) -> Change:
     """The change with its notice to the merchant, if there is a reason for one."""
     if change.reason is None:

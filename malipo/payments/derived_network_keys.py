@@ -19,10 +19,9 @@ _SAME = ("type", "channel", "amount", "phone")
 
 
 class DerivedKeys:
-    def __init__(self, database: Database, terms: Terms, *, patience_seconds: float) -> None:
+    def __init__(self, database: Database, terms: Terms) -> None:
         self._database = database
         self._terms = terms
-        self._patience_seconds = patience_seconds
         self._secret: bytes | None = None  # read once: it never changes
 
     async def give(self, order: Order) -> Order:
@@ -30,7 +29,7 @@ class DerivedKeys:
         if order.draft is None or order.key is None:
             return order
         if self._secret is None:
-            found = await retry.read(self._database, installation.get, patience_seconds=self._patience_seconds)
+            found = await retry.read(self._database, installation.get)
             self._secret = found.key_secret
         key = network_keys.derive(self._secret, order.merchant_id, order.type, order.key)
         reference = self._terms.reference_of(key)
@@ -41,7 +40,6 @@ class DerivedKeys:
         found = await retry.read(
             self._database,
             lambda connection: transactions.get(connection, draft.merchant_id, draft.reference),
-            patience_seconds=self._patience_seconds,
         )
         if found is None or any(getattr(found, name) != getattr(draft, name) for name in _SAME):
             raise KeyReused

@@ -16,6 +16,7 @@ class AnswerSource(StrEnum):
     SEND = "send"  # the reply to the request itself
     QUERY = "ask"  # the answer to a query
     CALLBACK = "callback"  # sent by the network on its own
+    STATEMENT = "statement"  # a line of the network's statement, which has the last word
 
 
 class NextAction(StrEnum):
@@ -87,6 +88,7 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
     is_trusted: bool = True  # False for an unsigned callback, which is only a hint
     is_listed: bool = False  # an unsigned callback from an address that the operator has listed
+    review_amount: int | None = None  # an unsigned success of a larger payment is for operators to review
     cannot_query: frozenset[Type] = frozenset()  # types of payment for which the network has no query
     can_query: bool = True  # whether the payment in question can be queried
     age_seconds: float = 0  # how long ago the query was sent
@@ -95,6 +97,7 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause | None = None
+    is_submitted_first: bool = False  # it was never sent, as far as we know, and has ended: two transitions
     failure_code: FailureCode | None = None
     is_contradiction: bool = False  # the network reports the opposite of the latest report
     dispatch: Dispatch | None = None  # None: nothing is left to do

@@ -22,6 +22,7 @@ from malipo.ledger.accounts import Wallet
 from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of
+from malipo.payments.payout_sums import Limits, PayoutSums
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store import batch_read, idempotency_keys, transactions
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
@@ -48,6 +49,7 @@ class Order(msgspec.Struct, frozen=True):
     key: str | None
     request_hash: bytes
     actor: Actor | None = None  # a person; what API keys do is not in the audit log
+    payout_limits: Limits | None = None  # of who makes it, if there are any
 
     @property
     def idempotency_key(self) -> IdempotencyKey | None:
@@ -84,11 +86,14 @@ class Initiate:
         used = await idempotency_keys.find(tx, rest) if rest else {}
         # Read after the locks: an earlier try that wrote these rows has committed or rolled back by now.
         written = await transactions.find_written(tx, drafts) if again else {}
-        decision = _Decision(dict(needed.wallets), used, needed.bands, written)
+        limits = [order.payout_limits for order in orders if order.type is Type.DISBURSEMENT]
+        sums = await PayoutSums.find(tx, limits, now=self._clock())
+        decision = _Decision(dict(needed.wallets), used, needed.bands, written, sums)
         answers = [decision.on(order) for order in orders]
         await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, decision.claims)
         now = self._clock()
         await status_writer.open_all(tx, decision.created, needed.wallets, now=now)
+        await sums.save(tx)
         await self._note(tx, orders, decision.created, now)
         return answers
 
@@ -139,11 +144,13 @@ class _Decision:
         used: Mapping[IdempotencyKey, tuple[IdempotencyRecord, Transaction]],
         bands: Mapping[tuple[str, Type, str], Sequence[Band]],
         written: Mapping[str, Transaction],
+        sums: PayoutSums,
     ) -> None:
         self._wallets = wallets
         self._used = dict(used)
         self._bands = bands
         self._written = written
+        self._sums = sums
         self.created: list[Transaction] = []
         self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
 
@@ -154,7 +161,7 @@ class _Decision:
         if order.draft is None:
             assert order.problem is not None
             return order.problem
-        answer = self._open(order.draft)
+        answer = self._open(order.draft, order.payout_limits)
         if key is not None and isinstance(answer, Initiated):
             self.claims[key] = IdempotencyRecord(order.request_hash, order.draft.id)
             self._used[key] = (self.claims[key], answer.transaction)
@@ -166,15 +173,20 @@ class _Decision:
             return Initiated(transaction)  # Written by an earlier try whose commit was not confirmed to us.
         return refusal_of(order.request_hash, claim.request_hash) or Initiated(transaction, is_replay=True)
 
-    def _open(self, draft: Transaction) -> Answer:
+    def _open(self, draft: Transaction, limits: Limits | None) -> Answer:
         if draft.id in self._written:
             return Initiated(self._written[draft.id])
         bands = self._bands.get((draft.merchant_id, draft.type, draft.channel), ())
         transaction = replace(draft, fee=fee_of(draft.amount, bands))
         if posting := posting_of(transaction):
+            # Only payouts move money when they are created.
             wallet = self._wallets[draft.merchant_id]
+            if limits is not None and (refusal := self._sums.refusal_of(limits, draft.amount)):
+                return refusal
             if not wallet.can_spend(posting.moves):
                 return InsufficientBalance(transaction.amount + transaction.fee, wallet)
+            if limits is not None:
+                self._sums.add(limits, draft.amount)
             self._wallets[draft.merchant_id] = wallet.after(posting.moves)
         self.created.append(transaction)
         return Initiated(transaction)

@@ -10,6 +10,7 @@ from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.initiate import Order
+from malipo.payments.payout_sums import Limits
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.settings import Settings
 from malipo.validation.fields import Fields
@@ -51,6 +52,8 @@ def order_of(
     terms: Terms,
     now: datetime,
     actor: Actor | None = None,
+    created_by: str | None = None,
+    payout_limits: Limits | None = None,
 ) -> Order:
     """The order with its ids. Errors are kept in it, because a used idempotency key is answered before any of them."""
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
@@ -71,6 +74,7 @@ def order_of(
         description=fields.text("description", most=255),
         metadata=fields.metadata("metadata"),
         created_at=now,
+        created_by=created_by,
     )
     if key is not None and (problem := idempotency.problem_with(key)):
         fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
@@ -91,4 +95,5 @@ def order_of(
         key=key,
         request_hash=idempotency.request_hash(known) if key is not None else b"",
         actor=actor,
+        payout_limits=payout_limits,
     )

@@ -8,8 +8,9 @@ from datetime import datetime
 from malipo import ids
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Forbidden, Missing
+from malipo.errors import Conflict, Missing
 from malipo.installation.store import installation
+from malipo.operators import vouching
 from malipo.payments.apply_resolution import apply, write_audit_log
 from malipo.payments.resolution import (
     Finding,
@@ -81,8 +82,7 @@ async def approve(
     case = await _lock_resolvable(tx, id_or_reference, None if proposal is None else ResolvedOutcome(proposal.outcome))
     if proposal is None:
         raise _NothingProposed
-    if proposal.requested_by == actor.name:
-        raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
+    await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     return await apply(tx, case, proposal, actor=actor, now=now, follow_up_seconds=follow_up_seconds)
 
 

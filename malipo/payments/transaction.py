@@ -103,6 +103,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime | None = None
     correction: CorrectionNotice | None = None  # the latest, where it is read for the merchant
     is_key_derived: bool = False  # of a draft: its network key is derived from its idempotency key
+    created_by: str | None = None  # of a draft; afterwards only `store/creators.py` reads it
 
     @property
     def net_amount(self) -> int:

@@ -1,1 +1,1 @@
-"""Rate limits: how many requests an API key may make in a minute."""
+"""Rate limits: how many requests an API key or a person may make in a minute."""

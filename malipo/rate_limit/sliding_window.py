@@ -63,6 +63,11 @@ class Window(msgspec.Struct, frozen=True):
         return b"".join((self.start_ms.to_bytes(_START_BYTES, sys.byteorder), self.times, self.totals))
 
     @property
+    def last_ms(self) -> int:
+        """When the last one was let in."""
+        return self.start_ms + self.times[-1]
+
+    @property
     def pairs(self) -> list[tuple[int, int]]:
         """The times that count, and how many were let in at each."""
         counts = (after - before for before, after in pairwise(self.totals))

@@ -3,11 +3,12 @@
 from datetime import datetime
 
 from malipo import log
+from malipo.access.second_factor.store import factors, pending_logins, trusted_browsers
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.installation.store import installation
-from malipo.merchants.store import sessions
+from malipo.merchants.store import password_links, sessions
 from malipo.operators import store as operators
 from malipo.payments.store import dispatch_restore
 
@@ -22,9 +23,14 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
         return standing.epoch
     epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
     payments = await dispatch_restore.ask_all_first(tx)
-    # Sessions that were ended since the backup, and keys that were revoked, are valid again. All must log in anew.
+    # Sessions that were ended since the backup, links and recovery codes that were used and keys that were revoked, are
+    # valid again. All must log in anew; keys cannot be told apart.
     await sessions.end_everybodys(tx, now=now)
+    await password_links.end_everybodys(tx, now=now)
     await operators.end_everybodys(tx, now=now)
+    await trusted_browsers.end_everybodys(tx)
+    await pending_logins.delete_all(tx)
+    await factors.end_everybodys_recovery_codes(tx, now=now)
     await audit_log.append(
         tx, actor, "installation.fenced", now=now, epoch=epoch, reason=reason, open_payments=payments
     )

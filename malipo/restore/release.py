@@ -15,6 +15,7 @@ from malipo.errors import Conflict, Forbidden, Invalid, Missing
 from malipo.installation.state import Installation
 from malipo.installation.store import installation
 from malipo.operators import store as operators
+from malipo.operators import vouching
 from malipo.payments.store import dispatch_restore
 from malipo.restore import store
 from malipo.restore.store import Release
@@ -47,8 +48,8 @@ async def release(
         await _note(tx, actor, "installation.release_proposed", proposed, evidence, now=now)
         if not is_single_operator:
             return Released(False, standing.epoch)
-    elif proposed.requested_by == actor.name and not is_single_operator:
-        raise Forbidden("Whoever proposed it cannot approve it: it takes two operators.")
+    elif not is_single_operator:
+        await vouching.require_two(tx, proposed_by=proposed.requested_by, approver=actor, now=now)
     await store.approve_release(tx, proposed.id, approved_by=actor.name, is_single_operator=is_single_operator, now=now)
     await _note(tx, actor, "installation.released", proposed, evidence, now=now, alone=is_single_operator)
     if channel is None or type_ is None:

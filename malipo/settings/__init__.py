@@ -30,29 +30,44 @@ class Settings(
     data_dir: Path = setting(Path("var"), parse.path)
     state_dir: str | None = setting(None, parse.text)
     log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))
+    traces: bool = setting(False, parse.boolean)
     trusted_proxies: tuple[Network, ...] = setting((), parse.networks)
+    # From where the pages for operators can be reached.
+    operator_port: int | None = setting(None, parse.PORT)
+    operator_allowed_addresses: tuple[Network, ...] = setting((), parse.networks)
 
     # What tokens are signed with and secrets are encrypted under: the same for every process. While it is being
     # changed, the one before it is still accepted.
     secret_key: str | None = setting(
-        None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
+        None, parse.drawn_secret(r"\S{32,}", "at least 32 characters without spaces", byte_count=32), secret=True
     )
 
+    # It may be a weak one: whoever has used such a key must be able to change it.
     secret_key_previous: str | None = setting(
         None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
     )
 
     metrics_token: str | None = setting(
-        None, parse.matching(r"\S{16,}", "at least 16 characters without spaces"), secret=True
+        None, parse.drawn_secret(r"\S{16,}", "at least 16 characters without spaces", byte_count=20), secret=True
     )
 
     # PostgreSQL.
     database_url: str | None = setting(None, parse.database_url, secret=True)
     database_pool: int = setting(10, parse.whole(4, 1000))
+    database_pool_people: int = setting(4, parse.whole(1, 1000))
+    database_people_seconds: int = setting(3, parse.whole(1, 300))
     database_patience_seconds: int = setting(10, parse.whole(1, 300))
+    database_read_url: str | None = setting(None, parse.database_url, secret=True)
+    database_read_lag_seconds: int = setting(2, parse.whole(1, 3600))
+    ready_grace_seconds: int = setting(20, parse.whole(0, 300))
 
-    # Who acts on the command line.
-    operator: str | None = setting(None, parse.matching(r"[^\s]{1,100}", "an operator's name"))
+    # Where the session of an operator at the command line is kept.
+    operator_session: Path | None = setting(None, parse.path)
+
+    # Whether operators need a second factor on their pages, and above which amount a payout in the dashboard needs the
+    # password (and the code) once more.
+    operator_second_factor: str = setting("required", parse.one_of("required", "optional"))
+    confirm_payout_amount: int = setting(1_000_000, parse.whole(0, 10**15))
 
     # The brand.
     reference_prefix: str = setting("MLP", parse.matching("[A-Z0-9]{1,8}", "1 to 8 capital letters or digits"))
@@ -63,6 +78,11 @@ class Settings(
     rate_limit_create: int = setting(100, parse.PER_MINUTE)
     rate_limit_list: int = setting(300, parse.PER_MINUTE)
     rate_limit_other: int = setting(200, parse.PER_MINUTE)
+    rate_limit_session: int = setting(240, parse.PER_MINUTE)
+    rate_limit_person: int = setting(480, parse.PER_MINUTE)
+    connections_per_address: int = setting(256, parse.whole(0, 100_000))
+    live_streams_person: int = setting(8, parse.whole(0, 1000))
+    live_streams: int = setting(500, parse.whole(0, 100_000))
     max_amount_mpesa: int = setting(10_000_000, parse.AMOUNT)
     max_amount_tigo_pesa: int = setting(10_000_000, parse.AMOUNT)
     max_amount_airtel_money: int = setting(10_000_000, parse.AMOUNT)
@@ -70,6 +90,7 @@ class Settings(
     booking_approval_amount: int = setting(1_000_000, parse.whole(0, 10**15))
 
     # Networks: when they are queried, and how long a payment may be without an answer.
+    allow_http_networks: bool = setting(False, parse.boolean)
     simulator_port: int = setting(8081, parse.PORT)
     poll_seconds: tuple[int, ...] = setting((15, 30, 60, 120, 300, 900, 3600), parse.seconds_list)
     not_found_seconds: int = setting(300, parse.whole(0, 86_400))
@@ -80,6 +101,7 @@ class Settings(
     lapse_seconds: int = setting(600, parse.whole(1, 86_400))
     unsettled_seconds: int = setting(3600, parse.whole(1, 864_000))
     worker_metrics_port: int | None = setting(None, parse.PORT)
+    worker_metrics_host: str = setting("127.0.0.1", parse.text)
     worker_stop_seconds: int = setting(10, parse.whole(0, 600))
 
     # Webhooks.
@@ -88,6 +110,19 @@ class Settings(
     webhook_allow_private: bool = setting(False, parse.boolean)
     webhook_ports: tuple[int, ...] = setting((), parse.ports)
     events_keep_days: int = setting(90, parse.whole(1, 3650))
+
+    # Statements: whether workers fetch those of the day before, from networks that have an API for it.
+    statement_fetch: bool = setting(False, parse.boolean)
+
+    # Alarms: how often workers check the ledger and ask networks for balances, and below which a float is low.
+    ledger_check_seconds: int = setting(3600, parse.whole(0, 604_800))
+    float_reading_seconds: int = setting(300, parse.whole(0, 86_400))
+    float_low: tuple[tuple[str, int], ...] = setting((), parse.channel_amounts)
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The key that signs and encrypts, then the one that is still accepted. None without a key."""
+        return tuple(key for key in (self.secret_key, self.secret_key_previous) if key is not None)
 
 
 def state_folder(settings: Settings) -> Path | None:

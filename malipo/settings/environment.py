@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from typing import Any
 
-from malipo.settings import Settings, secret_files
+from malipo.settings import Settings, parsers, secret_files
 
 PREFIX = "MALIPO_"
+# What was a setting once, and what is done instead.
+RETIRED = {"MALIPO_OPERATOR": "is no longer a setting, because a name proves nothing: malipo operators login"}
 
 
 class BadSettings(Exception):  # noqa: N818
@@ -47,7 +49,7 @@ def read(environment: Mapping[str, str]) -> Settings:
     files = {name + secret_files.SUFFIX for name, each in known.items() if is_secret(each)}
     values: dict[str, Any] = {}
     wrong = [
-        f"{name} is not a setting of malipo (see docs/settings.md)."
+        f"{name} {RETIRED.get(name, 'is not a setting of malipo (see docs/settings.md)')}."
         for name in sorted(environment)
         if name.startswith(PREFIX) and name not in known and name not in files
     ]
@@ -59,6 +61,19 @@ def read(environment: Mapping[str, str]) -> Settings:
         except ValueError as error:
             shown = f"; it is {environment[name]!r}" if each.metadata["is_shown"] else ""
             wrong.append(f"{name} {error}{shown}.")
+    if not values.get("allow_http_networks"):
+        wrong += [_unsafe(name) for name, each in known.items() if _is_unsafe_address(each, values.get(each.name))]
     if wrong:
         raise BadSettings(wrong)
     return Settings(**values)
+
+
+def _is_unsafe_address(each: Field[Any], value: Any) -> bool:
+    return each.metadata["parse"] is parsers.base_url and value is not None and not parsers.is_safe_address(value)
+
+
+def _unsafe(name: str) -> str:
+    return (
+        f"{name} must begin with https://, or what is paid could be read and changed on the way. If it is reached over "
+        f"a line that is safe by itself, such as a VPN: {variable('allow_http_networks')}=true."
+    )

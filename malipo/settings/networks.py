@@ -14,7 +14,7 @@ _ANYTHING = parse.matching(r"[!-~]{1,4096}", "printable characters without space
 _PUBLIC_KEY = parse.matching(r"[A-Za-z0-9+/=]{100,2000}", "the base64 text of a public key, without line breaks")
 _PATH = parse.matching(r"[A-Za-z0-9._~/{}-]{1,200}", "a path")
 _COUNTRY = parse.matching(r"[A-Z]{2,3}", "two or three capital letters")
-_CALLBACK_TOKEN = parse.matching(r"[A-Za-z0-9_-]{16,200}", "at least 16 letters, digits, - or _")
+_CALLBACK_TOKEN = parse.drawn_secret(r"[A-Za-z0-9_-]{16,200}", "at least 16 letters, digits, - or _", byte_count=20)
 _TIMEOUT = parse.whole(30, 600)
 _CONCURRENCY = parse.whole(1, 10_000)
 
@@ -56,7 +56,12 @@ class AirtelMoneySettings:
     airtel_money_collection_query_path: str = setting("standard/v1/payments/", _PATH)
     airtel_money_disbursement_version: str = setting("v1", parse.one_of("v1", "v2"))
     airtel_money_disbursement_path: str = setting("standard/{version}/disbursements/", _PATH)
+    airtel_money_balance_path: str = setting("standard/v1/users/balance", _PATH)
     airtel_money_disbursement_query_path: str = setting("standard/{version}/disbursements/", _PATH)
+    airtel_money_summary_path: str = setting("merchant/v1/transactions", _PATH)
+    airtel_money_msisdn: str | None = setting(
+        None, parse.matching(r"(255)?[67][0-9]{8}", "a number such as 255684000000")
+    )
     airtel_money_signing: bool = setting(False, parse.boolean)
     airtel_money_timeout_seconds: int = setting(60, _TIMEOUT)
     airtel_money_concurrency: int = setting(64, _CONCURRENCY)
@@ -116,6 +121,7 @@ class HalopesaSettings:
     halopesa_concurrency: int = setting(64, _CONCURRENCY)
     halopesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
     halopesa_callback_networks: tuple[Network, ...] = setting((), parse.networks)
+    halopesa_review_amount: int | None = setting(None, parse.whole(0, 10**15))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,11 @@ from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+from malipo.settings.secret_strength import weakness_of
+
+_CHANNELS = ("MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -59,10 +64,35 @@ def networks(value: str) -> tuple[Network, ...]:
         raise ValueError("must be IP addresses or networks with commas between them, such as 10.0.0.0/8") from None
 
 
+def channel_amounts(value: str) -> tuple[tuple[str, int], ...]:
+    """An amount for each channel that is named. It may be below zero."""
+    pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+    if not all(name in _CHANNELS and re.fullmatch(r"-?[0-9]{1,15}", amount) for name, _, amount in pairs):
+        raise ValueError(
+            f"must be amounts of channels with commas between them, such as MPESA=5000000; the channels are "
+            f"{', '.join(_CHANNELS)}"
+        )
+    return tuple((name, int(amount)) for name, _, amount in pairs)
+
+
 def matching(pattern: str, words: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         if not re.fullmatch(pattern, value):
             raise ValueError(f"must be {words}")
+        return value
+
+    return parse
+
+
+def drawn_secret(pattern: str, words: str, *, byte_count: int) -> Callable[[str], str]:
+    """A secret that the operator makes. One that can be guessed is refused, and it is said how to make another."""
+    how = f"make one with openssl rand -hex {byte_count}"
+
+    def parse(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"must be {words}: {how}")
+        if weakness := weakness_of(value):
+            raise ValueError(f"{weakness}: {how}")
         return value
 
     return parse
@@ -84,6 +114,17 @@ def base_url(value: str) -> str:
     if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
         raise ValueError("must be an address such as https://openapi.example.com, without a query or a password")
     return value.rstrip("/")
+
+
+def is_safe_address(value: str) -> bool:
+    """Over TLS, or on this machine: the simulator."""
+    parts = urlsplit(value)
+    if parts.scheme == "https" or parts.hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False
 
 
 def one_of(*words: str) -> Callable[[str], str]:

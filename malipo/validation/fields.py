@@ -78,6 +78,9 @@ class Fields:
             return value
         return 0
 
+    def optional_amount(self, name: str, *, least: int, most: int) -> int | None:
+        return None if self.raw(name) is None else self.amount(name, least=least, most=most) or None
+
     def phone(self, name: str) -> str:
         value = self.required(name)
         if value is None:
@@ -100,7 +103,8 @@ class Fields:
             return None
         return choices(value)
 
-    def text(self, name: str, *, most: int) -> str:
+    def text(self, name: str, *, most: int, is_line: bool = False) -> str:
+        """A line, such as a name, is shown in lists and tables: nothing in it may look like another line."""
         value = self.raw(name, "")
         if not isinstance(value, str):
             self.wrong(name, "field_invalid", f"{name} must be text.")
@@ -109,13 +113,15 @@ class Fields:
             self.wrong(name, "text_too_long", message, most=most)
         elif _CONTROL.search(value):
             self.wrong(name, "text_invalid", f"{name} must not contain control characters.")
+        elif is_line and not value.strip().isprintable():
+            self.wrong(name, "text_invalid", f"{name} must be printable characters on one line.")
         else:
             return value
         return ""
 
-    def secret(self, name: str) -> str:
-        """A required text that is never repeated in an error, such as a password."""
-        value = self.required(name)
+    def secret(self, name: str, *, is_required: bool = True) -> str:
+        """A text that is never repeated in an error, such as a password; empty if it is not there and need not be."""
+        value = self.required(name) if is_required else self.raw(name)
         if value is None:
             return ""
         if not isinstance(value, str) or not 1 <= len(value) <= 1000 or "\0" in value:
@@ -130,9 +136,9 @@ class Fields:
             self.wrong(name, "email_invalid", f"{name} must be an email, such as asha@example.com.")
         return email or ""
 
-    def required_text(self, name: str, *, most: int) -> str:
+    def required_text(self, name: str, *, most: int, is_line: bool = False) -> str:
         self.required(name)
-        value = self.text(name, most=most).strip()
+        value = self.text(name, most=most, is_line=is_line).strip()
         if not value and name not in self._problems:
             self.wrong(name, "field_required", f"{name} must not be empty.")
         return value

@@ -45,7 +45,7 @@ async def fan_out(
         # Waiting deliveries go first: an endpoint is not sent new events before old ones.
         is_taken = endpoint.id not in left and may_take(endpoint.id)
         if is_taken:
-            taken.append(WebhookMessage(endpoint, fact.id, fact.event, fact.body, claim_id))
+            taken.append(WebhookMessage(endpoint, fact.id, fact.event, fact.body, claim_id, fact.transaction_id))
         else:
             left.add(endpoint.id)
         claim = claim_id if is_taken else None

@@ -20,7 +20,8 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from malipo import clock, tls
+from malipo import clock, log, tls
+from malipo.settings import Settings
 from malipo.webhooks import ssrf
 from malipo.webhooks.attempt_failures import in_words
 from malipo.webhooks.connections import ConnectionPool, Exchange, exchange_under_way
@@ -214,3 +215,18 @@ def _kept(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
         # Latin-1 reads any byte, and PostgreSQL holds every character but this one, which no header may have.
         kept.append((name.decode("latin-1"), value.replace(b"\0", b"").decode("latin-1")))
     return kept
+
+
+def client_of(settings: Settings) -> WebhookClient:
+    """The client of a service, which warns if it may reach private addresses."""
+    if settings.webhook_allow_private:
+        log.warning(
+            "webhook.private_allowed",
+            message="MALIPO_WEBHOOK_ALLOW_PRIVATE is on: webhooks may go to private addresses and over plain http. "
+            "It is for local work only.",
+        )
+    return WebhookClient(
+        allow_private=settings.webhook_allow_private,
+        ports=settings.webhook_ports,
+        timeout_seconds=settings.webhook_timeout_seconds,
+    )

@@ -11,6 +11,7 @@ from malipo.db import Tx
 from malipo.networks import circuit_store
 from malipo.networks.connector import Answer, Connector
 from malipo.service import Service
+from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 
 _FAULTS = 5
@@ -27,9 +28,9 @@ class CircuitBreaker:
         self.is_open = False
         service.metrics.watch_circuit(connector.name, lambda: self.is_open)
 
-    async def run(self) -> None:
+    async def run(self, loops: LoopHealth) -> None:
         """Until cancelled."""
-        await run_forever("circuit", self.look, seconds=None, route=self._connector.name)
+        await run_forever("circuit", self.look, seconds=None, loops=loops, route=self._connector.name)
 
     def note(self, answer: Answer) -> None:
         """The outcome of a call."""

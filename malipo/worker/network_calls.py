@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from malipo import clock as clocks
-from malipo import ids, log
+from malipo import ids, log, tracing
 from malipo.errors import Unavailable
 from malipo.networks.connector import Answer, Connector, Order, Verdict, cannot_query
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
@@ -49,13 +49,17 @@ class NetworkCalls:
         """How many more calls may begin now."""
         return self._connector.concurrency - len(self._tasks)
 
-    def spawn(self, work: Awaitable[None], *, when_free: asyncio.Event) -> None:
+    def spawn(self, work: Awaitable[None], transaction: Transaction, *, when_free: asyncio.Event) -> None:
         async def watched() -> None:
+            # The request that created it is long over: what is known of it is the transaction.
+            log.bind(transaction=transaction.id)
             try:
                 await work
             except Exception as error:
                 log.error("worker.payment_broke", error, route=self._connector.name)
             finally:
+                if tracing.active is not None:
+                    tracing.active.end()
                 when_free.set()
 
         task = asyncio.get_running_loop().create_task(watched())
@@ -75,6 +79,14 @@ class NetworkCalls:
         self, source: AnswerSource, call: Callable[[Order], Awaitable[Answer]], transaction: Transaction
     ) -> Answer:
         began = clocks.monotonic()
+        if tracing.active is not None:
+            tracing.active.begin_call(
+                transaction.id,
+                connector=self._connector.name,
+                channel=transaction.channel,
+                type_=transaction.type,
+                act=source,
+            )
         try:
             async with asyncio.timeout(self._call_seconds):
                 answer = await call(_order_of(transaction))
@@ -84,9 +96,19 @@ class NetworkCalls:
             # A bug in a connector: the outcome of the payment is unknown.
             log.error("network.connector_broke", error, route=self._connector.name)
             answer = Answer(verdict=Verdict.UNKNOWN, code="broken", is_fault=True)
+        if tracing.active is not None:
+            tracing.active.end_call(verdict=answer.verdict, code=answer.code, is_fault=answer.is_fault)
         self._circuit.note(answer)
         seconds = clocks.monotonic() - began
         self._service.metrics.count_call(self._connector.name, source, answer.verdict, seconds)
+        log.debug(
+            "network.answered",
+            route=self._connector.name,
+            act=source,
+            verdict=answer.verdict,
+            code=answer.code,
+            ms=round(seconds * 1000, 1),
+        )
         return answer
 
     async def report(

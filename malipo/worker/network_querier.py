@@ -11,6 +11,7 @@ from malipo.payments.store import dispatch_claims, dispatch_restore
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import Mark, NetworkCalls
 from malipo.worker.poll_loop import run_forever, step_seconds
 
@@ -39,10 +40,12 @@ class NetworkQuerier:
         if topic in ("", self._connector.name):
             self._to_query.set()
 
-    async def run(self) -> None:
+    async def run(self, loops: LoopHealth) -> None:
         """Until cancelled. After an error it is tried again: a querier never ends by itself."""
         seconds = step_seconds(self._service.settings)
-        await run_forever("ask", self._query_due, self._to_query, seconds=seconds, route=self._connector.name)
+        await run_forever(
+            "ask", self._query_due, self._to_query, seconds=seconds, loops=loops, route=self._connector.name
+        )
 
     async def finish(self, *, seconds: float) -> None:
         await self._calls.finish(seconds=seconds)
@@ -65,7 +68,7 @@ class NetworkQuerier:
             if free > 0:
                 due += await dispatch_claims.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)
         for each in due:
-            self._calls.spawn(self._query(each.transaction), when_free=self._to_query)
+            self._calls.spawn(self._query(each.transaction), each.transaction, when_free=self._to_query)
         return bool(due)
 
     async def _query(self, transaction: Transaction) -> None:

@@ -16,6 +16,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Transaction
 from malipo.service import Service
 from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import START_SECONDS, Mark, NetworkCalls
 from malipo.worker.poll_loop import run_forever, step_seconds
 
@@ -45,10 +46,12 @@ class NetworkSender:
         if topic in ("", *self._channels):
             self._to_send.set()
 
-    async def run(self) -> None:
+    async def run(self, loops: LoopHealth) -> None:
         """Until cancelled. After an error it is tried again: a sender never ends by itself."""
         seconds = step_seconds(self._service.settings)
-        await run_forever("send", self._send_due, self._to_send, seconds=seconds, route=self._connector.name)
+        await run_forever(
+            "send", self._send_due, self._to_send, seconds=seconds, loops=loops, route=self._connector.name
+        )
 
     async def finish(self, *, seconds: float) -> None:
         await self._calls.finish(seconds=seconds)
@@ -81,7 +84,7 @@ class NetworkSender:
                 await self._service.take_back(claim)
                 return False
         for transaction in taken.to_send:
-            self._calls.spawn(self._send(transaction, age), when_free=self._to_send)
+            self._calls.spawn(self._send(transaction, age), transaction, when_free=self._to_send)
         return bool(taken.to_send or taken.lapsed)
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:

@@ -1,16 +1,23 @@
 """The poll loop of each part of the worker: a step, then a wait for a notification or a timeout."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from malipo import log
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Unavailable
 from malipo.settings import Settings
+from malipo.worker.loop_health import LoopHealth
 
-Step = Callable[[], Awaitable[bool]]
+Step = Callable[[], Coroutine[Any, Any, bool]]
 
 LOOK_SECONDS = 1.0
+# A step without a timeout of its own: longer than it ever takes.
+_UNLIMITED_SECONDS = 300.0
+# How long a step may go on after its loop was told to end.
+_LAST_STEP_SECONDS = 5.0
 
 
 def step_seconds(settings: Settings) -> float:
@@ -19,23 +26,62 @@ def step_seconds(settings: Settings) -> float:
 
 
 async def run_forever(
-    what: str, step: Step, notifier: asyncio.Event | None = None, *, seconds: float | None, **where: str
+    what: str,
+    step: Step,
+    notifier: asyncio.Event | None = None,
+    *,
+    seconds: float | None,
+    loops: LoopHealth | None = None,
+    **where: str,
 ) -> None:
     """Until cancelled. A step returns whether more may be waiting. After any error it is tried again.
 
-    A step that takes longer than its timeout waits for a database that will never answer, and is cancelled.
+    A step that takes longer than its timeout waits for a database that will never answer, and is cancelled. One that is
+    under way when the loop is cancelled may end: what it has claimed in the database nobody else would send before the
+    lease is over. `loops` is told of each turn.
     """
-    while True:
-        is_more = False
-        try:
-            async with asyncio.timeout(seconds):
-                is_more = await step()
-        except (Unavailable, ConnectionLost, Contention, TimeoutError) as error:
-            log.warning("worker.database_away", step=what, reason=str(error), **where)
-        except Exception as error:
-            log.error("worker.step_broke", error, step=what, **where)
-        if not is_more:
-            await _rest(notifier)
+    loops = loops or LoopHealth()
+    name = " ".join([what, *where.values()])
+    turned = loops.begin(name, step_seconds=(seconds or _UNLIMITED_SECONDS) + LOOK_SECONDS)
+    try:
+        while True:
+            turned()
+            if not await _take_step(what, step, seconds=seconds, **where):
+                await _rest(notifier)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():  # It was told to. A loop that ends otherwise is stuck.
+            loops.end(name)
+        raise
+
+
+async def _take_step(what: str, step: Step, *, seconds: float | None, **where: str) -> bool:
+    """Whether more may be waiting."""
+    begun = asyncio.ensure_future(step())
+    try:
+        await asyncio.wait((begun,), timeout=seconds)
+        return await _result_of(begun)
+    except asyncio.CancelledError:
+        await asyncio.wait((begun,), timeout=_LAST_STEP_SECONDS)
+        with contextlib.suppress(Exception, asyncio.CancelledError):
+            await _result_of(begun)
+        raise
+    except (Unavailable, ConnectionLost, Contention, TimeoutError) as error:
+        log.warning("worker.database_away", step=what, reason=str(error), **where)
+    except Exception as error:
+        log.error("worker.step_broke", error, step=what, **where)
+    return False
+
+
+async def _result_of(begun: asyncio.Future[bool]) -> bool:
+    """What has not ended is cancelled."""
+    if begun.done():
+        return begun.result()
+    begun.cancel()
+    await asyncio.wait((begun,))
+    if begun.cancelled():
+        raise TimeoutError
+    return begun.result()
 
 
 async def _rest(notifier: asyncio.Event | None) -> None:

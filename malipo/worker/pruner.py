@@ -1,4 +1,4 @@
-"""The pruner: deletes old deliveries, then their events, once those are in the rollups.
+"""The pruner: deletes old deliveries, then their events, once those are in the rollups; and old log-ins.
 
 A little at a time, once an hour.
 """
@@ -7,6 +7,8 @@ import asyncio
 from datetime import timedelta
 
 from malipo import log
+from malipo.access import failed_logins, pruning
+from malipo.floats import store as floats
 from malipo.outbox import feed
 from malipo.service import Service
 from malipo.webhooks.store import delivery_history
@@ -14,6 +16,7 @@ from malipo.webhooks.store import delivery_history
 _EVERY_SECONDS = 3600.0
 _PAUSE_SECONDS = 0.1
 _MOST = 1000
+_KEPT_READINGS_DAYS = 90
 
 
 async def prune_hourly(service: Service) -> None:
@@ -27,6 +30,8 @@ async def prune_hourly(service: Service) -> None:
 
 
 async def prune(service: Service) -> None:
+    await _prune_access(service)
+    await _prune_readings(service)
     before = service.clock() - timedelta(days=service.settings.events_keep_days)
     while True:
         async with service.database.begin() as tx:
@@ -45,3 +50,25 @@ async def prune(service: Service) -> None:
                 if not await feed.prune(tx, merchant_id, before=before, most=_MOST):
                     break
             await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _prune_readings(service: Service) -> None:
+    before = service.clock() - timedelta(days=_KEPT_READINGS_DAYS)
+    while True:
+        async with service.database.begin() as tx:
+            if not await floats.prune(tx, before=before, most=_MOST):
+                break
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _prune_access(service: Service) -> None:
+    now = service.clock()
+    is_more = True
+    while is_more:
+        is_more = await failed_logins.report(service.database, now=now, most=_MOST) == _MOST
+        await asyncio.sleep(_PAUSE_SECONDS)
+    while True:
+        async with service.database.begin() as tx:
+            if not await pruning.prune(tx, now=now, most=_MOST):
+                break
+        await asyncio.sleep(_PAUSE_SECONDS)

@@ -2,34 +2,40 @@
 
 import asyncio
 import contextlib
-import resource
 import signal
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
 
-from malipo import gc_tuning, log
+from malipo import __version__, gc_tuning, log
 from malipo.db import Database
 from malipo.db.notify import listen
+from malipo.db.wait_at_start import wait_for_database
+from malipo.file_limit import raise_file_limit
 from malipo.installation.restore_detector import RestoreDetector
+from malipo.monitoring.collector import Collector
 from malipo.networks.connector import Channel, Type
 from malipo.service import Service
 from malipo.settings import Settings, state_folder
 from malipo.worker.circuit_breaker import CircuitBreaker
+from malipo.worker.float_reader import float_readers
 from malipo.worker.lapse_unconnected import lapse_unconnected
+from malipo.worker.ledger_checker import LedgerChecker
+from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import Mark
 from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import run_forever, step_seconds
 from malipo.worker.pruner import prune_hourly
+from malipo.worker.statement_fetcher import StatementFetcher
 from malipo.worker.webhook_sender import WebhookSender
-
-_MOST_FILES = 65_536
 
 
 class _Part(Protocol):
     """A part that runs until it is stopped, and is woken by notifications."""
 
     def wake(self, topic: str) -> None: ...
-    async def run(self) -> None: ...
+    async def run(self, loops: LoopHealth) -> None: ...
     async def finish(self, *, seconds: float) -> None: ...
 
 
@@ -37,28 +43,65 @@ def _nothing(_: str) -> None:
     pass
 
 
-async def serve(settings: Settings, database_url: str, stop: asyncio.Event) -> None:
+# Answers for a worker over HTTP, for as long as it lasts.
+Exposed = Callable[[Service, LoopHealth], AbstractAsyncContextManager[None]]
+
+
+async def serve(
+    settings: Settings,
+    database_url: str,
+    stop: asyncio.Event,
+    *,
+    exposed: Exposed,
+    on_started: Callable[[], None] = lambda: None,
+) -> None:
     """A worker process: until it is told to stop, or gets SIGTERM or SIGINT."""
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
-    _raise_file_limit()
-    async with Database.opened(database_url, size=settings.database_pool, finds_by_key=True) as database:
+    raise_file_limit()  # A socket for every receiver.
+    if not await _is_there_before(stop, database_url):
+        return
+    async with (
+        Database.opened(database_url, size=settings.database_pool, finds_by_key=True) as database,
+        Database.opened(database_url, size=2) as slow_database,
+    ):
         service = Service.assemble(settings, database)
-        if settings.worker_metrics_port is not None:
-            service.metrics.expose_on(settings.host, settings.worker_metrics_port)
+        loops = LoopHealth(service.metrics)
+        collector = Collector(database, service.metrics.money, settings, service.clock)
+        checker = LedgerChecker(slow_database, settings)
+        fetcher = StatementFetcher(service, slow_database)
         gc_tuning.collect_rarely()
         try:
-            await work(service, database_url, stop, finish_seconds=settings.worker_stop_seconds)
+            async with exposed(service, loops):
+                await work(
+                    service,
+                    database_url,
+                    stop,
+                    finish_seconds=settings.worker_stop_seconds,
+                    loops=loops,
+                    beside=[
+                        lambda _: collector.watch(),
+                        checker.run,
+                        fetcher.run,
+                        *(each.run for each in float_readers(service)),
+                    ],
+                    on_started=on_started,
+                )
         finally:
             await service.finish()
 
 
-def _raise_file_limit() -> None:
-    """A socket for every receiver: far more than the 1,024 files that many systems begin with."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+async def _is_there_before(stop: asyncio.Event, database_url: str) -> bool:
+    """Whether the database answered before we were told to stop."""
+    waiting = asyncio.ensure_future(wait_for_database(database_url))
+    stopped = asyncio.ensure_future(stop.wait())
+    await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)
+    stopped.cancel()
+    if waiting.done():
+        waiting.result()
+        return True
+    waiting.cancel()
+    return False
 
 
 async def work(
@@ -69,8 +112,61 @@ async def work(
     finish_seconds: float = 10.0,
     lease_seconds: float | None = None,
     mark: Mark = _nothing,
+    loops: LoopHealth | None = None,
+    beside: Sequence[Callable[[LoopHealth], Coroutine[Any, Any, None]]] = (),
+    on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Until `stop`; then calls under way have `finish_seconds` to end."""
+    """Until `stop`; then calls under way have `finish_seconds` to end.
+
+    While the schema is one that this version cannot serve, nothing runs but the look at it: nothing is claimed or sent.
+    """
+    schema = service.standing.schema
+    monitoring = asyncio.ensure_future(service.standing.watch())
+    monitoring.add_done_callback(_log_end)
+    try:
+        while not stop.is_set():
+            await _either(stop.wait(), schema.until(is_served=True))
+            if stop.is_set():
+                break
+            await _work_on_served_schema(
+                service,
+                database_url,
+                stop,
+                finish_seconds=finish_seconds,
+                lease_seconds=lease_seconds,
+                mark=mark,
+                loops=loops or LoopHealth(service.metrics),
+                beside=beside,
+                on_started=on_started,
+            )
+    finally:
+        monitoring.cancel()
+        log.info("worker.stopped")
+
+
+async def _either(*awaited: Coroutine[Any, Any, object]) -> None:
+    """Return when one of them has."""
+    tasks = [asyncio.ensure_future(each) for each in awaited]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _work_on_served_schema(
+    service: Service,
+    database_url: str,
+    stop: asyncio.Event,
+    *,
+    finish_seconds: float,
+    lease_seconds: float | None,
+    mark: Mark,
+    loops: LoopHealth,
+    beside: Sequence[Callable[[LoopHealth], Coroutine[Any, Any, None]]],
+    on_started: Callable[[], None],
+) -> None:
+    seconds = step_seconds(service.settings)
     detector = RestoreDetector(service.database, state_folder(service.settings), fence=service.fence)
     circuits: list[CircuitBreaker] = []
     parts: list[_Part] = []
@@ -91,21 +187,22 @@ async def work(
             wake("")  # What has waited for this comparison need not wait for the next poll.
         return is_more
 
-    tasks = [asyncio.ensure_future(each.run()) for each in circuits]
-    tasks += [asyncio.ensure_future(each.run()) for each in parts]
-    tasks.append(asyncio.ensure_future(run_forever("count", service.count, seconds=step_seconds(service.settings))))
-    tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=step_seconds(service.settings))))
+    tasks = [asyncio.ensure_future(each.run(loops)) for each in circuits]
+    tasks += [asyncio.ensure_future(each.run(loops)) for each in parts]
+    tasks.append(asyncio.ensure_future(run_forever("count", service.count, seconds=seconds, loops=loops)))
+    tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=seconds, loops=loops)))
+    tasks += [asyncio.ensure_future(each(loops)) for each in beside]
     tasks.append(asyncio.ensure_future(prune_hourly(service)))
     tasks.append(asyncio.ensure_future(service.clock_skew.watch()))
-    tasks.append(asyncio.ensure_future(service.standing.watch()))
     tasks.append(asyncio.ensure_future(listen(database_url, wake)))
     if unconnected := [each for each in Channel if (each, Type.COLLECTION) not in service.networks.routes]:
         tasks.append(asyncio.ensure_future(lapse_unconnected(service, unconnected, detector)))
-    log.info("worker.started", routes=list(service.networks.connectors))
+    log.info("worker.started", routes=list(service.networks.connectors), version=__version__)
+    on_started()
     for task in tasks:
         task.add_done_callback(_log_end)
     try:
-        await stop.wait()
+        await _either(stop.wait(), service.standing.schema.until(is_served=False))
     finally:
         for task in tasks:
             task.cancel()
@@ -113,7 +210,6 @@ async def work(
         await asyncio.gather(*(part.finish(seconds=finish_seconds) for part in parts))
         with contextlib.suppress(Exception):  # The database may be gone already.
             await detector.leave()
-        log.info("worker.stopped")
 
 
 def _log_end(task: asyncio.Future[None]) -> None:

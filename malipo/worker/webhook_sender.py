@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime
 from itertools import chain
 
-from malipo import ids, log
+from malipo import ids, log, tracing
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
 from malipo.service import EVENTS_TOPIC, WEBHOOKS_TOPIC, Service
@@ -17,6 +17,7 @@ from malipo.webhooks.delivery_state import Attempt, State, WebhookMessage
 from malipo.webhooks.fan_out import fan_out
 from malipo.webhooks.send_attempt import send_attempt
 from malipo.webhooks.store import delivery_queue
+from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
 
@@ -56,11 +57,11 @@ class WebhookSender:
             self._look_at = 0.0
             self._due.set()
 
-    async def run(self) -> None:
+    async def run(self, loops: LoopHealth) -> None:
         seconds = step_seconds(self._service.settings)
         async with asyncio.TaskGroup() as group:
-            group.create_task(run_forever("fan_out", self._fan_out, self._to_fan_out, seconds=seconds))
-            group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds))
+            group.create_task(run_forever("fan_out", self._fan_out, self._to_fan_out, seconds=seconds, loops=loops))
+            group.create_task(run_forever("deliver", self._take_due, self._due, seconds=seconds, loops=loops))
 
     async def finish(self, *, seconds: float) -> None:
         """Let requests that are under way end. Others are sent again by other workers, when their lease ends."""
@@ -163,6 +164,8 @@ class WebhookSender:
     async def _send(self, slot: Slot, message: WebhookMessage) -> None:
         """Its slot is free when its attempt is recorded: so at most as many as there are slots can be sent twice."""
         is_success = False
+        if message.transaction_id is not None:
+            log.bind(transaction=message.transaction_id)
         try:
             attempt = await self._deliver(slot, message)
             if attempt is not None:
@@ -170,12 +173,18 @@ class WebhookSender:
                 await self._record(attempt)
                 self._mark("recorded")
         finally:
+            if tracing.active is not None:
+                tracing.active.end()
             self._concurrency.end(slot, is_success=is_success)
             if message.endpoint.id in self._waiting:
                 self._due.set()
 
     async def _deliver(self, slot: Slot, message: WebhookMessage) -> Attempt | None:
         lingering = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._concurrency.linger, slot)
+        if tracing.active is not None:
+            tracing.active.begin_delivery(
+                message.transaction_id, endpoint_id=message.endpoint.id, event_id=message.event_id, event=message.event
+            )
         try:
             self._mark("sending")
             attempt = await send_attempt(
@@ -186,6 +195,16 @@ class WebhookSender:
                 clock=self._service.clock,
             )
             self._mark("answered")
+            log.debug(
+                "webhook.attempted",
+                endpoint=message.endpoint.id,
+                delivery=message.event_id,
+                attempt=attempt.id,
+                status=attempt.http_status,
+                ms=attempt.duration_ms,
+            )
+            if tracing.active is not None:
+                tracing.active.end_delivery(attempt.id, attempt.http_status, is_success=attempt.is_success)
         except CannotDecrypt as error:
             # The operator has set a wrong key. The delivery waits, and uses up no attempt.
             log.error("webhook.cannot_sign", endpoint=message.endpoint.id, reason=str(error))
@@ -212,7 +231,10 @@ class WebhookSender:
                 return
             else:
                 break
+        if tracing.active is not None and delivery is not None:
+            tracing.active.note_attempt(delivery.attempt_count)
         if delivery is not None and delivery.state is State.EXHAUSTED:
+            self._service.metrics.count_given_up()
             log.warning(
                 "webhook.exhausted", endpoint=attempt.key[0], delivery=attempt.key[1], tries=delivery.attempt_count
             )

@@ -16,9 +16,11 @@ from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import airtel_rules as rules
 from malipo_simulator.gateways.airtel_signature import is_signed
+from malipo_simulator.gateways.airtel_summary import MERCHANT_NUMBER, summary
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.gateways.rsa import RsaSecrets, new_private_key
 from malipo_simulator.network import Ask, Network
+from malipo_simulator.statements.account import balance_of
 from malipo_simulator.switches import AirtelSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -59,6 +61,7 @@ class Airtel(Gateway):
             "pinPadding": switches.pin_padding,
             "signing": switches.signing,
             "callbackForm": switches.callback_form,
+            "msisdn": MERCHANT_NUMBER,
             "country": rules.COUNTRY,
             "currency": rules.CURRENCY,
         }
@@ -80,7 +83,34 @@ class Airtel(Gateway):
             return self._enquire(request, int(found[1]), _KIND_OF[found[2]], found[3])
         if method == "GET" and path.rstrip("/") == "/v1/rsa/encryption-keys":
             return self._show_key()
+        if method == "GET" and path.rstrip("/") == "/standard/v1/users/balance":
+            return self._balance()
+        if method == "GET" and path.rstrip("/") == "/merchant/v1/transactions":
+            return self._summary(request)
         return json_reply(404, {"status": _status("404", False, "Not Found")})
+
+    def _balance(self) -> Reply:
+        if refused := self._query_refusal():
+            return refused
+        # In groups of three and with cents, as text.
+        held = f"{balance_of(self._network.memory, self.name):,}.00"
+        data = {"balance": held, "currency": rules.CURRENCY, "account_status": "Active"}
+        return json_reply(200, {"data": data, "status": _status("200", True, "SUCCESS")})
+
+    def _summary(self, request: Request) -> Reply:
+        if refused := self._query_refusal():
+            return refused
+        query = dict(parse_qsl(request.query.decode("latin-1")))
+        page = summary(self._network.memory, query, self._network.control.of(AirtelSwitches))
+        if isinstance(page, rules.Refused):
+            return _refuse(page)
+        return json_reply(200, {"data": page, "status": _status("200", True, "SUCCESS")})
+
+    def _query_refusal(self) -> Reply | None:
+        switches = self._network.control.of(AirtelSwitches)
+        if switches.wrong_query_credentials:
+            return json_reply(403, {"error": "forbidden", "error_description": "Access to this API is denied."})
+        return _refuse(rules.query_refusal(switches.query_error)) if switches.query_error else None
 
     def _open_session(self, request: Request) -> Reply:
         try:
@@ -168,11 +198,8 @@ class Airtel(Gateway):
         return self._network.take(ask, is_reply_final=kind is Kind.DISBURSEMENT)
 
     def _enquire(self, request: Request, version: int, kind: Kind, id_: str) -> Reply:
-        switches = self._network.control.of(AirtelSwitches)
-        if switches.wrong_query_credentials:
-            return json_reply(403, {"error": "forbidden", "error_description": "Access to this API is denied."})
-        if switches.query_error:
-            return _refuse(rules.query_refusal(switches.query_error))
+        if refused_query := self._query_refusal():
+            return refused_query
         if kind is Kind.DISBURSEMENT and version == 2:
             query = dict(parse_qsl(request.query.decode("latin-1")))
             if refused := rules.type_refusal("transactionType", query.get("transactionType")):

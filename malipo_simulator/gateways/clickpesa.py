@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -9,10 +10,12 @@ from malipo_simulator import phone as phones
 from malipo_simulator import randomness
 from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
+from malipo_simulator.gateways import clickpesa_lists
 from malipo_simulator.gateways import clickpesa_rules as rules
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
 from malipo_simulator.json_views import show_time
 from malipo_simulator.network import Ask, Network
+from malipo_simulator.statements.account import balance_of
 from malipo_simulator.switches import ClickpesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -60,9 +63,39 @@ class Clickpesa(Gateway):
         if request.method == "POST" and path in self._posts:
             kind, is_preview = self._posts[path]
             return await self._pay(kind, request, is_preview=is_preview)
+        if request.method == "GET" and path in ("/account/statement", "/payments/all", "/payouts/all"):
+            return self._list(path, dict(parse_qsl(request.query.decode("latin-1"))))
         if request.method == "GET" and (found := _ASK.fullmatch(path)):
             return self._show(_KIND_OF[found[1]], found[2])
+        if request.method == "GET" and path == "/account/balance":
+            return self._balance()
         return _error(404, "Cannot find the resource")
+
+    def _balance(self) -> Reply:
+        if refused := self._query_refusal():
+            return refused
+        held = balance_of(self._network.memory, self.name)
+        balances = [{"currency": "USD", "balance": 0}, {"currency": "TZS", "balance": held}]
+        form = self._network.control.of(ClickpesaSwitches).balance_form
+        return json_reply(200, balances if form == "list" else {"balances": balances})
+
+    def _list(self, path: str, query: dict[str, str]) -> Reply:
+        if refused := self._query_refusal():
+            return refused
+        memory = self._network.memory
+        try:
+            if path == "/account/statement":
+                return json_reply(200, clickpesa_lists.statement(memory, query))
+            kind = _KIND_OF[path.split("/")[1]]
+            return json_reply(200, clickpesa_lists.page(memory, kind, query, self._described))
+        except clickpesa_lists.BadQuery as error:
+            return _error(400, str(error))
+
+    def _query_refusal(self) -> Reply | None:
+        switches = self._network.control.of(ClickpesaSwitches)
+        if switches.wrong_query_credentials:
+            return _error(403, "Forbidden resource")
+        return _error(int(switches.query_error), "Error") if switches.query_error else None
 
     def _open_session(self, request: Request) -> Reply:
         given = (request.header(b"client-id"), request.header(b"api-key"))
@@ -122,11 +155,8 @@ class Clickpesa(Gateway):
         return rules.checksum(payload, self._keys["checksumSecret"], form)
 
     def _show(self, kind: Kind, reference: str) -> Reply:
-        switches = self._network.control.of(ClickpesaSwitches)
-        if switches.wrong_query_credentials:
-            return _error(403, "Forbidden resource")
-        if switches.query_error:
-            return _error(int(switches.query_error), "Error")
+        if refused := self._query_refusal():
+            return refused
         found = self._network.find(self.name, reference)
         transaction = self._network.look(found if found and found.kind is kind else None)
         if transaction is None:

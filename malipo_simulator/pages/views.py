@@ -1,5 +1,6 @@
 """The pages, route by route: they show the networks' state, and let a person answer a prompt."""
 
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -18,7 +19,9 @@ from malipo_simulator.phone_messages import BRANDS, CARRIERS, messages_of
 from malipo_simulator.request_log import Entry, mask
 from malipo_simulator.simulator import Simulator
 from malipo_simulator.state import Subscriber
-from malipo_simulator.transaction import Transaction
+from malipo_simulator.statements.account import ZONE
+from malipo_simulator.statements.differences import Difference
+from malipo_simulator.transaction import GatewayName, Transaction
 
 _MOST_PHONES = 12
 _MOST_MOVEMENTS = 15
@@ -56,8 +59,23 @@ def _rows() -> list[dict[str, Any]]:
     ]
 
 
+def _index(simulator: Simulator, *, status: int = 200, asked: str = "", wrong: str = "") -> Response:
+    today = datetime.fromtimestamp(simulator.network.now(), ZONE).date()
+    return render.page(
+        "index.html",
+        status=status,
+        recent=_recent(simulator),
+        rows=_rows(),
+        asked=asked,
+        wrong=wrong,
+        accounts=list(GatewayName),
+        days={"today": today, "yesterday": today - timedelta(days=1)},
+        differences=list(Difference),
+    )
+
+
 async def index(simulator: Simulator, request: Request) -> Response:
-    return render.page("index.html", recent=_recent(simulator), rows=_rows(), asked="", wrong="")
+    return _index(simulator)
 
 
 async def recent(simulator: Simulator, request: Request) -> Response:
@@ -71,7 +89,7 @@ async def pick_up(simulator: Simulator, request: Request) -> Response:
     phone = phones.read(asked)
     if phone is None:
         wrong = "That is not a Tanzanian mobile number. Try one such as 0754 123 456."
-        return render.page("index.html", status=400, recent=_recent(simulator), rows=_rows(), asked=asked, wrong=wrong)
+        return _index(simulator, status=400, asked=asked, wrong=wrong)
     return RedirectResponse(_address(phone), 303)
 
 

@@ -10,6 +10,7 @@ SAFEGUARDS = (
         "success-blocks-failed",
         "What was reported as paid neither fails nor is sent again when the network no longer finds it.",
         (InFunction(not_found.decide_not_found, "if dispatch.is_success_reported:", "if False:"),),
+        note="covered by not-found-repeated: networks here find a payment before “not found” counts",
     ),
     Safeguard(
         "overtaken",

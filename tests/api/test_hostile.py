@@ -55,7 +55,9 @@ async def papers_of(database: Database, merchant: Merchant) -> Papers:
             tx, merchant.id, email=email, name="", role=Role.OWNER, actor=NOBODY, now=now
         )
         until = now + timedelta(hours=1)
-        await sessions.insert(tx, session_id, person.id, now=now, expires_at=until, address="", user_agent="")
+        await sessions.insert(
+            tx, session_id, person.id, now=now, confirmed_at=now, expires_at=until, address="", user_agent=""
+        )
         endpoint, _ = await manage_endpoints.register(
             tx,
             merchant.id,

@@ -15,7 +15,7 @@ from malipo import clock
 from malipo.access.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import manage_people, onboard
-from malipo.merchants.login import make_link
+from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from tests.conftest import NOBODY, Answer, Client, Merchant, Running
@@ -177,10 +177,10 @@ async def test_a_link_lets_a_person_choose_a_password_once(door: Door) -> None:
     async with door.database.begin() as tx:
         person = await people.find_by_email(tx, door.own("asha@example.com"))
         assert person is not None
-        old = await make_link(tx, person, now=clock.now())
-        link = await make_link(tx, person, now=clock.now())
-        expired = await make_link(tx, person, now=clock.now() - timedelta(days=2))
-        good = await make_link(tx, person, now=clock.now())
+        old = await make_link(tx, person, actor=NOBODY, now=clock.now())
+        link = await make_link(tx, person, actor=NOBODY, now=clock.now())
+        expired = await make_link(tx, person, actor=NOBODY, now=clock.now() - timedelta(days=2))
+        good = await make_link(tx, person, actor=NOBODY, now=clock.now())
 
     async def reset(token: str, password: str) -> Answer:
         return await door.client("POST", "/merchant/auth/reset", {"token": token, "password": password})

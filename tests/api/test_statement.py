@@ -93,6 +93,20 @@ async def test_the_csv_says_the_same_oldest_first(
     assert rows == [{name: str(value) for name, value in line.items()} for line in reversed(shown)]
 
 
+async def test_a_banks_reference_is_no_formula_in_the_csv_and_what_went_out_is_a_number(
+    api: Client, database: Database, merchant: Merchant
+) -> None:
+    evil = f'=HYPERLINK("http://evil.example","{merchant.id}")'
+    async with database.begin() as tx:
+        await book(tx, Kind.SETTLEMENT, merchant.id, 5000, reference=evil, now=clock.now())
+    async with (
+        aiohttp.ClientSession() as http,
+        http.get(f"{api.url}/v1/wallet/entries?format=csv", headers={"x-api-key": api.key or ""}) as answer,
+    ):
+        last = list(csv.DictReader(io.StringIO(await answer.text())))[-1]
+    assert (last["reference"], last["amount"]) == (f"'{evil}", "-5000")
+
+
 async def test_a_long_statement_comes_whole(api: Client, database: Database, merchant: Merchant) -> None:
     """More lines than one look at the database brings."""
     for n in range(2500):

@@ -3,9 +3,14 @@
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+from playwright.async_api import Page
+
+from malipo import clock
 from malipo.dashboard.merchant.routes import PAGES
 from malipo.dashboard.operator.routes import PAGES as OPERATOR_PAGES
 from tests.browser.user_steps import broken_down
@@ -15,7 +20,13 @@ from tests.journeys.webhook_receivers import a_receiver, says
 
 _NO_PAGES = ("/dashboard/live", "/dashboard/transactions.csv", "/dashboard/wallet.csv")
 PATHS = [page.path for page in PAGES if page.method == "GET" and page.path not in _NO_PAGES]
-OPERATOR_PATHS = [page.path for page in OPERATOR_PAGES if page.method == "GET" and page.path != "/operator/cases"]
+# Those that lead elsewhere, and files.
+_NO_OPERATOR_PAGES = ("/operator/cases", "/operator/close/day", "/operator/exceptions/chosen")
+OPERATOR_PATHS = [
+    page.path
+    for page in OPERATOR_PAGES
+    if page.method == "GET" and page.path not in _NO_OPERATOR_PAGES and not page.path.endswith(".csv")
+]
 
 
 @dataclass(frozen=True)
@@ -28,13 +39,49 @@ class Scene:
     calm: str  # an endpoint with nothing the matter
     person: str
     link: str
+    # Of operators' pages: what `reconciled` has made.
+    statement: str = ""
+    exception: str = ""
+    upload: str = ""
+    day: str = ""
 
     def path(self, path: str) -> str:
         """The page, about something of this shop's."""
         endpoint = self.calm if path.endswith("/rotate") else self.endpoint
         names = {"transactions": self.transaction, "keys": self.key, "webhooks": endpoint, "people": self.person}
+        names |= {"statements": self.statement, "exceptions": self.exception}
         path = re.sub(r"(\w+)/{id}", lambda found: f"{found[1]}/{names[found[1]]}", path)
-        return self.link if path == "/dashboard/password" else path.format(delivery=self.delivery, payment=self.stuck)
+        values = {"delivery": self.delivery, "payment": self.stuck, "upload": self.upload, "day": self.day}
+        return self.link if path == "/dashboard/password" else path.format(**values)
+
+
+async def reconciled(page: Page, scene: Scene, folder: Path) -> Scene:
+    """With a statement that an operator has imported in this window, a line of it that fits nothing, and a file that is
+    only sent."""
+    day = clock.day_of(clock.now()) - timedelta(days=1)
+    head = f"opening balance,0\nclosing balance,700\nfrom,{day} 00:00\nto,{day + timedelta(days=1)} 00:00\n"
+    known, unknown = folder / "taarifa.csv", folder / "isiyojulikana.csv"
+    known.write_text(f"{head}receipt,time,amount,balance\nQK7001,{day} 10:00,700,700\n")
+    unknown.write_text(f"Tarehe date,Namba txn,Kiasi amount,Aina entry\n{day} 10:00,K1,5000,Mapato\n")
+    await _send(page, known)
+    await page.locator("main .button.primary").click()
+    await page.wait_for_url("**/stf_*")
+    statement = page.url.rpartition("/")[2]
+    await page.goto("/operator/exceptions?channel=HALOPESA")
+    exception = await page.locator("td.is-title a").first.get_attribute("href")
+    await _send(page, unknown)
+    upload = page.url.rpartition("/")[2]
+    return replace(
+        scene, statement=statement, exception=(exception or "").rpartition("/")[2], upload=upload, day=f"{day}"
+    )
+
+
+async def _send(page: Page, file: Path) -> None:
+    await page.goto("/operator/statements/new")
+    await page.locator("[name=channel]").select_option("HALOPESA")
+    await page.locator("[name=file]").set_input_files(file)
+    await page.locator("main .button.primary").click()
+    await page.wait_for_url("**/upl_*")
 
 
 @asynccontextmanager

@@ -38,9 +38,10 @@ _TARIFF = (Band(0, 0, 100, 100, 5_000),)
 class Shop:
     """Its payments, which happen as they would over a month. The same at every run, but for the dates."""
 
-    def __init__(self, database: Database, merchant: Merchant) -> None:
+    def __init__(self, database: Database, merchant: Merchant, *, days: int = _DAYS) -> None:
         self._database = database
         self._merchant = merchant
+        self._days = days
         self._chance = random.Random(7)
 
     async def trade(self, now: datetime) -> str:
@@ -56,7 +57,7 @@ class Shop:
 
     def _moments(self, now: datetime) -> Iterator[datetime]:
         """Of each day from twenty to eight, by the clock of Mwanza, until nine; of today, until now."""
-        for back in range(_DAYS - 1, -1, -1):
+        for back in range(self._days - 1, -1, -1):
             opens = (now - timedelta(days=back)).replace(hour=4, minute=40)
             closes = min(opens + timedelta(hours=13), now - timedelta(minutes=3))
             number = self._chance.randint(9, 17) if opens.weekday() < 6 or back == 0 else self._chance.randint(3, 6)

@@ -1,6 +1,7 @@
 """Every page, with something on it: can everybody use it, does it fit a phone, and is it wholly in Kiswahili?"""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -9,12 +10,15 @@ from playwright.async_api import Page, expect
 
 from tests.browser import axe
 from tests.browser.browser_window import Windows, log_in_as_operator
-from tests.browser.sample_data import OPERATOR_PATHS, PATHS, Scene, staged
+from tests.browser.sample_data import OPERATOR_PATHS, PATHS, Scene, reconciled, staged
 from tests.browser.untranslated import english_in
 from tests.browser.user_steps import fill_payout
 from tests.conftest import Client
 
 FOR_STRANGERS = ("/dashboard/login", "/dashboard/password")
+RECONCILIATION = tuple(f"/operator/{each}" for each in ("floats", "statements", "exceptions", "close", "audit"))
+# For who has typed a password and no code yet: tests/browser/test_second_factor.py looks at them.
+BETWEEN = ("/dashboard/login/code", "/operator/login/code")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +35,7 @@ async def looking(windows: Windows, scene: Scene) -> AsyncIterator[Page]:
         yield page
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path not in FOR_STRANGERS])
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in (*FOR_STRANGERS, *BETWEEN)])
 async def test_it_is_for_everybody(looking: Page, scene: Scene, path: str) -> None:
     assert await _faults(looking, scene.path(path)) == []
 
@@ -48,12 +52,27 @@ async def test_the_operators_pages_are_for_everybody(operator: tuple[str, str], 
         await axe.prepare(page)
         assert await _faults(page, OPERATOR_PATHS[0]) == []
         await log_in_as_operator(page, *operator)
-        for path in OPERATOR_PATHS[1:]:
+        paths = [each for each in OPERATOR_PATHS if not each.startswith(RECONCILIATION)]
+        for path in (each for each in paths[1:] if each not in BETWEEN):
             assert await _faults(page, scene.path(path)) == []
         await page.goto("/operator/ledger")
         await page.get_by_role("main").get_by_role("button").click()
         assert await axe.faults(page) == []
-        assert await _english_on_the_way(page, scene, OPERATOR_PATHS) == {}
+        assert await _english_on_the_way(page, scene, paths) == {}
+
+
+async def test_the_pages_of_reconciliation_are_for_everybody(
+    operator: tuple[str, str], windows: Windows, scene: Scene, tmp_path: Path
+) -> None:
+    async with windows.strange().open(reduced_motion="reduce") as page:
+        await axe.prepare(page)
+        await log_in_as_operator(page, *operator)
+        scene = await reconciled(page, scene, tmp_path)
+        paths = [each for each in OPERATOR_PATHS if each.startswith(RECONCILIATION)]
+        paths.append(f"/operator/exceptions/chosen?exception={scene.exception}")
+        for path in paths:
+            assert await _faults(page, scene.path(path)) == [], path
+        assert await _english_on_the_way(page, scene, paths) == {}
 
 
 async def _faults(page: Page, path: str) -> list[str]:

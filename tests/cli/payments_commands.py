@@ -87,6 +87,6 @@ async def cases_of_each_kind(steps: PaymentSteps) -> dict[str, Transaction]:
 async def resolve_by_both(desk: Desk, payment: Transaction, truth: str) -> str:
     """What the second operator is refused. The proposal is taken back."""
     await desk.json("resolve", payment.id, truth, "--evidence", EVIDENCE, by="asha")
-    refused = await desk.refused("approve", payment.id, by="juma")
+    refused = await desk.refused("approve", payment.id, "--here", by="juma")
     await desk.json("reject", payment.id, by="asha")
     return refused

@@ -15,7 +15,7 @@ import aiohttp
 import pytest
 
 from tests.cli.test_commands import malipo
-from tests.conftest import Client, Running, free_port, until_ready
+from tests.conftest import SECRET_KEY, Client, Running, free_port, until_ready
 
 
 def children(pid: int) -> dict[int, list[str]]:
@@ -36,9 +36,13 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def child(running: Running, module: str) -> int | None:
-    """The one child that runs this module."""
-    pids = [pid for pid, command in children(running.process.pid).items() if command[1:3] == ["-m", module]]
+def child(running: Running, *program: str) -> int | None:
+    """The one child that runs this program."""
+    pids = [
+        pid
+        for pid, command in children(running.process.pid).items()
+        if command[1 : 2 + len(program)] == ["-m", *program]
+    ]
     assert len(pids) <= 1
     return pids[0] if pids else None
 
@@ -60,11 +64,12 @@ async def test_a_worker_that_dies_is_started_again_and_both_end_together_when_to
     start: Callable[..., Running], database_url: str
 ) -> None:
     serve = await until_ready(start("serve", database_url=database_url))
-    first = await until(lambda: child(serve, "malipo"))
+    first = await until(lambda: child(serve, "malipo", "worker"))
+    api = await until(lambda: child(serve, "malipo", "api"))
     await until(lambda: logged(serve, "worker.started") == 1)
 
     os.kill(first, signal.SIGKILL)
-    second = await until(lambda: (now := child(serve, "malipo")) != first and now)
+    second = await until(lambda: (now := child(serve, "malipo", "worker")) != first and now)
     await until(lambda: logged(serve, "worker.started") == 2)
     assert (logged(serve, "child.ended"), logged(serve, "child.started_again")) == (1, 1)
 
@@ -72,28 +77,30 @@ async def test_a_worker_that_dies_is_started_again_and_both_end_together_when_to
     assert serve.stop() == 0
     assert time.monotonic() - began < 10
     assert not is_alive(second)
-    assert logged(serve, "worker.stopped") == 1, "it was let finish"
+    assert not is_alive(api)
+    assert (logged(serve, "worker.stopped"), logged(serve, "api.stopped")) == (1, 1), "they were let finish"
     assert "Traceback" not in serve.log.read_text()
 
 
-async def test_a_service_that_is_killed_leaves_no_worker_behind(
+async def test_a_service_that_is_killed_leaves_no_child_behind(
     start: Callable[..., Running], database_url: str
 ) -> None:
     serve = await until_ready(start("serve", database_url=database_url))
-    worker = await until(lambda: child(serve, "malipo"))
+    worker, api = await until(lambda: child(serve, "malipo", "worker")), child(serve, "malipo", "api")
     await until(lambda: logged(serve, "worker.started"))
+    assert api is not None
 
     serve.kill()
 
-    await until(lambda: not is_alive(worker))
-    assert logged(serve, "worker.stopped") == 1, "by itself, and in peace"
+    await until(lambda: not is_alive(worker) and not is_alive(api))
+    assert (logged(serve, "worker.stopped"), logged(serve, "api.stopped")) == (1, 1), "by themselves, and in peace"
 
 
 async def test_a_service_that_is_stopped_while_its_worker_starts_leaves_none_behind(
     start: Callable[..., Running], database_url: str
 ) -> None:
     serve = await until_ready(start("serve", database_url=database_url))
-    worker = await until(lambda: child(serve, "malipo"))
+    worker = await until(lambda: child(serve, "malipo", "worker"))
     assert serve.stop() == 0
     await until(lambda: not is_alive(worker))
 
@@ -101,7 +108,7 @@ async def test_a_service_that_is_stopped_while_its_worker_starts_leaves_none_beh
 async def test_what_the_worker_needs_is_said_before_anything_starts(tmp_path: Path) -> None:
     done = malipo(
         "serve",
-        secret_key="k" * 40,
+        secret_key=SECRET_KEY,
         data_dir=str(tmp_path / "var"),
         mpesa_base_url="https://openapi.example.com",
         airtel_money_base_url="https://openapi.example.com",
@@ -169,7 +176,7 @@ _PHONES = ("+255754000001", "+255684000001")
 
 
 async def _end_all_at_once(demo: Running) -> None:
-    pids = [child(demo, module) for module in ("malipo", "malipo_simulator")]
+    pids = [child(demo, "malipo", "worker"), child(demo, "malipo_simulator")]
     assert all(pids), "a worker, and the networks"
     began = time.monotonic()
     assert await asyncio.to_thread(demo.stop) == 0

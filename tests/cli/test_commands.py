@@ -11,12 +11,18 @@ import asyncpg
 import pytest
 
 from malipo.cli import parser
+from tests.conftest import SECRET_KEY
+from tests.journeys.operator_commands import run_in
+
+
+def environment(settings: dict[str, str]) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], **{f"MALIPO_{name.upper()}": value for name, value in settings.items()}}
 
 
 def malipo(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "malipo", *arguments],
-        env={"PATH": os.environ["PATH"], **{f"MALIPO_{name.upper()}": value for name, value in settings.items()}},
+        env=environment(settings),
         capture_output=True,
         text=True,
         timeout=60,
@@ -26,6 +32,10 @@ def malipo(*arguments: str, **settings: str) -> subprocess.CompletedProcess[str]
 def test_a_merchant_and_a_key_are_made_on_an_embedded_database_that_ends_with_the_command(tmp_path: Path) -> None:
     where = {"data_dir": str(tmp_path / "var")}
 
+    too_soon = malipo("merchant", "create", "Duka la Mama", **where)
+    assert (too_soon.returncode, too_soon.stdout) == (1, "")
+    assert too_soon.stderr == "malipo: The database has no schema yet: run malipo migrate.\n"
+    assert malipo("migrate", **where).returncode == 0
     created = malipo("merchant", "create", "Duka la Mama", "--json", **where)
     assert (created.returncode, created.stderr) == (0, "")
     assert json.loads(created.stdout)["id"].startswith("mer_")
@@ -61,12 +71,17 @@ MISTAKES = [
     (["serve"], {}, "MALIPO_SECRET_KEY"),
     (["api"], {}, "MALIPO_SECRET_KEY"),
     (["serve"], {"secret_key": "short"}, "at least 32"),
-    (["merchant", "create", "Duka"], {"operator": "nobody"}, "no operator 'nobody'"),
+    (["merchant", "list"], {"operator": "asha"}, "malipo operators login"),
+    (["wallet", "approve", "NMB-1"], {}, "/operator/bookings"),
+    (["payments", "approve", "MLP-1"], {}, "/operator/cases/MLP-1"),
+    (["hold", "--reason", "Counting"], {"operator_session": "/nowhere/x/y"}, "malipo operators login"),
+    (["hold", "--reason", "Counting"], {"operator_session": "/dev/null"}, "nobody else can read"),
     (["merchant", "activate", "Nobody"], {}, "no merchant"),
     (["merchant", "password-link", "nobody@example.com"], {}, "nobody@example.com"),
     (["tariff", "set", "Duka", "--type", "COLLECTION", "--band", "500:500:0"], {}, "less than the amount"),
     (["tariff", "set", "Duka", "--type", "COLLECTION", "--band", "500"], {}, "FROM:FIXED"),
-    (["wallet", "top-up", "Nobody", "1000", "--reference", "R"], {}, "no merchant"),
+    (["wallet", "top-up", "Nobody", "1000", "--reference", "R"], {}, "malipo operators login"),
+    (["wallet", "show", "Nobody"], {}, "no merchant"),
     (["wallet", "top-up", "Nobody", "ten", "--reference", "R"], {}, "whole number"),
     (["wallet", "top-up", "Nobody", "1000"], {}, "--reference"),
     (["key", "create", "Duka", "--expires", "soon"], {}, "--expires"),
@@ -83,7 +98,7 @@ MISTAKES = [
 async def test_a_mistake_is_one_clear_sentence_and_exit_code_2(
     arguments: list[str], settings: dict[str, str], told: str, database_url: str
 ) -> None:
-    done = malipo(*arguments, database_url=database_url, **settings)
+    done = run_in(environment(settings | {"database_url": database_url}), *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert told in done.stderr
@@ -99,7 +114,7 @@ def test_a_database_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> N
 async def test_a_port_that_is_taken_is_one_clear_sentence(database_url: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = malipo("serve", database_url=database_url, port=str(port), secret_key="k" * 40)
+        done = malipo("serve", database_url=database_url, port=str(port), secret_key=SECRET_KEY)
     assert done.returncode == 1
     assert f"port {port}" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

@@ -13,6 +13,7 @@ from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.operators import store as operators
 from malipo.operators import store as sessions
+from tests.journeys.operator_commands import run_in
 
 PASSWORD = "maji ya kunde 7"
 COMMAND = [sys.executable, "-m", "malipo", "operators", "password"]
@@ -22,9 +23,16 @@ COMMAND = [sys.executable, "-m", "malipo", "operators", "password"]
 async def asha(database: Database) -> str:
     """An operator who is logged in."""
     async with database.begin() as tx:
-        await operators.insert_operator(tx, "opr_1", "asha", now=clock.now())
+        now = clock.now()
+        await operators.insert_operator(tx, "opr_1", "asha", now=now)
         await sessions.insert(
-            tx, "ops_1", "opr_1", now=clock.now(), expires_at=clock.now().replace(year=2100), address="10.0.0.1"
+            tx,
+            "ops_1",
+            "opr_1",
+            now=now,
+            confirmed_at=now,
+            expires_at=now.replace(year=2100),
+            address="10.0.0.1",
         )
     return "asha"
 
@@ -34,14 +42,7 @@ def environment(database_url: str) -> dict[str, str]:
 
 
 def piped(database_url: str, *arguments: str, text: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments, "--stdin"],
-        env=environment(database_url),
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_in(environment(database_url), "operators", "password", *arguments, "--stdin", typed=text)
 
 
 def typed(database_url: str, name: str, *lines: str) -> tuple[int, str, str]:
@@ -112,8 +113,10 @@ async def test_a_password_is_asked_for_twice_and_not_shown(database: Database, d
     ("name", "text", "why"),
     [
         ("asha", "short\n", "must be 10 to 200 characters"),
-        ("asha", "", "must be 10 to 200 characters"),
+        ("asha", "", "Standard input ended before the new password"),
+        ("asha", "\n", "must be 10 to 200 characters"),
         ("asha", "aaaaaaaaaaaa\n", "too easy to guess"),
+        ("asha", "password123\n", "too easy to guess: it is like one that many people use"),
         ("juma", f"{PASSWORD}\n", "There is no operator 'juma'"),
     ],
 )

@@ -63,7 +63,10 @@ async def test_one_proposes_and_another_lets_sending_begin(desk: Desk, service: 
     for more in ((), ("--alone",)):
         assert (await desk(*release, *more, by="asha"))[0] == 2
     assert (await desk.standing()).is_fenced
-    code, said, _ = await desk(*release, by="juma")
+    code, _, said = await desk(*release, by="juma")
+    assert (code, "/operator/restore" in said) == (2, True), "on the pages, or here if juma says so"
+    assert (await desk.standing()).is_fenced
+    code, said, _ = await desk(*release, "--here", by="juma")
     assert (code, "sending begins" in said) == (0, True)
     assert not (await desk.standing()).is_fenced
     assert (await desk(*release, by="juma"))[0] == 2, "nothing is left to release"
@@ -91,7 +94,7 @@ async def test_two_let_go_what_waits_on_a_channel(desk: Desk, service: Service, 
     await service.fence(REASON, epoch=1)
     release = ("restore", "release", "--channel", "MPESA", "--only", "payouts", "--evidence", EVIDENCE)
     assert (await desk(*release, by="asha"))[0] == 0
-    code, said, _ = await desk(*release, by="juma")
+    code, said, _ = await desk(*release, "--here", by="juma")
     assert (code, said) == (0, "Released: 1 payment that waited there may go.\n")
     assert (await desk.standing()).is_fenced, "a channel is not the whole"
 

@@ -36,12 +36,11 @@ async def terminal(database_url: str) -> Terminal:
 async def test_two_operators_book_a_large_top_up(terminal: Terminal) -> None:
     top_up = ("wallet", "top-up", "Duka", LARGE, "--reference", "NMB 7")
     nameless = await terminal(*top_up)
-    assert (nameless.code, "MALIPO_OPERATOR" in nameless.err) == (2, True)
+    assert (nameless.code, "malipo operators login" in nameless.err) == (2, True)
 
     proposed = await terminal(*top_up, by="asha")
     assert proposed.out == (
-        "Proposed TZS 2,500,000. Another operator must approve it: malipo wallet approve 'NMB 7'. "
-        "The wallet holds TZS 0.\n"
+        "Proposed TZS 2,500,000. Another operator must approve it, at /operator/bookings. The wallet holds TZS 0.\n"
     )
     again = await terminal.told(*top_up, by="asha")
     assert (again["isNew"], again["isProposed"], again["available"]) == (False, True, 0)
@@ -49,12 +48,14 @@ async def test_two_operators_book_a_large_top_up(terminal: Terminal) -> None:
     assert (waiting["reference"], waiting["kind"], waiting["name"]) == ("NMB 7", "top-up", "Duka")
     assert (waiting["amount"], waiting["proposed by"]) == (2_500_000, "operator asha")
 
-    for by, why in ((None, "MALIPO_OPERATOR"), ("asha", "two operators")):
-        refused = await terminal("wallet", "approve", "NMB 7", by=by)
+    for by, why in ((None, "malipo operators login"), ("asha", "two operators")):
+        refused = await terminal("wallet", "approve", "NMB 7", "--here", by=by)
         assert (refused.code, refused.err.count("\n"), why in refused.err) == (2, 1, True)
-    approved = await terminal("wallet", "approve", "NMB 7", by="juma")
+    approved = await terminal("wallet", "approve", "NMB 7", "--here", by="juma")
     assert approved.out == "Approved and booked: top-up NMB 7 of TZS 2,500,000. The wallet holds TZS 2,500,000.\n"
-    assert "already approved by operator juma" in (await terminal("wallet", "approve", "NMB 7", by="juma")).err
+    assert (
+        "already approved by operator juma" in (await terminal("wallet", "approve", "NMB 7", "--here", by="juma")).err
+    )
     assert (await terminal("wallet", "pending")).out == "No booking waits for an operator.\n"
     assert (await terminal.told("ledger", "check"))["isClean"]
 
@@ -74,7 +75,7 @@ async def test_two_operators_book_a_large_top_up(terminal: Terminal) -> None:
 
 
 async def test_a_rejected_settlement_leaves_the_wallet_and_the_reference(terminal: Terminal) -> None:
-    await terminal.told("wallet", "top-up", "Duka", "900000", "--reference", "NMB-1")
+    await terminal.told("wallet", "top-up", "Duka", "900000", "--reference", "NMB-1", by="juma")
     settle = ("wallet", "settle", "Duka", "600000", "--reference", "NMB-2")
     proposed = await terminal.told(*settle, by="asha", booking_approval_amount=0)
     assert (proposed["isProposed"], proposed["available"]) == (True, 900_000)

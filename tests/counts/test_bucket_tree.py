@@ -71,7 +71,7 @@ def test_walking_down_finds_the_same_as_counting(seed: int) -> None:
     is_apart = [chance.random() < 0.3 for _ in numbers]
     apart = [number for number, each in zip(numbers, is_apart, strict=True) if each]
     things = [("m", number, 1) for number, each in zip(numbers, is_apart, strict=True) if not each]
-    counts = {bucket: counted[0] for (_, bucket), counted in add_up(SMALL, 2, things).items()}
+    counts = {bucket: counted[0] for (_, bucket), counted in add_up(SMALL, things).items()}
     (top,) = SMALL.cover(None, None).rows
     expected = numbers[::-1]
     for skip in range(0, len(numbers), 3):
@@ -97,10 +97,10 @@ def test_nothing_is_picked_beyond_the_end() -> None:
 
 
 def test_things_are_added_up_for_each_owner_and_sort() -> None:
-    counted = add_up(SMALL, 3, [("a", 0, 1), ("a", 1, 3), ("b", 0, 1), ("a", 128, 1)])
+    counted = add_up(SMALL, [("a", 0, 1), ("a", 1, 3), ("b", 0, 1), ("a", 128, 1)])
     assert counted["a", Bucket(0, 0)] == [1, 0, 1]
-    assert counted["b", Bucket(0, 0)] == [1, 0, 0]
-    assert counted["a", Bucket(1, 1)] == [1, 0, 0]
+    assert counted["b", Bucket(0, 0)] == [1], "and nothing after the last sort that it has"
+    assert counted["a", Bucket(1, 1)] == [1]
     assert counted["a", Bucket(2, 0)] == [2, 0, 1]
     assert counted["a", Bucket(TOP, 0)] == [2, 0, 1]
 

@@ -9,6 +9,9 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Running, create_database, starting, until_ready
 
+# Most tests of operators are not about the second factor. Those that are have it required, or set one up.
+OPTIONAL = {"operator_second_factor": "optional"}
+
 
 @pytest.fixture(scope="session")
 async def database_url(postgres: str, template: str) -> str:
@@ -33,4 +36,6 @@ async def service(database: Database) -> AsyncIterator[Service]:
 async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[Running]:
     """The site, without rate limits. It believes a proxy on 127.0.0.1, and none on 127.0.0.2."""
     with starting(tmp_path_factory.mktemp("dashboard")) as start:
-        yield await until_ready(start("api", database_url=database_url, trusted_proxies="127.0.0.1", **NO_LIMITS))
+        yield await until_ready(
+            start("api", database_url=database_url, trusted_proxies="127.0.0.1", **NO_LIMITS, **OPTIONAL)
+        )

@@ -91,7 +91,7 @@ class Surfer:
 
 
 @cache
-def _password_hash() -> str:
+def cheap_hash() -> str:
     """Of the kind that is kept, and cheap: what it costs to guess one is tested elsewhere."""
     return PasswordHasher(time_cost=1, memory_cost=64, parallelism=1).hash(PASSWORD)
 
@@ -113,5 +113,5 @@ async def add_person(
         person = await manage_people.add_person(
             tx, merchant_id, email=email, name=name, role=role, actor=NOBODY, now=clock.now()
         )
-        await people.set_password(tx, person.id, _password_hash())
+        await people.set_password(tx, person.id, cheap_hash())
     return person

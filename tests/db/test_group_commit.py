@@ -1,16 +1,20 @@
 """Group commit, on a real database: who shares a commit, who is answered, and who is left alone."""
 
 import asyncio
+import io
+import json
 from collections.abc import Sequence
 
 import asyncpg
 import pytest
 
+from malipo import log
 from malipo.db import Database, DataError, Tx
 from malipo.db.group_commit import GroupCommit
 from tests.db.recorded_commits import RecordedCommits, callers_per_commit, until, who_shared
 from tests.db.recorded_commits import group as group
 from tests.db.recorded_commits import recorded_commits as recorded_commits
+from tests.test_log import lines as lines
 
 
 async def test_a_lone_caller_does_not_wait_for_company(
@@ -43,6 +47,22 @@ async def test_callers_who_come_during_a_commit_share_the_next_one(
     assert answers == [f"answer to {ask}" for ask in range(50)]
     assert recorded_commits.batches == [[0], list(range(1, 50))]
     assert await callers_per_commit(database) == [1, 49]
+
+
+async def test_what_a_commit_logs_is_under_no_callers_request(
+    group: GroupCommit[int, str], recorded_commits: RecordedCommits, lines: io.StringIO
+) -> None:
+    async def log_something(_: Tx, asks: Sequence[int]) -> None:
+        log.error("commit.looked_at", asks=list(asks))
+
+    recorded_commits.before = log_something
+    log.bind(request="req_1")
+    await group(0)
+    log.error("caller.answered")
+    log.flush()
+    written = {line["event"]: line for line in map(json.loads, lines.getvalue().splitlines())}
+    assert "request" not in written["commit.looked_at"]
+    assert written["caller.answered"]["request"] == "req_1"
 
 
 async def test_each_caller_gets_the_answer_to_what_they_asked_in_the_order_of_arrival(

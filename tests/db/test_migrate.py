@@ -11,7 +11,9 @@ import pytest
 
 from malipo.db import Database
 from malipo.db.embedded import server
-from malipo.db.migrate import SchemaTooNew, migrate, migrations, pending
+from malipo.db.migrate import migrate
+from malipo.db.migration_files import migrations
+from malipo.db.schema import OLDEST_SCHEMA, SchemaTooNew, read_schema
 from malipo.payments.cancel import Cancellation, NotCancellable
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.listing import transaction_list
@@ -21,9 +23,10 @@ from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.service import Service
 from malipo.settings import Settings
-from tests.conftest import NO_LIMITS, _create, make_merchant
+from tests.conftest import NO_LIMITS, SECRET_KEY, _create, make_merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
+from tests.journeys.full_stack import until
 from tests.journeys.operator_commands import malipo
 from tests.operators.booking_steps import LARGE, Desk
 from tests.status_changes import change_status
@@ -59,18 +62,22 @@ async def _applied(database: Database) -> list[int]:
     return [row["number"] for row in rows]
 
 
+async def _pending(database: Database) -> list[int]:
+    async with database.read() as connection:
+        return [each.number for each in (await read_schema(connection)).pending(migrations())]
+
+
 def test_migrations_are_numbered_from_one_without_a_gap() -> None:
     assert list(range(1, len(NUMBERS) + 1)) == NUMBERS
 
 
 async def test_an_empty_database_is_migrated_once_and_then_waits_for_nothing(empty: Database) -> None:
-    waited_for = await pending(empty)
+    waited_for = await _pending(empty)
 
     applied = await migrate(empty)
 
-    assert waited_for == len(NUMBERS)
-    assert [each.number for each in applied] == await _applied(empty) == NUMBERS
-    assert await pending(empty) == 0
+    assert waited_for == [each.number for each in applied] == await _applied(empty) == NUMBERS
+    assert await _pending(empty) == []
     assert {"merchants", "wallets", "moves", "transactions", "events"} <= await _tables(empty)
     assert await migrate(empty) == []
 
@@ -100,10 +107,11 @@ async def test_a_newer_schema_is_refused_with_a_sentence_and_left_alone(empty: D
     with pytest.raises(SchemaTooNew):
         await migrate(empty)
     for command in (["migrate"], ["serve"], ["ledger", "check"]):
-        said = await malipo(*command, database_url=empty_url, secret_key="k" * 40)
+        said = await malipo(*command, database_url=empty_url, secret_key=SECRET_KEY)
         assert said.code == 1
         assert said.err.strip().splitlines()[-1] == (
-            "malipo: The database belongs to a newer malipo than this one. Start the newer one."
+            "malipo: The database is at migration 9999 and no longer serves this version of malipo, which ends at "
+            f"migration {NUMBERS[-1]}: start the newer version."
         )
         assert "Traceback" not in said.err
     assert await _applied(empty) == [*NUMBERS, 9999]
@@ -118,7 +126,7 @@ async def test_a_migration_that_breaks_leaves_nothing_behind(empty: Database) ->
         await migrate(empty)
 
     assert await _tables(empty) == {"audit_log"}
-    assert await pending(empty) == len(NUMBERS)
+    assert await _pending(empty) == NUMBERS
     async with empty.begin() as tx:
         await tx.execute("DROP TABLE audit_log")
     assert [each.number for each in await migrate(empty)] == NUMBERS
@@ -156,7 +164,7 @@ async def test_the_oldest_postgresql_we_promise_takes_the_schema_and_every_act(
                 version = await connection.fetchval("SHOW server_version_num")
             assert int(version) // 10_000 == 15
             await migrate(database)
-            assert await pending(database) == 0
+            assert await _pending(database) == []
             await _live_a_life(Service.assemble(Settings(**NO_LIMITS), database))
             checked = await malipo("ledger", "check", database_url=url)
         finally:
@@ -169,6 +177,55 @@ async def test_the_newest_postgresql_takes_the_same(service: Service, database_u
     await _live_a_life(service)
 
     assert (await malipo("ledger", "check", database_url=database_url)).code == 0
+
+
+async def test_this_version_does_the_same_on_the_oldest_schema_that_it_says_it_serves(
+    empty: Database, empty_url: str
+) -> None:
+    """As new processes do that were started before anybody has migrated."""
+    async with empty.begin() as tx:
+        await tx.execute(
+            """
+            CREATE TABLE schema_migrations (
+                number integer PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,
+                applied_at timestamptz NOT NULL DEFAULT now()
+            )
+            """
+        )
+        for each in migrations()[:OLDEST_SCHEMA]:
+            await tx.execute(each.sql)
+            values = (each.number, each.name, each.checksum)
+            await tx.execute("INSERT INTO schema_migrations (number, name, checksum) VALUES ($1, $2, $3)", *values)
+
+    service = Service.assemble(Settings(**NO_LIMITS), empty)
+    await _live_a_life(service)
+    await service.finish()
+
+    assert (await malipo("ledger", "check", database_url=empty_url)).code == 0
+    assert await _pending(empty) == NUMBERS[OLDEST_SCHEMA:]
+
+
+@pytest.mark.slow
+async def test_a_migration_that_waits_for_a_lock_lets_requests_pass_and_tries_again(empty: Database) -> None:
+    await migrate(empty)
+    async with empty.begin() as tx:
+        await tx.execute("ALTER TABLE schema_migrations DROP COLUMN serves")
+        await tx.execute("DELETE FROM schema_migrations WHERE number >= 15")
+
+    async def waits() -> bool:
+        async with empty.read() as connection:
+            return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+
+    async def waits_no_more() -> bool:
+        return not await waits()
+
+    async with empty.begin() as reader:
+        await reader.execute("SELECT FROM schema_migrations")
+        migrating = asyncio.create_task(migrate(empty))
+        await until(waits, what="a migration that waits")
+        await until(waits_no_more, what="its giving way")
+        assert not migrating.done()
+    assert [each.number for each in await migrating] == NUMBERS[14:]
 
 
 async def _live_a_life(service: Service) -> None:

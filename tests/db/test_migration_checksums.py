@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from malipo.db import Database
-from malipo.db.migrate import MigrationEdited, migrate, migrations
-from tests.conftest import _create
+from malipo.db.migrate import migrate
+from malipo.db.migration_files import migrations
+from malipo.db.schema import MigrationEdited
+from tests.conftest import SECRET_KEY, _create
 from tests.journeys.operator_commands import malipo
 
 FOLDER = Path(__file__).parents[2] / "malipo/db/migrations"
@@ -64,7 +66,7 @@ async def test_a_migration_that_was_edited_after_it_was_applied_is_refused_with_
     with pytest.raises(MigrationEdited, match=file):
         await migrate(migrated)
     for command in (["migrate"], ["serve"], ["ledger", "check"]):
-        said = await malipo(*command, database_url=migrated_url, secret_key="k" * 40)
+        said = await malipo(*command, database_url=migrated_url, secret_key=SECRET_KEY)
         assert (said.code, said.err.strip().splitlines()[-1]) == (1, f"malipo: {sentence}")
         assert "Traceback" not in said.err
 
@@ -93,7 +95,7 @@ async def test_a_database_from_before_the_checksums_is_refused_with_a_sentence(
     )
 
     for command in (["migrate"], ["serve"], ["ledger", "check"]):
-        said = await malipo(*command, database_url=migrated_url, secret_key="k" * 40)
+        said = await malipo(*command, database_url=migrated_url, secret_key=SECRET_KEY)
         assert (said.code, said.err.strip().splitlines()[-1]) == (1, f"malipo: {sentence}")
         assert "Traceback" not in said.err
     async with migrated.read() as connection:

@@ -9,7 +9,7 @@ import pytest
 from malipo.db import Conn
 from malipo.db import pool as pool_module
 from malipo.db.pool import Pool
-from tests.db.pools import NOW, Maker, is_whole, start_waiting, turns
+from tests.db.pools import LONG, NOW, Maker, is_whole, start_waiting, turns
 from tests.db.pools import maker as maker
 from tests.db.pools import one as one
 
@@ -168,3 +168,67 @@ async def test_a_connection_that_was_idle_for_too_long_is_replaced(
     assert old.is_closed()
     assert await fresh.fetchval("SELECT 1") == 1
     assert maker.most == 1
+
+
+async def test_while_the_server_is_away_those_who_wait_take_turns_to_look_whether_it_is_back(maker: Maker) -> None:
+    """Each look costs this process, and a server that is just starting."""
+    looks: list[float] = []
+
+    async def connect() -> Conn:
+        looks.append(asyncio.get_running_loop().time())
+        return await maker()
+
+    pool = Pool(connect, size=8)
+
+    async def take() -> Conn:
+        while True:
+            try:
+                return await pool.take(seconds=20)
+            except OSError:
+                await asyncio.sleep(0)
+
+    maker.faults = [OSError("no route") for _ in range(8 + 6)]
+    taken = await asyncio.gather(*(take() for _ in range(8)))
+
+    assert looks[8 + 5 - 1] - looks[0] > 0.4, "five more looks have taken five turns"
+    assert len(set(taken)) == 8
+    for connection in taken:
+        pool.give_back(connection)
+
+
+async def test_those_who_have_little_time_look_all_the_same(maker: Maker) -> None:
+    """Each gives up after a second, and takes a turn with it: there must be turns left that come in time."""
+    pool = Pool(maker, size=30)
+    maker.faults = [OSError("no route")]
+    with pytest.raises(OSError, match="no route"):
+        await pool.take(seconds=NOW)
+
+    async def take() -> Conn:
+        async with asyncio.timeout(1):
+            return await pool.take(seconds=1)
+
+    maker.gate.clear()
+    before = [asyncio.create_task(take()) for _ in range(30)]
+    await asyncio.gather(*before, return_exceptions=True)
+    maker.gate.set()
+
+    pool.give_back(await take())
+
+
+async def test_a_look_that_hangs_holds_nobody_up_who_looks_after_it(maker: Maker) -> None:
+    pool = Pool(maker, size=2)
+    maker.faults = [OSError("no route")]
+    with pytest.raises(OSError, match="no route"):
+        await pool.take(seconds=NOW)
+    maker.gate.clear()
+    hanging = await start_waiting(pool)
+    while not maker.being_made:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    looking = await start_waiting(pool)
+
+    async with asyncio.timeout(LONG):
+        while maker.being_made < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    maker.gate.set()
+    for each in (hanging, looking):
+        pool.give_back(await each)

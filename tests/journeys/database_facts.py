@@ -2,9 +2,10 @@
 
 from collections import Counter
 
-from malipo.db import Database
+from malipo.db import Conn, Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
+from malipo.payments.check import pieces
 from malipo.payments.check import transactions as transactions_check
 
 # Written by hand from the specification, and not taken from `status_effects.py`.
@@ -24,7 +25,18 @@ _TOLD = {
 
 async def findings(database: Database) -> list[Finding]:
     async with database.snapshot() as connection:
-        return [*await ledger_check.check(connection), *await transactions_check.check(connection)]
+        at_once = [*await ledger_check.check(connection), *await transactions_check.check(connection)]
+        return at_once or await check_in_pieces(connection)
+
+
+async def check_in_pieces(connection: Conn, *, rows: int = pieces.ROWS) -> list[Finding]:
+    """What a scheduled check finds, in pieces of so many rows."""
+    found: list[Finding] = []
+    place: pieces.Place | None = pieces.START
+    while place is not None:
+        more, place = await pieces.check_piece(connection, place, rows=rows)
+        found += more
+    return found
 
 
 async def assert_clean(database: Database) -> None:

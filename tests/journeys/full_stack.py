@@ -77,13 +77,19 @@ class FullStack:
 
 @asynccontextmanager
 async def full_stack_started(
-    folder: Path, database_url: str, *, speed: float = SPEED, wallet: int = 50_000_000, **settings: Any
+    folder: Path,
+    database_url: str,
+    *,
+    speed: float = SPEED,
+    wallet: int = 50_000_000,
+    **settings: Any,
 ) -> AsyncIterator[FullStack]:
     """A simulator and an API; workers are the test's to start."""
     simulator = await asyncio.to_thread(start_simulator, "--speed", str(speed))
     started: list[Running] = []
     try:
         variables = simulator_setup.environment(simulator.url, await simulator_setup.credentials(simulator.url))
+        otel = {name: settings.pop(name) for name in list(settings) if name.startswith("OTEL_")}
         variables |= {f"MALIPO_{name.upper()}": str(value) for name, value in (HURRY | settings).items()}
         # As in a connection pool of a real client: one that is cut must not be noticed by another request.
         http = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
@@ -91,7 +97,7 @@ async def full_stack_started(
             named = {name.removeprefix("MALIPO_").lower(): value for name, value in variables.items()}
 
             def start(*command: str, **more: Any) -> Running:
-                started.append(start_one(*command, **{"database_url": database_url} | named | more))
+                started.append(start_one(*command, **{"database_url": database_url} | named | otel | more))
                 return started[-1]
 
             api = await until_ready(start("api"))

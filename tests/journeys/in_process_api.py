@@ -16,7 +16,7 @@ import uvicorn
 from malipo import ids
 from malipo.access.tokens import Tokens
 from malipo.api.app import App
-from malipo.api.http_protocol import Protocol
+from malipo.api.http.protocol import Protocol
 from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
 from malipo.merchants.store import sessions
@@ -54,7 +54,7 @@ class InProcessApi:
             )
             for_long = now + timedelta(days=1000)
             await sessions.insert(
-                tx, session_id, person.id, now=now, expires_at=for_long, address="", user_agent="test"
+                tx, session_id, person.id, now=now, confirmed_at=now, expires_at=for_long, address="", user_agent="test"
             )
         self.people[merchant.id] = session_id
         return session_id

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tests import fork_server
+from tests.journeys import operator_sessions
 
 
 @dataclass(frozen=True)
@@ -24,24 +25,34 @@ class Said:
 
 
 async def malipo(*arguments: str, **settings: Any) -> Said:
-    """Run `malipo ARGUMENTS` with these settings and nothing else in its environment."""
-    return await asyncio.to_thread(_run, arguments, _environment(settings))
+    """Run `malipo ARGUMENTS` with these settings and nothing else in its environment; `operator` is logged in."""
+    return await asyncio.to_thread(lambda: _run(arguments, _environment(settings)))
 
 
 def run_command(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
     """The same, as the standard library tells it."""
-    said = _run(arguments, _environment(settings))
+    return run_in(_environment(settings), *arguments)
+
+
+def run_in(environment: dict[str, str], *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    """In an environment of one's own, with something on standard input."""
+    said = _run(arguments, environment, typed)
     return subprocess.CompletedProcess(arguments, said.code, said.out, said.err)
 
 
 def _environment(settings: dict[str, Any]) -> dict[str, str]:
+    settings = {"operator_session": operator_sessions.folder() / "nobody", **settings}
+    if operator := settings.pop("operator", None):
+        settings["operator_session"] = operator_sessions.session_of(settings["database_url"], operator)
     named = {f"MALIPO_{name.upper()}": str(value) for name, value in settings.items()}
     return {"PATH": os.environ["PATH"], **named}
 
 
-def _run(arguments: tuple[str, ...], environment: dict[str, str]) -> Said:
-    with TemporaryFile() as out, TemporaryFile() as err:
-        child = fork_server.run_module("malipo", *arguments, env=environment, stdout=out, stderr=err)
+def _run(arguments: tuple[str, ...], environment: dict[str, str], typed: str = "") -> Said:
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(typed.encode())
+        given.seek(0)
+        child = fork_server.run_module("malipo", *arguments, env=environment, stdin=given, stdout=out, stderr=err)
         try:
             code = child.wait(60)
         finally:

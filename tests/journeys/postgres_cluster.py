@@ -104,6 +104,10 @@ class Cluster:
         """One value, as text."""
         return self.run("psql", "-X", "-A", "-t", "-d", self.url, "-c", query).strip()
 
+    def answers(self) -> bool:
+        command = [str(BINARIES / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        return subprocess.run(command, check=False).returncode == 0
+
     def run(self, program: str, *arguments: str) -> str:
         return self.run_program(str(BINARIES / program), *arguments)
 

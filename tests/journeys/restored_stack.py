@@ -120,7 +120,7 @@ async def appoint(full_stack: FullStack, operators: Sequence[str] = OPERATORS) -
 async def release(full_stack: FullStack, *scope: str) -> None:
     """Two operators agree, each by a command."""
     for operator in OPERATORS:
-        said = await operate(full_stack, operator, "restore", "release", "--evidence", EVIDENCE, *scope)
+        said = await operate(full_stack, operator, "restore", "release", "--evidence", EVIDENCE, "--here", *scope)
         assert said.code == 0, said.err
 
 

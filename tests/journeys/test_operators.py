@@ -64,8 +64,10 @@ async def test_two_operators_end_what_tigo_pesa_does_not_say_and_the_books_agree
         assert (await _operate(full_stack, None, *resolve)).code == 2, "only somebody with a name"
         assert (await _operate(full_stack, "asha", *resolve)).code == 0
         assert (await full_stack.shown(payment))["status"] == "PROCESSING", "one is not enough"
-        assert (await _operate(full_stack, "asha", "payments", "approve", payment)).code == 2, "nor the same one twice"
-        assert (await _operate(full_stack, "juma", "payments", "approve", payment)).code == 0
+        assert (await _operate(full_stack, "asha", "payments", "approve", payment, "--here")).code == 2, (
+            "nor the same one twice"
+        )
+        assert (await _operate(full_stack, "juma", "payments", "approve", payment, "--here")).code == 0
     assert (await full_stack.shown(paid))["status"] == "COMPLETED"
     assert (await full_stack.shown(unpaid))["status"] == "FAILED"
     assert await _unsettled(full_stack) == {}
@@ -74,7 +76,7 @@ async def test_two_operators_end_what_tigo_pesa_does_not_say_and_the_books_agree
     reference = (await full_stack.shown(turned))["reference"]
     resolve = ("payments", "resolve", reference, "--completed", "--evidence", EVIDENCE)
     assert (await _operate(full_stack, "juma", *resolve)).code == 0
-    assert (await _operate(full_stack, "asha", "payments", "approve", reference)).code == 0
+    assert (await _operate(full_stack, "asha", "payments", "approve", reference, "--here")).code == 0
     assert (await full_stack.shown(turned))["status"] == "FAILED", "what the merchant saw stays"
 
     assert await _paid_by_us(full_stack) == await _paid_by_them(full_stack) == 8000

@@ -131,7 +131,8 @@ class WorkerStack:
             )
 
     async def assert_each_was_sent_once(self) -> None:
-        assert set((await self.requests()).values()) == {1}
+        requests = await self.requests()
+        assert set(requests.values()) == {1}, (requests, await self.rows())
         assert {row["status"] for row in (await self.rows()).values()} == {"COMPLETED"}
         await self.assert_books_agree()
 

@@ -6,7 +6,8 @@ import ipaddress
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants.api_keys import hash_of
-from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller, RateLimited
+from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
+from malipo.rate_limit.refusal import RateLimited
 from malipo.rate_limit.sliding_window import RateClass
 from tests.conftest import Merchant
 

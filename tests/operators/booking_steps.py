@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from malipo import clock
 from malipo.audit_log import store as audit_log
@@ -11,7 +12,8 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.store import booking_proposals, wallets
 from malipo.ledger.store.booking_proposals import Proposal
-from malipo.operators import booking_approval
+from malipo.operators import booking_approval, login
+from malipo.operators import store as operators
 from malipo.operators.booking_approval import Requested
 from tests.conftest import Merchant
 
@@ -71,3 +73,15 @@ async def outcome_of(act: Awaitable[object]) -> object:
     except Exception as error:
         return type(error)
     return "done"
+
+
+async def hire(database: Database, *names: str) -> None:
+    """Operators with these names, who have no password yet."""
+    async with database.begin() as tx:
+        for name in names:
+            await operators.insert_operator(tx, f"opr_{name}", name, now=clock.now())
+
+
+async def give_password(database: Database, name: str, *, by: Actor, ago: timedelta = timedelta()) -> None:
+    async with database.begin() as tx:
+        await login.set_password(tx, name, "x", actor=by, now=clock.now() - ago)

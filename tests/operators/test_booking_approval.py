@@ -1,5 +1,8 @@
 """A top-up or settlement above an amount takes two operators."""
 
+import asyncio
+from datetime import timedelta
+
 import pytest
 
 from malipo import clock
@@ -7,8 +10,9 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, DataError
 from malipo.errors import Conflict, Forbidden
 from malipo.ledger import check as ledger_check
-from malipo.ledger.bookings import Kind, ReferenceReused, WalletTooLow, book
+from malipo.ledger.bookings import Booking, Kind, ReferenceReused, WalletTooLow, book
 from malipo.ledger.store.booking_proposals import Proposal
+from malipo.operators import booking_approval
 from malipo.operators.booking_approval import NotOpen, NotProposed, SeveralProposed
 from tests.conftest import Merchant, make_merchant
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, LIMIT, NEEMA, Desk
@@ -36,6 +40,33 @@ async def test_only_more_than_the_amount_waits_for_another(
     assert requested.is_new
     assert (requested.proposal is not None) == is_proposed
     assert await desk.available() == 1_000_000 + (0 if is_proposed else amount)
+
+
+async def test_many_small_bookings_of_one_operator_are_a_large_one(desk: Desk) -> None:
+    async def is_booked(amount: int, reference: str, actor: Actor = ASHA, kind: Kind = Kind.TOP_UP) -> bool:
+        return (await desk.request(amount, reference, actor=actor, kind=kind)).proposal is None
+
+    assert await is_booked(LIMIT - 1_000, "NMB-1")
+    assert await is_booked(1_000, "NMB-2")
+    assert not await is_booked(1, "NMB-3")
+    assert not await is_booked(1, "NMB-4", kind=Kind.SETTLEMENT)
+    assert await is_booked(LIMIT, "NMB-5", actor=JUMA), "others have a sum of their own"
+    await desk.approve("NMB-3", actor=NEEMA)
+    assert await is_booked(LIMIT, "NMB-6", actor=NEEMA), "what another has proposed is not counted"
+
+
+async def test_bookings_of_one_operator_at_once_are_counted_together(desk: Desk) -> None:
+    said = await asyncio.gather(*(desk.request(LIMIT, f"NMB-{number}") for number in range(5)))
+    assert sum(each.proposal is None for each in said) == 1
+
+
+async def test_bookings_of_the_day_before_are_not_counted(desk: Desk) -> None:
+    await desk.request(LIMIT, "NMB-1")
+    async with desk.database.begin() as tx:
+        later = clock.now() + timedelta(hours=24, minutes=1)
+        booking = Booking(Kind.TOP_UP, desk.merchant.id, LIMIT, "NMB-2")
+        requested = await booking_approval.request(tx, booking, approval_amount=LIMIT, actor=ASHA, now=later)
+    assert requested.proposal is None
 
 
 async def test_a_proposal_moves_nothing_until_another_operator_approves_it(desk: Desk) -> None:

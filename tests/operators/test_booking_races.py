@@ -16,6 +16,7 @@ from tests import fork_server
 from tests.conftest import Merchant
 from tests.journeys.full_stack import until
 from tests.journeys.operator_commands import malipo
+from tests.journeys.operator_sessions import session_of
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, NEEMA, Desk, outcome_of
 
 
@@ -102,13 +103,17 @@ async def test_an_approver_killed_before_the_commit_leaves_it_open(desk: Desk, d
         for name in ("asha", "juma"):
             await operators.insert_operator(tx, f"opr_{name}", name, now=clock.now())
     await desk.request()
-    environment = {"PATH": os.environ["PATH"], "MALIPO_DATABASE_URL": database_url, "MALIPO_OPERATOR": "juma"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "MALIPO_DATABASE_URL": database_url,
+        "MALIPO_OPERATOR_SESSION": str(session_of(database_url, "juma")),
+    }
     with tempfile.TemporaryFile() as said:
         # The approval is written and waits for the wallet, which somebody else holds: so it dies on that very line.
         async with desk.database.begin() as tx:
             await wallets.lock(tx, [desk.merchant.id])
             child = fork_server.run_module(
-                *("malipo", "wallet", "approve", "NMB-1"), env=environment, stdout=said, stderr=said
+                *("malipo", "wallet", "approve", "NMB-1", "--here"), env=environment, stdout=said, stderr=said
             )
             await until(lambda: _waiting(desk.database), what="the approval waits for the wallet")
             child.kill()
@@ -116,7 +121,7 @@ async def test_an_approver_killed_before_the_commit_leaves_it_open(desk: Desk, d
     assert (await desk.available(), await desk.open()) == (1_000_000, ["NMB-1"])
     assert [what for what, _ in await desk.deeds()] == ["wallet.top_up_proposed"]
 
-    again = await malipo("wallet", "approve", "NMB-1", database_url=database_url, operator="juma")
+    again = await malipo("wallet", "approve", "NMB-1", "--here", database_url=database_url, operator="juma")
     assert again.code == 0, again.err
     assert (await desk.available(), await desk.open()) == (1_000_000 + LARGE, [])
 

@@ -42,14 +42,14 @@ def a_claim(**changes: Any) -> Claim:
 
 
 def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any) -> Report:
-    is_trusted = how.pop("is_trusted", True)
+    trust = {name: how.pop(name) for name in ("is_trusted", "is_listed", "cannot_query") if name in how}
     resubmit = how.pop("resubmit", Resubmit.DUPLICATES_REFUSED)
     answer = Answer(verdict=verdict, **how)
     return Report(
         id=ids.mint("hrg_", clock.now()),
         channels=[transaction.channel],
         key=transaction.network_key,
-        received=ReceivedAnswer(connector=ROUTE, source=act, answer=answer, is_trusted=is_trusted, resubmit=resubmit),
+        received=ReceivedAnswer(connector=ROUTE, source=act, answer=answer, resubmit=resubmit, **trust),
     )
 
 

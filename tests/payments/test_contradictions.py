@@ -13,7 +13,7 @@ from malipo.payments import views
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.settle import Settle
-from malipo.payments.store import transactions
+from malipo.payments.store import cases, transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
 from tests.conftest import Merchant
@@ -206,6 +206,30 @@ async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automa
     else:
         assert await _owed(steps) == 970
         assert [each["reason"] for each in await _told(steps, collection)] == ["credited", "debt_recorded"]
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_what_is_neither_signed_nor_an_answer_to_a_query_credits_nothing_after_the_end(
+    service: Service, merchant: Merchant
+) -> None:
+    """A network without a query, whose callbacks are believed by their address: after the end operators decide."""
+    steps = PaymentSteps(service, merchant.id)
+    collection = await steps.ended(Type.COLLECTION, Status.FAILED)
+
+    settled = await steps.hear(
+        collection,
+        Verdict.CONFIRMED,
+        AnswerSource.CALLBACK,
+        is_trusted=False,
+        is_listed=True,
+        cannot_query=frozenset({Type.COLLECTION}),
+    )
+
+    assert (settled.is_contradiction, settled.is_merchant_notified) == (True, False)
+    assert await database_facts.wallet(steps.database, merchant.id) == (1_000_000, 0)
+    assert await _told(steps, collection) == []
+    async with steps.database.read() as connection:
+        assert [each.transaction.id for each in await cases.find_contradicted(connection)] == [collection.id]
     await database_facts.assert_clean(steps.database)
 
 

@@ -264,3 +264,28 @@ async def turned(database: Database, shop: Shop, wanted: Filter) -> list[str]:
         if page.older is None:
             return [id_ for ids in seen for id_ in ids]
         before = page.older
+
+
+async def test_a_short_term_is_compared_with_few_payments_and_the_next_page_goes_on(
+    database: Database, shop: Shop
+) -> None:
+    """Two characters match no n-gram: without a bound, each such search would read all payments."""
+    await shop.sell(1)
+    (oldest,) = shop.payments.values()
+    async with database.begin() as tx:
+        await tx.execute(
+            """
+            INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone,
+                                      name, description, metadata, search_text, created_at)
+            SELECT merchant_id, 'txn_z' || lpad(n::text, 25, '0'), 'X-' || n, 'X' || n, type, channel, status, amount,
+                   fee, phone, name, description, metadata, 'x', created_at
+            FROM transactions, generate_series(1, $2) AS n WHERE merchant_id = $1
+            """,
+            shop.merchant.id,
+            keyset_pagination.MOST_FOR_SHORT_TERM,
+        )
+        wanted = Filter(search=oldest.reference[:2])
+        page = await keyset_pagination.page(tx, shop.merchant.id, wanted, limit=5)
+        assert (page.transactions, page.is_cut) == ([], True)
+        page = await keyset_pagination.page(tx, shop.merchant.id, wanted, before=page.older, limit=5)
+        assert ([each.id for each in page.transactions], page.is_cut) == ([oldest.id], False)

@@ -13,6 +13,7 @@ from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction
 from tests.journeys import database_facts
+from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import PaymentSteps
 from tests.payments.resolving import ASHA, COLLECTION, EVIDENCE, JUMA, PAYOUT, approve, deeds, propose, reject
 from tests.payments.resolving import steps as steps
@@ -81,6 +82,19 @@ async def test_the_same_operator_from_another_machine_is_still_the_same(steps: P
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
     with pytest.raises(Forbidden):
         await approve(steps, payout.id, actor=Actor(ASHA.name, "another till"))
+
+
+@pytest.mark.parametrize(("proposer", "approver"), [(ASHA, JUMA), (JUMA, ASHA)])
+async def test_an_operator_whose_password_another_has_set_is_no_second_operator(
+    steps: PaymentSteps, proposer: Actor, approver: Actor
+) -> None:
+    await hire(steps.database, "asha", "juma")
+    payout = await steps.processing(PAYOUT)
+    await give_password(steps.database, "juma", by=ASHA)
+    await propose(steps, payout.id, ResolvedOutcome.COMPLETED, actor=proposer)
+    with pytest.raises(Forbidden, match="third operator"):
+        await approve(steps, payout.id, actor=approver)
+    assert await steps.status(payout) is Status.PROCESSING
 
 
 @pytest.mark.parametrize("by", [ASHA, JUMA], ids=["taken back", "by another"])

@@ -242,21 +242,6 @@ async def _say_that_it_was_fenced(steps: PaymentSteps, ago: str) -> None:
         await tx.execute(f"UPDATE installation SET epoch_began_at = now() - interval '{ago}'")
 
 
-async def test_sessions_end_with_thefence(steps: PaymentSteps) -> None:
-    async with steps.database.begin() as tx:
-        await tx.execute("INSERT INTO operators (id, name, created_at) VALUES ('opr_1', 'asha', now())")
-        await tx.execute(
-            """
-            INSERT INTO operator_sessions (id, operator_id, created_at, expires_at, address)
-            VALUES ('ses_1', 'opr_1', now(), now() + interval '1 day', '127.0.0.1')
-            """
-        )
-    await fence(steps)
-    async with steps.database.read() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM operator_sessions WHERE ended_at IS NULL") == 0
-        assert await connection.fetchval("SELECT count(*) FROM sessions WHERE ended_at IS NULL") == 0
-
-
 async def test_a_hold_stops_everything_or_one_kind_and_lets_it_go(steps: PaymentSteps) -> None:
     payout, collection = await steps.open(Type.DISBURSEMENT), await steps.open(Type.COLLECTION)
     async with steps.database.begin() as tx:

@@ -6,6 +6,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.restore import release
+from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import PaymentSteps
 from tests.restore.operators import ASHA, EVIDENCE, JUMA, fence, let_go
 from tests.restore.operators import steps as steps
@@ -24,6 +25,20 @@ async def test_it_takes_two_operators_or_the_only_one(steps: PaymentSteps) -> No
     assert await let_go(steps, JUMA)
     with pytest.raises(Conflict, match="not fenced"):
         await let_go(steps, ASHA)
+
+
+@pytest.mark.parametrize("scope", [None, ("MPESA", "DISBURSEMENT")], ids=["the whole", "a channel"])
+async def test_an_operator_whose_password_another_has_set_is_no_second_operator(
+    steps: PaymentSteps, scope: release.Scope
+) -> None:
+    await hire(steps.database, "asha", "juma")
+    await fence(steps)
+    await give_password(steps.database, "juma", by=ASHA)
+    await let_go(steps, ASHA, scope=scope)
+    with pytest.raises(Forbidden, match="third operator"):
+        await let_go(steps, JUMA, scope=scope)
+    with pytest.raises(Forbidden, match="more than one"):
+        await let_go(steps, ASHA, scope=scope, is_single_operator=True)
 
 
 async def test_where_there_is_one_operator_that_one_releases_alone_and_it_is_kept(steps: PaymentSteps) -> None:

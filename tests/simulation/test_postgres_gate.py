@@ -6,11 +6,11 @@ import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 
 import asyncpg
 import pytest
 
+from simulation.backends import state_of
 from simulation.postgres_connection import Exchange
 from simulation.postgres_gate import EPOCH
 from simulation.template import Server
@@ -26,7 +26,7 @@ def stage(prepared: Server) -> Iterator[Stage]:
 
 
 def _is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] == "T"
+    return state_of(pid) == "T"
 
 
 # Locks.

@@ -3,6 +3,7 @@
 All in one file, so that they do not run side by side on a machine with few cores.
 """
 
+import re
 import subprocess
 import sys
 from itertools import count
@@ -51,8 +52,30 @@ def test_nothing_is_found_in_a_minute_of_new_seeds() -> None:
 
 @pytest.mark.timeout(900)
 def test_a_seed_is_one_history() -> None:
-    said = simulate("--seed", "1", "--runs", "3", "--twice", jobs=2)
-    assert "6 seeds (" in said
+    said = simulate("--seed", "1", "--runs", "1", "--twice")
+    assert "2 seeds (" in said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_seeds_are_one_history_each() -> None:
+    said = simulate("--seed", "2", "--runs", "6", "--twice", jobs=2)
+    assert "12 seeds (" in said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_seed_is_one_history_also_in_another_process() -> None:
+    """There, addresses differ: nothing may be ordered by them."""
+    said = [simulate("--seed", "60180", "--payments", "40") for _ in range(2)]
+    histories = [re.findall(r"history (\w+)", each) for each in said]
+    assert histories[0] == histories[1] != []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_crowded_seeds_side_by_side_are_one_history_each() -> None:
+    simulate("--seed", "50110", "--runs", "8", "--payments", "40", "--twice", jobs=3)
 
 
 @pytest.mark.slow

@@ -192,3 +192,25 @@ async def test_reset_forgets_everything_but_the_credentials(sim: Sim, mpesa: Mpe
     assert await mpesa.status("nothing") == "INS-23"
     await asyncio.sleep(32 / SPEED)
     assert await sim("GET", f"/api/phones/{PATIENT}") == {"phone": PATIENT, "balance": 1_000_000, "movements": []}
+
+
+async def test_a_statement_is_downloaded_for_a_day(sim: Sim) -> None:
+    async with sim.http.get(f"{sim.url}/api/statements/MPESA?day=2026-11-15") as answer:
+        assert (answer.status, answer.content_type) == (200, "text/csv")
+        assert "MPESA-2026-11-15.csv" in answer.headers["Content-Disposition"]
+        assert (await answer.text()).startswith("Account Holder,")
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("VISA?day=2026-11-15", 404, "VISA"),
+        ("MPESA", 400, "day must be a date"),
+        ("MPESA?day=15-11-2026", 400, "day must be a date"),
+        ("MPESA?day=2026-11-15&with=magic,gap", 400, "magic"),
+    ],
+)
+async def test_a_mistake_in_asking_for_a_statement_is_told(sim: Sim, path: str, status: int, told: str) -> None:
+    async with sim.http.get(f"{sim.url}/api/statements/{path}") as answer:
+        assert answer.status == status
+        assert told in (await answer.json())["error"]

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import ids
+from malipo.outbox import feed
 from malipo.payments import status_writer
 from malipo.payments.transaction import Type
 from malipo.webhooks import manage_endpoints, send_test
@@ -128,6 +129,26 @@ async def test_more_than_is_forgotten_at_once_is_forgotten_by_two_at_once(
         other.id: (12, 10),
     }
     assert await database_facts.findings(stack.database) == []
+
+
+async def test_some_old_events_are_deleted_without_reading_all_old_ones(
+    stack: WebhookStack, manual_clock: ManualClock
+) -> None:
+    merchant = await stack.merchant()
+    await stack.tell(merchant, 200)
+    await _fan_out(stack)
+    while await stack.service.count(least=1):
+        pass
+
+    rows_read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'events'"
+    async with stack.database.begin() as tx:
+        # What this connection has read before may not be reported yet, and would be in it.
+        before = await tx.fetchval(rows_read) or 0
+        deleted = await feed.prune(tx, merchant.id, before=manual_clock() + A_MOMENT, most=10)
+        read = await tx.fetchval(rows_read)
+
+    assert deleted == 10
+    assert read - before <= 2 * deleted, "once to look for one that is kept, once to delete them"
 
 
 async def test_a_worker_keeps_house_by_itself(stack: WebhookStack, manual_clock: ManualClock) -> None:

@@ -10,6 +10,7 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import confirm_pages
+from malipo.dashboard.merchant.new_payment import amount_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys
@@ -17,11 +18,13 @@ from malipo.merchants.api_keys import MOST_PER_MERCHANT, AddressRange, Environme
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
 from malipo.validation.fields import Fields
+from malipo.validation.payout_limits import payout_limits_in
 
 PATH = "/dashboard/keys"
 
 _BETWEEN_ADDRESSES = re.compile(r"[\s,;]+")
 _LAST_MOMENT = time(23, 59, 59)
+_TEXTS = ("name", "environment", "expires", "addresses", "payoutLimit", "dailyPayoutLimit")
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -44,10 +47,11 @@ async def create(request: MerchantRequest) -> Response:
     """The answer is the page with the key. It cannot be a redirect: the key is nowhere else."""
     form = await request.form()
     fields, now = _fields(form), request.service.clock()
-    name = fields.required_text("name", most=100)
+    name = fields.required_text("name", most=100, is_line=True)
     permissions = fields.choices("permissions", Permission)
     environment = fields.choice("environment", Environment) or Environment.LIVE
     addresses = fields.networks("addresses")
+    payout_limit, daily_payout_limit = payout_limits_in(fields)
     expires_at = _end_of_day(fields, now)
     if fields.mistakes:
         return _form(request, _typed(form), form_errors.in_words(request.words, fields))
@@ -64,6 +68,8 @@ async def create(request: MerchantRequest) -> Response:
                 now=now,
                 expires_at=expires_at,
                 ip_allowlist=addresses,
+                payout_limit=payout_limit,
+                daily_payout_limit=daily_payout_limit,
             )
         )
     except TooManyKeys as refusal:
@@ -105,7 +111,7 @@ def _addresses(ranges: Sequence[AddressRange]) -> str:
 def _form(
     request: MerchantRequest, typed: Mapping[str, object], problems: Mapping[str, str], *, status: int = 200
 ) -> Response:
-    empty = {"name": "", "permissions": [], "environment": "", "expires": "", "addresses": ""}
+    empty: dict[str, object] = dict.fromkeys(_TEXTS, "") | {"permissions": []}
     today = request.service.clock().astimezone(ZONE).date()
     return render.page(
         request,
@@ -118,7 +124,7 @@ def _form(
 
 
 def _typed(form: Form) -> dict[str, object]:
-    texts = {name: form.text(name) for name in ("name", "environment", "expires", "addresses")}
+    texts = {name: form.text(name) for name in _TEXTS}
     return texts | {"permissions": form.all("permissions")}
 
 
@@ -129,6 +135,8 @@ def _fields(form: Form) -> Fields:
             "permissions": form.all("permissions"),
             "environment": form.text("environment") or None,
             "expires": form.text("expires") or None,
+            "payoutLimit": amount_of(form.text("payoutLimit")) or None,
+            "dailyPayoutLimit": amount_of(form.text("dailyPayoutLimit")) or None,
             "addresses": [each for each in _BETWEEN_ADDRESSES.split(form.text("addresses")) if each],
         }
     )

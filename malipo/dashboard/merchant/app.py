@@ -7,12 +7,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from malipo.dashboard import cookies, error_pages, redirects, static_files
+from malipo.dashboard import cookies, error_pages, reauthentication_pages, redirects, static_files
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.routes import PAGES, Page
+from malipo.dashboard.merchant.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
+from malipo.dashboard.merchant.second_factor import OWN
 from malipo.dashboard.site import Site
+from malipo.dashboard.trust_pages import find_alerts
 from malipo.service import Service
+
+_LIVE = f"{MerchantRequest.root}/live"
 
 
 class Dashboard(Site[Page, MerchantRequest]):
@@ -28,12 +32,20 @@ class Dashboard(Site[Page, MerchantRequest]):
         session_id = self._service.cookies.session_of(browser_request.http.cookies.get(cookies.SESSION.name, ""))
         if session_id is not None:
             browser_request.session = await self._service.sessions.live_session(session_id, now=self._service.clock())
+        if browser_request.session is not None and browser_request.session.has_alerts:
+            browser_request.alerts = await find_alerts(browser_request)
 
     async def _open(self, page: Page, browser_request: MerchantRequest) -> Response:
         if page.right is None:
             return await page.handler(browser_request)
         if browser_request.session is None:
             return redirects.to_log_in(self.root, browser_request.http)
+        if browser_request.must_enrol and page.path not in WITHOUT_SECOND_FACTOR:
+            return browser_request.go(OWN.path)
         if not browser_request.may(page.right):
             raise error_pages.NotAllowed
+        if (asked := await reauthentication_pages.ask(browser_request, page.act)) is not None:
+            return asked
+        if page.path != _LIVE:  # A page that is open is not a user who is there.
+            await browser_request.note_use()
         return await page.handler(browser_request)

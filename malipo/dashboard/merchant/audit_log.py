@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from malipo import money
 from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import is_person
 from malipo.audit_log.store import Entry
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
@@ -23,10 +24,32 @@ SENTENCES = {
     "person.role_changed": "Made {email} {role}",
     "person.removed": "Removed {email}",
     "password_link.made": "Made a link for a new password for {email}",
+    "password_link.used": "Used a link for a new password",
     "password.changed": "Chose a new password",
     "session.begun": "Logged in",
+    "session.logged_out": "Logged out",
+    "session.refresh_reused": "A refresh token was used twice, so its session was ended",
+    "login.failed": "Did not get in: the password was wrong",
+    "login.failed_often": "Within an hour: {failures} more wrong passwords, and {throttled} attempts that were not "
+    "looked at",
+    "login.code_asked": "Typed the right password, and was asked for a code",
+    "login.code_asked_often": "Within an hour: the right password {failures} more times, and a code was asked for",
     "session.ended": "Ended another session of theirs",
     "session.others_ended": "Ended all other sessions of theirs",
+    "session.new_place": "Logged in from a new place ({network})",
+    "session.new_place_known": "Said that a log-in from a new place was theirs",
+    "second_factor.enrolled": "Set up two-step log-in",
+    "second_factor.removed": "Removed their two-step log-in",
+    "second_factor.recovery_codes_made": "Made new recovery codes",
+    "second_factor.recovery_code_used": "Used a recovery code; {left} are left",
+    "second_factor.code_failed": "Typed a wrong code",
+    "second_factor.code_failed_often": "Within an hour: {failures} more wrong codes, and {throttled} codes that were "
+    "not looked at",
+    "second_factor.reset": "Reset the two-step log-in of {account}",
+    "second_factor.required": "Required two-step log-in of everybody",
+    "second_factor.not_required": "No longer required two-step log-in of everybody",
+    "browser.trusted": "Chose not to be asked for a code on a browser for 30 days",
+    "browser.trust_ended": "Had a browser asked for a code again",
     "api_key.created": "Created the API key “{name}” that ends in {last4}",
     "api_key.revoked": "Revoked an API key",
     "webhook.registered": "Added the webhook endpoint {url}",
@@ -56,10 +79,11 @@ _WITHOUT_LINK = ("webhook.deleted",)
 
 async def show(request: MerchantRequest) -> Response:
     before = key_in(request)
-    found = await request.service.read(
+    found = await request.service.queries.read(
         lambda connection: audit_log.find_of_merchant(
             connection, request.merchant_id, kinds=SENTENCES, before=before, limit=_PER_PAGE + 1
-        )
+        ),
+        may_lag=True,
     )
     return render.page(
         request,
@@ -71,7 +95,7 @@ async def show(request: MerchantRequest) -> Response:
 
 
 def _told(words: Words, deed: Entry) -> dict[str, Any]:
-    is_one_of_theirs = "@" in deed.actor
+    is_one_of_theirs = is_person(deed.actor)
     return {
         "at": deed.created_at,
         "sentence": sentence_of(words, deed),
@@ -83,9 +107,12 @@ def _told(words: Words, deed: Entry) -> dict[str, Any]:
 
 
 def sentence_of(words: Words, deed: Entry) -> str:
-    """An entry with fewer details than its sentence needs is shown all the same."""
-    values = _Values({name: _shown(words, name, value) for name, value in deed.details.items()})
-    return words(SENTENCES[deed.action]).format_map(values)
+    return words(SENTENCES[deed.action]).format_map(values_of(words, deed))
+
+
+def values_of(words: Words, deed: Entry) -> Mapping[str, str]:
+    """What stands in its sentence. An entry with fewer details than that needs is shown all the same."""
+    return _Values({name: _shown(words, name, value) for name, value in deed.details.items()})
 
 
 class _Values(dict[str, str]):

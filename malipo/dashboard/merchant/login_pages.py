@@ -4,33 +4,48 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
+from malipo.access.known_browsers import Browser
+from malipo.access.password_login import Begun
+from malipo.access.second_factor.codes import Typed
 from malipo.access.tokens import hash_of
 from malipo.dashboard import cookies, form_errors, render
 from malipo.dashboard.login_pages import LoginPages
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.errors import Refusal
-from malipo.merchants.login import LinkNotGood
+from malipo.merchants.password_links import LinkNotGood
 from malipo.merchants.people import Person
-from malipo.merchants.store import people
+from malipo.merchants.store import password_links
+
+_LOST = "Lost your telephone and your recovery codes? An owner of your business can reset this for you."
+SENTENCES = (_LOST,)
 
 
 class MerchantLoginPages(LoginPages[MerchantRequest]):
     template = "merchant/login.html"
     field = "email"
     cookie = cookies.SESSION
+    pending = cookies.PENDING
+    lost = _LOST
 
-    async def _begin(self, request: MerchantRequest, name: str, password: str) -> str:
-        return await request.service.login.begin(
-            name,
-            password,
-            address=request.address,
-            user_agent=request.http.headers.get("user-agent", ""),
-            now=request.service.clock(),
+    async def _begin(self, request: MerchantRequest, name: str, password: str, browser: Browser) -> Begun:
+        service, address = request.service, request.address
+        return await service.login.begin(name, password, address=address, browser=browser, now=service.clock())
+
+    async def _waits(self, request: MerchantRequest, token: str) -> bool:
+        return await request.service.login.waits_for_code(token, now=request.service.clock())
+
+    async def _finish(
+        self, request: MerchantRequest, token: str, typed: Typed, browser: Browser, *, is_trusted: bool
+    ) -> str:
+        service, address = request.service, request.address
+        return await service.login.finish(
+            token, typed, address=address, browser=browser, now=service.clock(), is_trusted=is_trusted
         )
 
     async def _end(self, request: MerchantRequest) -> None:
         if request.session is not None:
-            await request.service.sessions.log_out(request.session, now=request.service.clock())
+            service = request.service
+            await service.sessions.log_out(request.session, address=request.address, now=service.clock())
 
 
 LOGIN = MerchantLoginPages()
@@ -64,7 +79,7 @@ async def use_link(request: MerchantRequest) -> Response:
 
 async def _person_of(request: MerchantRequest, link: str) -> Person | None:
     now = request.service.clock()
-    return await request.service.read(lambda connection: people.find_link(connection, hash_of(link), now=now))
+    return await request.service.read(lambda connection: password_links.find(connection, hash_of(link), now=now))
 
 
 def _choose(request: MerchantRequest, link: str, email: str, errors: dict[str, str]) -> Response:

@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from malipo import money, randomness
-from malipo.dashboard import form_errors, render
+from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
+from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
@@ -25,8 +27,10 @@ from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
 from malipo.payments.payment_request import order_of
+from malipo.payments.person_limits import PersonLimit, limit_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
+from malipo.request_ids import enter_payment, note_transaction
 from malipo.validation.fields import Fields
 
 SENTENCES = (
@@ -98,8 +102,12 @@ async def _decide(
         return await _form(request, draft.type, typed, order.key, problems={"amount": _too_little(request, quote)})
     if not is_meant:
         return _confirm(request, draft, typed, order.key, quote)
+    enter_payment(draft.id)
     try:
         initiated = await request.service.initiate(order)
+    except ConfirmationRequired:
+        asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
+        return asked or await _decide(request, replace(order, payout_limits=None), draft, typed, is_meant=True)
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
         return await _decide(request, order, draft, typed, is_meant=False)
@@ -108,6 +116,7 @@ async def _decide(
         return _confirm(request, draft, typed, order.key, quote, problem=said, status=503)
     except Unavailable:
         return _confirm(request, draft, typed, order.key, quote, problem=request.words(_IN_DOUBT), status=503)
+    note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
 
 
@@ -222,7 +231,29 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
 def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> Order:
     service = request.service
     return order_of(
-        fields, type_, request.merchant_id, key=key, terms=service.terms, now=service.clock(), actor=request.actor
+        fields,
+        type_,
+        request.merchant_id,
+        key=key,
+        terms=service.terms,
+        now=service.clock(),
+        actor=request.actor,
+        created_by=request.actor.name,
+        payout_limits=_limit(request),
+    )
+
+
+def _limit(request: MerchantRequest) -> PersonLimit | None:
+    """What may be paid out without the password; None if it was just typed."""
+    if reauthentication_pages.is_confirmed(request, SensitiveAct.PAYOUT):
+        return None
+    service = request.service
+    return limit_of(
+        request.merchant_id,
+        request.actor.name,
+        confirmed_at=request.confirmed_at,
+        most=service.settings.confirm_payout_amount,
+        now=service.clock(),
     )
 
 

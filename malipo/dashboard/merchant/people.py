@@ -4,19 +4,19 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
+from malipo.access.second_factor.store import factors
 from malipo.access.tokens import LINK_LIFE
-from malipo.audit_log import store as audit_log
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.merchants import manage_people
-from malipo.merchants.login import make_link
 from malipo.merchants.manage_people import EmailTaken
+from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
-from malipo.merchants.store import people
+from malipo.merchants.store import merchants, people
 from malipo.validation.fields import Fields
 
 PATH = "/dashboard/settings/people"
@@ -25,8 +25,25 @@ _LINK_HOURS = int(LINK_LIFE.total_seconds() // 3600)
 
 
 async def show(request: MerchantRequest) -> Response:
-    found = await request.service.read(lambda connection: people.find_all(connection, request.merchant_id))
-    return render.page(request, "merchant/settings/people.html", people=found)
+    return await page_of_all(request)
+
+
+async def page_of_all(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:
+    async def find(connection: Conn) -> tuple[list[Person], set[str], bool]:
+        found = await people.find_all(connection, request.merchant_id)
+        enrolled = await factors.find_enrolled(connection, [each.id for each in found])
+        return found, enrolled, await merchants.requires_second_factor(connection, request.merchant_id)
+
+    found, enrolled, is_required = await request.service.read_snapshot(find)
+    return render.page(
+        request,
+        "merchant/settings/people.html",
+        status=status,
+        people=found,
+        enrolled=enrolled,
+        is_required=is_required,
+        problem=problem,
+    )
 
 
 async def ask_for_new(request: MerchantRequest) -> Response:
@@ -38,27 +55,23 @@ async def add(request: MerchantRequest) -> Response:
     form = await request.form()
     typed = {name: form.text(name) for name in ("email", "name", "role")}
     fields = Fields({name: value or None for name, value in typed.items()})
-    email, name = fields.email("email"), fields.required_text("name", most=100)
+    email, name = fields.email("email"), fields.required_text("name", most=100, is_line=True)
     role = fields.choice("role", Role, is_required=True)
     if fields.mistakes or role is None:
         return _form(request, typed, form_errors.in_words(request.words, fields))
     now = request.service.clock()
-
-    async def act(tx: Tx) -> tuple[Person, str]:
-        person = await manage_people.add_person(
-            tx, request.merchant_id, email=email, name=name, role=role, actor=request.actor, now=now
-        )
-        return person, await make_link(tx, person, now=now)
-
+    assert request.session is not None
     try:
-        person, link = await request.service.write(act)
+        person, link = await request.service.invitations.invite(
+            request.session, email=email, name=name, role=role, actor=request.actor, now=now
+        )
     except EmailTaken as refusal:
         return _form(request, typed, {"email": form_errors.of_refusal(request.words, refusal)})
     return _link(request, person, link, is_new=True)
 
 
 async def show_one(request: MerchantRequest) -> Response:
-    return await _page(request)
+    return await page(request)
 
 
 async def change_role(request: MerchantRequest) -> Response:
@@ -66,17 +79,17 @@ async def change_role(request: MerchantRequest) -> Response:
     fields = Fields({"role": form.text("role") or None})
     role = fields.choice("role", Role, is_required=True)
     if role is None:
-        return await _page(request, problem=form_errors.in_words(request.words, fields)["role"], status=400)
+        return await page(request, problem=form_errors.in_words(request.words, fields)["role"], status=400)
 
     async def act(tx: Tx) -> None:
-        person = await _get(tx, request)
+        person = await get(tx, request)
         if person.role is not role:
             await manage_people.change_role(tx, person, role, actor=request.actor, now=request.service.clock())
 
     try:
         await request.service.write(act)
     except Conflict as refusal:
-        return await _page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+        return await page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
     # People who have lowered their own role may no longer see the list.
     is_still_owner = id_in(request) != request.person.id or role is Role.OWNER
     return request.go(PATH if is_still_owner else "/dashboard/settings", "role-changed")
@@ -88,18 +101,15 @@ async def give_link(request: MerchantRequest) -> Response:
     now = request.service.clock()
 
     async def act(tx: Tx) -> tuple[Person, str]:
-        person = await _get(tx, request)
-        await audit_log.append(
-            tx, request.actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email
-        )
-        return person, await make_link(tx, person, now=now)
+        person = await get(tx, request)
+        return person, await make_link(tx, person, actor=request.actor, session=request.session, now=now)
 
     person, link = await request.service.write(act)
     return _link(request, person, link, is_new=False)
 
 
 async def ask_to_remove(request: MerchantRequest) -> Response:
-    person = await request.service.read(lambda connection: _get(connection, request))
+    person = await request.service.read(lambda connection: get(connection, request))
     return render.page(request, "merchant/settings/person_remove.html", somebody=person)
 
 
@@ -107,25 +117,35 @@ async def remove(request: MerchantRequest) -> Response:
     await request.form()
 
     async def act(tx: Tx) -> Person:
-        person = await _get(tx, request)
+        person = await get(tx, request)
         await manage_people.remove_person(tx, person, actor=request.actor, now=request.service.clock())
         return person
 
     try:
         removed = await request.service.write(act)
     except Conflict as refusal:
-        return await _page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
+        return await page(request, problem=form_errors.of_refusal(request.words, refusal), status=409)
     return request.go("/dashboard/login" if removed.id == request.person.id else PATH, "person-removed")
 
 
-async def _page(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:
-    person = await request.service.read(lambda connection: _get(connection, request))
+async def page(request: MerchantRequest, *, problem: str | None = None, status: int = 200) -> Response:
+    async def find(connection: Conn) -> tuple[Person, bool]:
+        person = await get(connection, request)
+        return person, person.id in await factors.find_enrolled(connection, [person.id])
+
+    person, is_enrolled = await request.service.read(find)
     return render.page(
-        request, "merchant/settings/person.html", status=status, somebody=person, problem=problem, hours=_LINK_HOURS
+        request,
+        "merchant/settings/person.html",
+        status=status,
+        somebody=person,
+        is_enrolled=is_enrolled,
+        problem=problem,
+        hours=_LINK_HOURS,
     )
 
 
-async def _get(connection: Conn, request: MerchantRequest) -> Person:
+async def get(connection: Conn, request: MerchantRequest) -> Person:
     person = await people.get(connection, request.merchant_id, id_in(request))
     if person is None:
         raise Missing("There is no person with this id.")

@@ -1,12 +1,20 @@
 """One request of the browser of a merchant's person."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
+from malipo.access.reauthentication import Proof
+from malipo.access.second_factor.codes import Typed
+from malipo.access.second_factor.owner import Owner
 from malipo.audit_log.actor import Actor
+from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
+from malipo.dashboard.cookies import SessionCookie
+from malipo.dashboard.user_agents import device_of
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
+from malipo.merchants.second_factor import owner_of
 from malipo.merchants.store.sessions import Session
 
 
@@ -15,12 +23,51 @@ class MerchantRequest(BrowserRequest):
     """A request of a merchant's person."""
 
     root: ClassVar[str] = "/dashboard"
+    browser_cookie: ClassVar[SessionCookie] = cookies.BROWSER
 
     session: Session | None = None
 
     @property
     def session_id(self) -> str | None:
         return self.session.id if self.session is not None else None
+
+    @property
+    def person_id(self) -> str | None:
+        return self.session.person.id if self.session is not None else None
+
+    @property
+    def confirmed_at(self) -> datetime:
+        return self._live_session.confirmed_at
+
+    @property
+    def last_used_at(self) -> datetime:
+        return self._live_session.last_used_at
+
+    @property
+    def owner(self) -> Owner:
+        return owner_of(self.person, self.address)
+
+    @property
+    def has_second_factor(self) -> bool:
+        return self._live_session.has_second_factor
+
+    @property
+    def must_enrol(self) -> bool:
+        return self._live_session.must_enrol
+
+    async def confirm(self, password: str, typed: Typed) -> None:
+        service, session = self.service, self._live_session
+        await service.login.confirm(
+            session, Proof(password, typed), address=self.address, browser=self.browser, now=service.clock()
+        )
+
+    async def note_use(self) -> None:
+        await self.service.sessions.note_use(self._live_session, now=self.service.clock())
+
+    @property
+    def _live_session(self) -> Session:
+        assert self.session is not None, "only pages for people who are logged in ask for it"
+        return self.session
 
     def without_session(self) -> Self:
         return replace(self, session=None)
@@ -30,6 +77,9 @@ class MerchantRequest(BrowserRequest):
         return {
             "person": self.session.person if self.session else None,
             "business": self.session.business if self.session else "",
+            "is_confined": self.session is not None and self.session.must_enrol,
+            "alerts": [(each, device_of(each.user_agent)) for each in self.alerts],
+            "account": "/dashboard/settings",
             "may": lambda right: self.session is not None and self.may(right),
         }
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from malipo.access.reauthentication import SensitiveAct
+from malipo.dashboard import reauthentication_pages
 from malipo.dashboard.language_choice import choose_language
 from malipo.dashboard.merchant import (
     api_keys,
@@ -24,6 +26,8 @@ from malipo.dashboard.merchant import (
 )
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.second_factor import OWN, require, reset
+from malipo.dashboard.trust_pages import ending_trust, read_alert
 from malipo.merchants.roles import Right
 
 Handler = Callable[[MerchantRequest], Awaitable[Response]]
@@ -35,12 +39,20 @@ class Page:
     path: str
     handler: Handler
     right: Right | None  # None: for everybody
+    act: SensitiveAct | None = None  # if the password must have been typed a short time ago
 
+
+# All that is open to who must set up a second factor first.
+WITHOUT_SECOND_FACTOR = (OWN.path, "/dashboard/logout", "/dashboard/confirm")
 
 PAGES = [
     Page("GET", "/dashboard/login", LOGIN.show, None),
     Page("POST", "/dashboard/login", LOGIN.log_in, None),
+    Page("GET", "/dashboard/login/code", LOGIN.show_code, None),
+    Page("POST", "/dashboard/login/code", LOGIN.check_code, None),
     Page("POST", "/dashboard/logout", LOGIN.log_out, Right.READ),
+    Page("GET", "/dashboard/confirm", reauthentication_pages.show, Right.READ),
+    Page("POST", "/dashboard/confirm", reauthentication_pages.confirm, Right.READ),
     Page("GET", "/dashboard/password", show_link, None),
     Page("POST", "/dashboard/password", use_link, None),
     Page("POST", "/dashboard/language", choose_language, None),
@@ -59,10 +71,10 @@ PAGES = [
     Page("GET", "/dashboard/payout", new_payment.show_payout, Right.OPERATE),
     Page("POST", "/dashboard/payout", new_payment.take_payout, Right.OPERATE),
     Page("GET", "/dashboard/keys", api_keys.show, Right.READ),
-    Page("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER),
-    Page("GET", "/dashboard/keys/new", api_keys.ask_for_new, Right.ADMINISTER),
-    Page("GET", "/dashboard/keys/{id}/revoke", api_keys.ask_to_revoke, Right.ADMINISTER),
-    Page("POST", "/dashboard/keys/{id}/revoke", api_keys.revoke, Right.ADMINISTER),
+    Page("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    Page("GET", "/dashboard/keys/new", api_keys.ask_for_new, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    Page("GET", "/dashboard/keys/{id}/revoke", api_keys.ask_to_revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    Page("POST", "/dashboard/keys/{id}/revoke", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
     Page("GET", "/dashboard/webhooks", webhooks.show, Right.READ),
     Page("POST", "/dashboard/webhooks", webhooks.create, Right.OPERATE),
     Page("GET", "/dashboard/webhooks/new", webhooks.ask_for_new, Right.OPERATE),
@@ -86,13 +98,25 @@ PAGES = [
     Page("POST", "/dashboard/settings/password", settings.change_password, Right.READ),
     Page("POST", "/dashboard/settings/sessions/end", sessions.end_others, Right.READ),
     Page("POST", "/dashboard/settings/sessions/{id}/end", sessions.end_one, Right.READ),
+    Page("POST", "/dashboard/settings/browsers/{id}/end", ending_trust("/dashboard/settings#browsers"), Right.READ),
+    Page("POST", "/dashboard/new-places/{id}/read", read_alert, Right.READ),
+    Page("GET", OWN.path, OWN.show, Right.READ),
+    Page("POST", OWN.path, OWN.enrol, Right.READ, SensitiveAct.SECOND_FACTOR),
+    Page("GET", f"{OWN.path}/codes", OWN.show, Right.READ),
+    Page("POST", f"{OWN.path}/codes", OWN.make_codes, Right.READ, SensitiveAct.SECOND_FACTOR),
+    Page("GET", f"{OWN.path}/remove", OWN.ask_to_remove, Right.READ),
+    Page("POST", f"{OWN.path}/remove", OWN.remove, Right.READ),
     Page("GET", "/dashboard/settings/activity", audit_log.show, Right.ADMINISTER),
     Page("GET", "/dashboard/settings/people", people.show, Right.ADMINISTER),
-    Page("POST", "/dashboard/settings/people", people.add, Right.ADMINISTER),
-    Page("GET", "/dashboard/settings/people/new", people.ask_for_new, Right.ADMINISTER),
+    Page("POST", "/dashboard/settings/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page("GET", "/dashboard/settings/people/new", people.ask_for_new, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page("POST", "/dashboard/settings/people/second-factor", require, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page("POST", "/dashboard/settings/people/{id}/second-factor", reset, Right.ADMINISTER, SensitiveAct.PEOPLE),
     Page("GET", "/dashboard/settings/people/{id}", people.show_one, Right.ADMINISTER),
-    Page("POST", "/dashboard/settings/people/{id}/role", people.change_role, Right.ADMINISTER),
-    Page("POST", "/dashboard/settings/people/{id}/link", people.give_link, Right.ADMINISTER),
-    Page("GET", "/dashboard/settings/people/{id}/remove", people.ask_to_remove, Right.ADMINISTER),
-    Page("POST", "/dashboard/settings/people/{id}/remove", people.remove, Right.ADMINISTER),
+    Page("POST", "/dashboard/settings/people/{id}/role", people.change_role, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page(
+        "POST", "/dashboard/settings/people/{id}/link", people.give_link, Right.ADMINISTER, SensitiveAct.PASSWORD_LINK
+    ),
+    Page("GET", "/dashboard/settings/people/{id}/remove", people.ask_to_remove, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page("POST", "/dashboard/settings/people/{id}/remove", people.remove, Right.ADMINISTER, SensitiveAct.PEOPLE),
 ]

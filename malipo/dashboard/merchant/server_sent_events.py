@@ -1,9 +1,10 @@
 """Server-sent events: tell a page that something has changed, so that it fetches itself anew."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
@@ -15,8 +16,23 @@ _BEAT_SECONDS = 20.0
 
 
 async def stream(request: MerchantRequest) -> Response:
+    """Where too many are open, an empty response: the page stays as it is, and its script tries again later."""
+    if not request.service.live_streams.has_room(request.person.id):
+        return Response(status_code=204)
     headers = SECURITY_HEADERS | {"X-Accel-Buffering": "no"}
-    return StreamingResponse(_changes(request), media_type="text/event-stream", headers=headers)
+    return _Stream(request, headers)
+
+
+class _Stream(StreamingResponse):
+    """Counted from its first byte until it ends, however it ends."""
+
+    def __init__(self, request: MerchantRequest, headers: Mapping[str, str]) -> None:
+        super().__init__(_changes(request), media_type="text/event-stream", headers=headers)
+        self._held = request.service.live_streams.held(request.person.id)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._held:
+            await super().__call__(scope, receive, send)
 
 
 async def _changes(request: MerchantRequest) -> AsyncIterator[str]:
@@ -30,6 +46,7 @@ async def _changes(request: MerchantRequest) -> AsyncIterator[str]:
         await service.lists.until_changed(merchant_id, seen, seconds=min(left, _BEAT_SECONDS))
         if service.lists.is_released:
             return
+        service.queries.begin_waiting()
         if await service.sessions.live_session(request.session.id, now=service.clock()) is None:
             return
         now = (await service.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)

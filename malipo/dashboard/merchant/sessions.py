@@ -13,40 +13,16 @@ from malipo.merchants.store.sessions import LiveSession
 _MOST_SHOWN = 50
 _PATH = "/dashboard/settings#sessions"
 
-# User agents name other browsers too, so the order counts: the more specific comes first.
-_BROWSERS = (
-    ("Edg", "Edge"),
-    ("OPR/", "Opera"),
-    ("Opera", "Opera"),
-    ("SamsungBrowser", "Samsung Internet"),
-    ("UCBrowser", "UC Browser"),
-    ("Firefox", "Firefox"),
-    ("FxiOS", "Firefox"),
-    ("CriOS", "Chrome"),
-    ("Chrome", "Chrome"),
-    ("Safari", "Safari"),
-    ("curl", "curl"),
-)
-_SYSTEMS = (
-    ("Android", "Android"),
-    ("iPhone", "iPhone"),
-    ("iPad", "iPad"),
-    ("KAIOS", "KaiOS"),
-    ("Windows", "Windows"),
-    ("Mac OS X", "macOS"),
-    ("CrOS", "ChromeOS"),
-    ("Linux", "Linux"),
-)
 
-
-async def find(request: MerchantRequest) -> list[LiveSession]:
-    """The one that asks first, then the latest."""
+async def find(request: MerchantRequest) -> tuple[list[LiveSession], int]:
+    """The one that asks first, then the latest; and how many more there are."""
     assert request.session is not None
     person_id, this, now = request.person.id, request.session.id, request.service.clock()
     found = await request.service.read(
         lambda connection: sessions.find_sessions(connection, person_id, now=now, most=_MOST_SHOWN)
     )
-    return sorted(found, key=lambda each: each.id != this)
+    count = await request.service.read(lambda connection: sessions.count_live(connection, person_id, now=now))
+    return sorted(found, key=lambda each: each.id != this), max(count - len(found), 0)
 
 
 async def end_one(request: MerchantRequest) -> Response:
@@ -73,10 +49,3 @@ async def end_others(request: MerchantRequest) -> Response:
 
     await request.service.write(act)
     return request.go(_PATH, "sessions-ended")
-
-
-def words_for(user_agent: str) -> tuple[str | None, str | None]:
-    """The browser and the system by the names that people know them by, as far as they can be told."""
-    browser = next((name for sign, name in _BROWSERS if sign in user_agent), None)
-    system = next((name for sign, name in _SYSTEMS if sign in user_agent), None)
-    return browser, system

@@ -95,6 +95,14 @@ HEARD: dict[tuple[AnswerSource, Verdict], tuple[Tone, str]] = {
     (AnswerSource.CALLBACK, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
     (AnswerSource.CALLBACK, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
     (AnswerSource.CALLBACK, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
+    # A line is there or not: the first two are all that a statement can say.
+    (AnswerSource.STATEMENT, Verdict.CONFIRMED): (Tone.GOOD, "The statement of {network} has it: the money has moved."),
+    (AnswerSource.STATEMENT, Verdict.REFUSED): (Tone.BAD, "The statement of {network} shows that it was taken back."),
+    (AnswerSource.STATEMENT, Verdict.WAITING): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.STATEMENT, Verdict.UNKNOWN): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.STATEMENT, Verdict.MISSING): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.STATEMENT, Verdict.NOT_INDEXED): (Tone.WAIT, "{network} reported something unclear."),
+    (AnswerSource.STATEMENT, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
 }
 
 # The sentence for a network, or its statement, that reports another outcome than before: by the type, by whether it

@@ -1,12 +1,11 @@
 """CSV export of the list of transactions, with its filters, streamed in constant memory."""
 
-import csv
-import io
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 from starlette.responses import Response, StreamingResponse
 
 from malipo import clock
+from malipo.csv_export import csv_lines
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import transaction_list
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -33,28 +32,20 @@ COLUMNS = (
     "endedAt",
     "id",
 )
-# A spreadsheet takes a cell that begins with one of these for a formula, and runs it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 async def send(request: MerchantRequest) -> Response:
     asked = transaction_list.asked_in(request.http.query_params)
     asked.fields.check()
-    pieces = keyset_pagination.stream(request.service.read, request.merchant_id, asked.wanted)
+    pieces = keyset_pagination.stream(request.service.queries.read_part, request.merchant_id, asked.wanted)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="transactions.csv"'}
     return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 
 
 async def _csv(pieces: AsyncIterator[list[Transaction]]) -> AsyncIterator[str]:
-    yield _lines([COLUMNS])
+    yield csv_lines([COLUMNS])
     async for piece in pieces:
-        yield _lines([row_of(each) for each in piece])
-
-
-def _lines(rows: Sequence[Sequence[str | int]]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue()
+        yield csv_lines(row_of(each) for each in piece)
 
 
 def row_of(transaction: Transaction) -> tuple[str | int, ...]:
@@ -69,17 +60,12 @@ def row_of(transaction: Transaction) -> tuple[str | int, ...]:
         transaction.amount,
         transaction.fee,
         transaction.net_amount,
-        harmless(transaction.phone),
-        harmless(transaction.name),
-        harmless(transaction.description),
-        harmless(transaction.provider_reference or ""),
+        transaction.phone,
+        transaction.name,
+        transaction.description,
+        transaction.provider_reference or "",
         transaction.failure_code or "",
         clock.iso(transaction.created_at),
         clock.iso(transaction.ended_at) if transaction.ended_at else "",
         transaction.id,
     )
-
-
-def harmless(text: str) -> str:
-    """Text of a customer or a network, so that no spreadsheet runs it (CSV injection)."""
-    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -14,9 +14,11 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.networks.channels import PROFILES
 from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
-from malipo.payments.store import network_answers, transactions
+from malipo.payments.store import creators, network_answers, transactions
 from malipo.payments.store import timeline as history
+from malipo.payments.store.creators import Creator
 from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction
+from malipo.request_ids import note_transaction
 
 _SENT = "It was too late to cancel: it was already on its way to {network}."
 _ENDED = "It was too late to cancel: it had already ended."
@@ -42,6 +44,7 @@ async def ask_to_cancel(request: MerchantRequest) -> Response:
     """The confirmation page; nothing is cancelled yet."""
     name = _name_in(request)
     transaction = await request.service.read(lambda connection: _get(connection, request.merchant_id, name))
+    note_transaction(transaction.id)
     if transaction.status is not Status.PENDING:
         return request.go(f"{PATH}/{transaction.id}")
     return render.page(
@@ -57,14 +60,16 @@ async def cancel(request: MerchantRequest) -> Response:
         )
     except NotCancellable:
         return await _page(request, is_too_late=True)
+    note_transaction(transaction.id)
     return request.go(f"{PATH}/{transaction.id}", "payment-cancelled")
 
 
 async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
     name = _name_in(request)
-    transaction, entries = await request.service.read_snapshot(
+    transaction, entries, creator = await request.service.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
     )
+    note_transaction(transaction.id)
     network = PROFILES[transaction.channel].name
     too_late = request.words(_ENDED if transaction.status.is_final else _SENT, network=network)
     return render.page(
@@ -73,6 +78,7 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
         status=409 if is_too_late else 200,
         transaction=transaction,
         entries=entries[::-1],
+        creator=creator,
         network=network,
         problem=too_late if is_too_late else None,
         corrected=_corrected(request.words, transaction.correction, network),
@@ -80,14 +86,15 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
     )
 
 
-async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Transaction, list[Entry]]:
+async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Transaction, list[Entry], Creator | None]:
     transaction = await _get(connection, merchant_id, name)
-    return transaction, timeline(
+    entries = timeline(
         transaction,
         await network_answers.find(connection, merchant_id, transaction.id),
         await history.find_booked(connection, merchant_id, transaction.id),
         await history.find_delivery_attempts(connection, merchant_id, transaction.id),
     )
+    return transaction, entries, await creators.find(connection, merchant_id, transaction.id)
 
 
 async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:

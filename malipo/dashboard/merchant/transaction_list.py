@@ -14,7 +14,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.networks.channels import PROFILES
 from malipo.payments.listing import keyset_pagination
 from malipo.payments.listing.filter import Filter, filter_in
-from malipo.payments.listing.keyset_pagination import MOST_LOOKED_THROUGH, Page
+from malipo.payments.listing.keyset_pagination import Page, most_looked_through
 from malipo.payments.store import transactions
 from malipo.validation.fields import Fields
 
@@ -61,7 +61,7 @@ async def show(request: MerchantRequest) -> Response:
         typed=asked.typed,
         problems=form_errors.in_words(request.words, asked.fields),
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
-        looked_through=f"{MOST_LOOKED_THROUGH:,}",
+        looked_through=f"{most_looked_through(asked.wanted):,}",
         older=_link(asked, before=page.older) if page.older else None,
         newer=_link(asked, after=page.newer) if page.newer else None,
         csv=f"{PATH}.csv" + (f"?{urlencode(asked.typed)}" if asked.typed else ""),
@@ -75,10 +75,13 @@ async def _page(request: MerchantRequest, wanted: Filter, before: str | None, af
         found = await request.service.read(lambda connection: transactions.get(connection, request.merchant_id, name))
         if found is not None:
             return Page([found])
-    return await request.service.read_snapshot(
+    return await request.service.queries.read_snapshot(
         lambda connection: keyset_pagination.page(
             connection, request.merchant_id, wanted, before=before, after=after, limit=_PER_PAGE
-        )
+        ),
+        is_search=wanted != Filter(),
+        # The newest page is kept live: it would be told of a change, and fetched before a standby has it.
+        may_lag=wanted.search is not None or before is not None,
     )
 
 

@@ -106,7 +106,7 @@ async def download(request: MerchantRequest) -> Response:
     """The same file as the API gives."""
     asked = asked_in(request.http.query_params)
     asked.fields.check()
-    pieces = statement.stream(request.service.read, request.merchant_id, asked.wanted)
+    pieces = statement.stream(request.service.queries.read_part, request.merchant_id, asked.wanted)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="statement.csv"'}
     return StreamingResponse(csv_of(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -141,7 +141,9 @@ async def show_paper(request: MerchantRequest) -> Response:
     last = asked.last or max(today, asked.first or today)
     first = asked.first or last.replace(day=1)
     days = Asked({"from": first.isoformat(), "to": last.isoformat()}, first, last, asked.fields)
-    sheet = await request.service.read_snapshot(lambda connection: _sheet(connection, request.merchant_id, days.wanted))
+    sheet = await request.service.queries.read_snapshot(
+        lambda connection: _sheet(connection, request.merchant_id, days.wanted), may_lag=True
+    )
     return render.page(
         request,
         "merchant/wallet.html",

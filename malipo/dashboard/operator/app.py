@@ -3,12 +3,15 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.dashboard import cookies, redirects
+from malipo.dashboard import cookies, reauthentication_pages, redirects
 from malipo.dashboard.language import Words
+from malipo.dashboard.operator.account import OWN
 from malipo.dashboard.operator.request import OperatorRequest
-from malipo.dashboard.operator.routes import PAGES, Page
+from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, Page
 from malipo.dashboard.site import Site
+from malipo.dashboard.trust_pages import find_alerts
 from malipo.installation.store import installation
+from malipo.operators import vouching
 from malipo.service import Service
 
 
@@ -28,8 +31,20 @@ class OperatorDashboard(Site[Page, OperatorRequest]):
             browser_request.session = await self._service.operators.live_session(session_id, now=self._service.clock())
         if browser_request.session is not None:
             browser_request.standing = await self._service.read(installation.get)
+            now = self._service.clock()
+            browser_request.resets = await self._service.read(
+                lambda connection: vouching.find_open(connection, now=now)
+            )
+            if browser_request.session.has_alerts:
+                browser_request.alerts = await find_alerts(browser_request)
 
     async def _open(self, page: Page, browser_request: OperatorRequest) -> Response:
         if browser_request.session is None and not page.is_for_everybody:
             return redirects.to_log_in(self.root, browser_request.http)
+        if not page.is_for_everybody:
+            if browser_request.must_enrol and page.path not in WITHOUT_SECOND_FACTOR:
+                return browser_request.go(OWN.path)
+            if (asked := await reauthentication_pages.ask(browser_request, page.act)) is not None:
+                return asked
+            await browser_request.note_use()
         return await page.handler(browser_request)

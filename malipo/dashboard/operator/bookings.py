@@ -1,4 +1,4 @@
-"""Approval of top-ups and settlements by a second operator (maker and checker). The rules are those of
+"""Approval of top-ups, settlements and transfers by a second operator (maker and checker). The rules are those of
 `malipo/operators/booking_approval.py`.
 
 Each form names the booking by its id, so nobody approves another sum than the one they saw.
@@ -18,19 +18,19 @@ from malipo.errors import Refusal
 from malipo.ledger.store import booking_proposals
 from malipo.ledger.store.booking_proposals import Proposal
 from malipo.merchants.store import merchants
-from malipo.operators import booking_approval
+from malipo.operators import booking_approval, vouching
 from malipo.operators.booking_approval import NotOpen, NotProposed
 
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.
-_ID = re.compile(booking_proposals.ID_PREFIX + "[0-9A-Za-z]+")
+_ID = re.compile(f"({booking_proposals.ID_PREFIX}|{booking_proposals.TRANSFER_ID_PREFIX})[0-9A-Za-z]+")
 
-SENTENCES = [form_errors.CHANGED, "Whoever proposed it cannot approve it: it takes two operators."]
+SENTENCES = [form_errors.CHANGED, vouching.SAME, vouching.NOT_VOUCHED_FOR]
 
 
 class Row(NamedTuple):
     proposal: Proposal
-    merchant: str
+    merchant: str | None  # None: a transfer of the house
     is_mine: bool
 
 
@@ -70,7 +70,7 @@ async def _page(
         return found, {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
 
     found, names = await request.service.read_snapshot(find)
-    rows = [Row(each, names[each.merchant_id], each.requested_by == request.actor.name) for each in found]
+    rows = [Row(each, names.get(each.merchant_id or ""), each.requested_by == request.actor.name) for each in found]
     return render.page(
         request,
         "operator/bookings.html",

@@ -19,8 +19,9 @@ from malipo.networks import circuit_store as networks
 from malipo.networks.channels import PROFILES
 from malipo.payments import case_reason
 from malipo.payments.resolution import NoSuchCase
-from malipo.payments.store import cases, network_answers
+from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, Proposal
+from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
 
@@ -44,6 +45,7 @@ class Dossier(NamedTuple):
     heard: list[StoredAnswer]
     merchant: str
     wallet: Wallet
+    creator: Creator | None
 
 
 async def show_all(request: OperatorRequest) -> Response:
@@ -94,7 +96,8 @@ async def page(
     errors: Mapping[str, str] | None = None,
 ) -> Response:
     """One case; with what was wrong about a form, if something was."""
-    case, proposal, heard, merchant, wallet = await request.service.write(lambda tx: _read(tx, payment_in(request)))
+    dossier = await request.service.write(lambda tx: _read(tx, payment_in(request)))
+    case, proposal, heard, merchant, wallet, creator = dossier
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
@@ -107,6 +110,7 @@ async def page(
         "is_payout": case.transaction.type is Type.DISBURSEMENT,
         "network": network,
         "wallet": wallet,
+        "creator": creator,
         "choices": resolution_effects.choices_of(request.words, case, wallet, network)
         if case.transaction.status.is_final
         else [],
@@ -139,7 +143,14 @@ async def _read(tx: Tx, payment: str) -> Dossier:
     names = {each.id: each.name for each in await merchants.find_all(tx)}
     heard = await network_answers.find(tx, transaction.merchant_id, transaction.id)
     wallet, _ = await wallets.get(tx, transaction.merchant_id)
-    return Dossier(case, await cases.find_proposal(tx, transaction), heard, names[transaction.merchant_id], wallet)
+    return Dossier(
+        case,
+        await cases.find_proposal(tx, transaction),
+        heard,
+        names[transaction.merchant_id],
+        wallet,
+        await creators.find(tx, transaction.merchant_id, transaction.id),
+    )
 
 
 def payment_in(request: OperatorRequest) -> str:

@@ -15,6 +15,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.ledger import check as ledger_check
 from malipo.ledger.check import Finding
+from malipo.ledger.store import checks
 from malipo.payments.check import transactions as transactions_check
 from malipo.service import Service
 
@@ -22,7 +23,8 @@ _turn = asyncio.Lock()
 
 
 async def show(request: OperatorRequest) -> Response:
-    return _page(request)
+    """With the last check of the workers, which they make on a schedule."""
+    return _page(request, last=await request.service.read(checks.find_last))
 
 
 async def check(request: OperatorRequest) -> Response:
@@ -52,5 +54,12 @@ async def _recompute(service: Service) -> tuple[dict[str, int], list[Finding]]:
 
 
 def _page(request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, **found: object) -> Response:
-    nothing: dict[str, Any] = {"balances": None, "findings": [], "at": None, "seconds": 0, "is_busy": False}
+    nothing: dict[str, Any] = {
+        "balances": None,
+        "findings": [],
+        "at": None,
+        "seconds": 0,
+        "is_busy": False,
+        "last": None,
+    }
     return render.page(request, "operator/ledger.html", status=status, **nothing | found)

@@ -1,20 +1,39 @@
 """Log-in and log-out of operators."""
 
+from malipo.access.known_browsers import Browser
+from malipo.access.password_login import Begun
+from malipo.access.second_factor.codes import Typed
 from malipo.dashboard import cookies
 from malipo.dashboard.login_pages import LoginPages
 from malipo.dashboard.operator.request import OperatorRequest
 
-SENTENCES = {"operator_unknown": "The name or the password is not right."}
+SENTENCES = {
+    "operator_unknown": "The name or the password is not right.",
+    "lost": "Lost your telephone and your recovery codes? It is reset at the command line.",
+}
 
 
 class OperatorLoginPages(LoginPages[OperatorRequest]):
     template = "operator/login.html"
     field = "name"
     cookie = cookies.OPERATOR
+    pending = cookies.OPERATOR_PENDING
+    lost = SENTENCES["lost"]
 
-    async def _begin(self, request: OperatorRequest, name: str, password: str) -> str:
-        service = request.service
-        return await service.operators.begin(name, password, address=request.address, now=service.clock())
+    async def _begin(self, request: OperatorRequest, name: str, password: str, browser: Browser) -> Begun:
+        service, address = request.service, request.address
+        return await service.operators.begin(name, password, address=address, browser=browser, now=service.clock())
+
+    async def _waits(self, request: OperatorRequest, token: str) -> bool:
+        return await request.service.operators.waits_for_code(token, now=request.service.clock())
+
+    async def _finish(
+        self, request: OperatorRequest, token: str, typed: Typed, browser: Browser, *, is_trusted: bool
+    ) -> str:
+        service, address = request.service, request.address
+        return await service.operators.finish(
+            token, typed, address=address, browser=browser, now=service.clock(), is_trusted=is_trusted
+        )
 
     async def _end(self, request: OperatorRequest) -> None:
         if request.session is not None:

@@ -1,28 +1,79 @@
 """One request of an operator's browser."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, ClassVar, Self
 
+from malipo.access.reauthentication import Proof
+from malipo.access.second_factor.codes import Typed
+from malipo.access.second_factor.owner import Owner
 from malipo.audit_log.actor import Actor
+from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
+from malipo.dashboard.cookies import SessionCookie
+from malipo.dashboard.user_agents import device_of
 from malipo.installation.state import Installation
+from malipo.operators import vouching
+from malipo.operators.credential_reset_store import CredentialReset
 from malipo.operators.login import actor_of
+from malipo.operators.second_factor import owner_of
 from malipo.operators.store import Session
+from malipo.operators.vouching import COOLING_TIME
 
 
 @dataclass(slots=True)
 class OperatorRequest(BrowserRequest):
     root: ClassVar[str] = "/operator"
+    browser_cookie: ClassVar[SessionCookie] = cookies.OPERATOR_BROWSER
 
     session: Session | None = None
     standing: Installation | None = None  # said on every page while nothing is sent
+    resets: list[CredentialReset] = field(default_factory=list)  # that nobody has vouched for: said on every page
 
     @property
     def session_id(self) -> str | None:
         return self.session.id if self.session is not None else None
 
+    @property
+    def person_id(self) -> str | None:
+        return self.session.operator.id if self.session is not None else None
+
+    @property
+    def confirmed_at(self) -> datetime:
+        return self._live_session.confirmed_at
+
+    @property
+    def last_used_at(self) -> datetime:
+        return self._live_session.last_used_at
+
+    @property
+    def owner(self) -> Owner:
+        return owner_of(self._live_session.operator, self.address)
+
+    @property
+    def has_second_factor(self) -> bool:
+        return self._live_session.has_second_factor
+
+    @property
+    def must_enrol(self) -> bool:
+        return self.service.settings.operator_second_factor == "required" and not self._live_session.has_second_factor
+
+    async def confirm(self, password: str, typed: Typed) -> None:
+        service, session = self.service, self._live_session
+        await service.operators.confirm(
+            session, Proof(password, typed), address=self.address, browser=self.browser, now=service.clock()
+        )
+
+    async def note_use(self) -> None:
+        await self.service.operators.note_use(self._live_session, now=self.service.clock())
+
+    @property
+    def _live_session(self) -> Session:
+        assert self.session is not None, "only pages for operators who are logged in ask for it"
+        return self.session
+
     def without_session(self) -> Self:
-        return replace(self, session=None)
+        return replace(self, session=None, resets=[])
 
     @property
     def frame(self) -> dict[str, Any]:
@@ -30,9 +81,20 @@ class OperatorRequest(BrowserRequest):
         return {
             "person": operator,
             "business": self.words("Operators") if operator else "",
+            "is_confined": operator is not None and self.must_enrol,
+            "alerts": [(each, device_of(each.user_agent)) for each in self.alerts],
+            "account": "/operator/account",
             "may": lambda _: False,
+            "resets": self._shown_resets(),
             "closed": self.standing if self.standing is not None and self.standing.is_closed else None,
         }
+
+    def _shown_resets(self) -> list[tuple[CredentialReset, datetime, bool]]:
+        """The last of each operator, until when they count as no second one, and whether this operator may vouch."""
+        return [
+            (each, each.reset_at + COOLING_TIME, vouching.may_vouch(self.resets, each.name, self.actor))
+            for each in vouching.last_of_each(self.resets)
+        ]
 
     @property
     def actor(self) -> Actor:

@@ -18,6 +18,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.installation.state import Closed
+from malipo.operators import vouching
 from malipo.payments import operator_cancel, resolve
 from malipo.payments.resolution import Finding, NoSuchCase, Resolved, ResolvedOutcome
 from malipo.payments.store import cases
@@ -43,7 +44,8 @@ SENTENCES = [
     _OUTCOME,
     _WAITING,
     _EVIDENCE,
-    "Whoever proposed it cannot approve it: it takes two operators.",
+    vouching.SAME,
+    vouching.NOT_VOUCHED_FOR,
     "Nobody has proposed what became of it.",
     "A request for it is on its way to the network right now. Try again in a minute or two.",
     "It is PENDING: nothing was sent. It can be cancelled.",

@@ -17,6 +17,7 @@ from malipo.errors import Conflict, Invalid, Refusal
 from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
 from malipo.operators import store as operators
+from malipo.operators import vouching
 from malipo.restore import hold, release, status, store
 from malipo.restore.release import Released, Scope
 from malipo.restore.status import Status
@@ -34,7 +35,8 @@ SENTENCES = [
     "The installation is not fenced: there is nothing to release.",
     "The installation was never restored: there is nothing to release.",
     "There is more than one operator, so it takes two of them.",
-    "Whoever proposed it cannot approve it: it takes two operators.",
+    vouching.SAME,
+    vouching.NOT_VOUCHED_FOR,
     "Say why, in 3 to 500 characters.",
     "Nobody has proposed that sending begins.",
     "Nothing of that is held.",

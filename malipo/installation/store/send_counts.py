@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
+from malipo.db.schema import SERVES
 from malipo.installation.high_water_mark import Counted
 from malipo.installation.mark_comparison import DatabaseState, Worker
 
@@ -78,6 +79,7 @@ class CountedBatch(NamedTuple):
 
     counted: Counted
     server_id: str
+    serves: int  # the last migration of the oldest version that the schema served then
 
 
 def counting(worker_id: str) -> str:
@@ -87,7 +89,7 @@ def counting(worker_id: str) -> str:
         UPDATE worker_send_counts SET batch_count = batch_count + 1, seen_at = now() WHERE worker_id = {worker_id}
         RETURNING (SELECT epoch FROM installation) AS epoch,
                   (SELECT coalesce(sum(batch_count), 0) FROM worker_send_counts)::bigint + 1 AS total,
-                  batch_count AS own, {_SERVER_ID} AS server_id
+                  batch_count AS own, {_SERVER_ID} AS server_id, {SERVES} AS serves
     """
 
 
@@ -95,4 +97,5 @@ async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
     """The counts of a batch that an earlier try has counted."""
     standing = await find_database_state(connection)
     counted = Counted(standing.epoch, standing.total, standing.batches_of(worker_id))
-    return CountedBatch(counted, standing.server_id) if worker_id in standing.workers else None
+    serves: int = await connection.fetchval(f"SELECT {SERVES}")
+    return CountedBatch(counted, standing.server_id, serves) if worker_id in standing.workers else None

@@ -9,13 +9,16 @@ from malipo.db import Conn, Row, Tx
 _BOOKINGS = 0x626F6F6B
 
 ID_PREFIX = "bok_"
+TRANSFER_ID_PREFIX = "hbk_"  # of transfers between a network and the bank, which are house bookings
 
-_COLUMNS = "id, merchant_id, kind, bank_reference, amount, requested_by, requested_at, decided_by, is_approved"
+_COLUMNS = """
+    id, merchant_id, kind, bank_reference, amount, requested_by, requested_at, decided_by, is_approved, channel, account
+"""
 
 
 class Proposal(NamedTuple):
     id: str  # and its booking's, once it is approved
-    merchant_id: str
+    merchant_id: str | None  # None: a transfer of the house
     kind: str
     bank_reference: str
     amount: int
@@ -23,6 +26,8 @@ class Proposal(NamedTuple):
     requested_at: datetime
     decided_by: str | None = None
     is_approved: bool | None = None
+    channel: str | None = None  # of a transfer
+    account: str | None = None
 
 
 def _proposal_of(row: Row) -> Proposal:
@@ -32,6 +37,11 @@ def _proposal_of(row: Row) -> Proposal:
 async def lock_booking(tx: Tx, kind: str, bank_reference: str) -> None:
     """Until the commit nobody else proposes or books this reference. There may be no row to lock yet."""
     await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {bank_reference}")
+
+
+async def lock_bookings_of(tx: Tx, operator: str, subject: str) -> None:
+    """One operator's bookings of one merchant, or of the house, are made in turn, so that their sum is known."""
+    await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"by {operator} {subject}")
 
 
 async def find_open(connection: Conn, kind: str, bank_reference: str) -> Proposal | None:
@@ -63,7 +73,7 @@ async def lock_open(tx: Tx, id_or_reference: str) -> list[Proposal]:
 
 def _column_of(id_or_reference: str) -> str:
     """What looks like an id is one, so that no reference of that form can be mistaken for a proposal's id."""
-    return "id" if id_or_reference.startswith(ID_PREFIX) else "bank_reference"
+    return "id" if id_or_reference.startswith((ID_PREFIX, TRANSFER_ID_PREFIX)) else "bank_reference"
 
 
 async def find_last(connection: Conn, id_or_reference: str) -> Proposal | None:
@@ -79,10 +89,13 @@ async def find_last(connection: Conn, id_or_reference: str) -> Proposal | None:
 async def insert(tx: Tx, proposal: Proposal) -> None:
     await tx.execute(
         """
-        INSERT INTO booking_proposals (id, merchant_id, kind, bank_reference, amount, requested_by, requested_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        INSERT INTO booking_proposals (
+            id, merchant_id, kind, bank_reference, amount, requested_by, requested_at, channel, account
+        ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         """,
         *proposal[:7],
+        proposal.channel,
+        proposal.account,
     )
 
 

@@ -5,12 +5,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from malipo.db import Conn, Row, Tx
-from malipo.merchants.api_keys import Environment, KnownKey, NewKey, StoredKey, hash_of
+from malipo.merchants.api_keys import Environment, KnownKey, NewKey, PayoutLimits, StoredKey, hash_of
 from malipo.rate_limit.sliding_window import RateClass, Window
 from malipo.rate_limit.store import Version
 
 _COLUMNS = """
-    id, merchant_id, name, prefix, last4, environment, permissions, ip_allowlist, created_at, expires_at, last_used_at
+    id, merchant_id, name, prefix, last4, environment, permissions, ip_allowlist, created_at, expires_at, last_used_at,
+    payout_limit, daily_payout_limit
 """
 
 
@@ -18,8 +19,8 @@ async def insert(tx: Tx, key: NewKey) -> None:
     await tx.execute(
         """
         INSERT INTO api_keys (id, merchant_id, name, hash, prefix, last4, environment, permissions, ip_allowlist,
-                              created_at, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                              created_at, expires_at, payout_limit, daily_payout_limit)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         """,
         key.id,
         key.merchant_id,
@@ -32,7 +33,12 @@ async def insert(tx: Tx, key: NewKey) -> None:
         list(key.ip_allowlist),
         key.created_at,
         key.expires_at,
+        key.payout_limit,
+        key.daily_payout_limit,
     )
+    if key.daily_payout_limit is not None:
+        # Long ago, so that the first payout of the key begins its first day.
+        await tx.execute("INSERT INTO api_key_daily_payouts (key_id, day, amount) VALUES ($1, '2000-01-01', 0)", key.id)
 
 
 Counted = tuple[bytes, RateClass]  # a key's hash, and the class whose window is needed
@@ -55,7 +61,7 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
         SELECT wanted.hash, wanted.rate_class, w.requests, w.xmin::text::bigint,
                (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
                k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at,
-               k.last_used_at
+               k.last_used_at, k.payout_limit, k.daily_payout_limit
         FROM unnest($1::bytea[], $2::text[]) AS wanted (hash, rate_class)
         JOIN api_keys k ON k.hash = wanted.hash
         JOIN merchants m ON m.id = k.merchant_id
@@ -68,6 +74,7 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
 
 
 def _known(row: Row) -> KnownKey:
+    each, daily = row["payout_limit"], row["daily_payout_limit"]
     return KnownKey(
         id=row["id"],
         merchant_id=row["merchant_id"],
@@ -77,6 +84,7 @@ def _known(row: Row) -> KnownKey:
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],
         last_used_at=row["last_used_at"],
+        payout_limits=None if each is None and daily is None else PayoutLimits(row["id"], each, daily),
     )
 
 
@@ -121,6 +129,8 @@ def _stored(row: Row) -> StoredKey:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         last_used_at=row["last_used_at"],
+        payout_limit=row["payout_limit"],
+        daily_payout_limit=row["daily_payout_limit"],
     )
 
 

@@ -1,6 +1,4 @@
-"""People, and the links by which they choose a password."""
-
-from datetime import datetime
+"""People of merchants."""
 
 from malipo.db import Conn, Row, Tx
 from malipo.merchants.people import Person
@@ -41,6 +39,12 @@ async def find_by_email(connection: Conn, email: str) -> Person | None:
     return person_of(row) if row else None
 
 
+async def find(connection: Conn, person_id: str) -> Person | None:
+    """By the id alone, of whichever merchant."""
+    row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM people WHERE id = $1", person_id)
+    return person_of(row) if row else None
+
+
 async def get(connection: Conn, merchant_id: str, person_id: str) -> Person | None:
     row = await connection.fetchrow(
         f"SELECT {_COLUMNS} FROM people WHERE merchant_id = $1 AND id = $2", merchant_id, person_id
@@ -59,6 +63,18 @@ async def lock_all(tx: Tx, merchant_id: str) -> list[Person]:
     return [person_of(row) for row in rows]
 
 
+async def lock_password_hash(tx: Tx, person_id: str) -> str | None:
+    """It does not change before the commit. Locked as for a change: some who ask go on to change it."""
+    sql = "SELECT password_hash FROM people WHERE id = $1 FOR NO KEY UPDATE"
+    found: str | None = await tx.fetchval(sql, person_id)
+    return found
+
+
+async def lock(tx: Tx, *person_ids: str) -> None:
+    """These people, held until the commit. In the order of `lock_all`, and before anything that is theirs."""
+    await tx.execute("SELECT FROM people WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE", list(person_ids))
+
+
 async def set_role(tx: Tx, person_id: str, role: Role) -> None:
     await tx.execute("UPDATE people SET role = $2 WHERE id = $1", person_id, role)
 
@@ -69,37 +85,3 @@ async def set_password(tx: Tx, person_id: str, password_hash: str) -> None:
 
 async def delete(tx: Tx, person_id: str) -> None:
     await tx.execute("DELETE FROM people WHERE id = $1", person_id)
-
-
-async def insert_link(tx: Tx, link_hash: bytes, person_id: str, *, now: datetime, expires_at: datetime) -> None:
-    """A new link; the ones before it no longer work."""
-    await tx.execute("DELETE FROM password_links WHERE person_id = $1", person_id)
-    await tx.execute(
-        "INSERT INTO password_links (hash, person_id, created_at, expires_at) VALUES ($1, $2, $3, $4)",
-        link_hash,
-        person_id,
-        now,
-        expires_at,
-    )
-
-
-async def find_link(connection: Conn, link_hash: bytes, *, now: datetime) -> Person | None:
-    """Whose link this is, if it still works."""
-    row = await connection.fetchrow(
-        f"""
-        SELECT {_COLUMNS} FROM people
-        WHERE id = (SELECT person_id FROM password_links WHERE hash = $1 AND used_at IS NULL AND expires_at > $2)
-        """,
-        link_hash,
-        now,
-    )
-    return person_of(row) if row else None
-
-
-async def use_link(tx: Tx, link_hash: bytes, *, now: datetime) -> bool:
-    done = await tx.execute(
-        "UPDATE password_links SET used_at = $2 WHERE hash = $1 AND used_at IS NULL AND expires_at > $2",
-        link_hash,
-        now,
-    )
-    return done == "UPDATE 1"

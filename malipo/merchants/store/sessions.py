@@ -13,19 +13,33 @@ class Session:
     id: str
     person: Person
     business: str  # the merchant's name
+    confirmed_at: datetime  # when the password was last typed, and the code where there is a second factor
+    last_used_at: datetime
+    has_second_factor: bool = False
+    must_enrol: bool = False  # the merchant requires a second factor, and there is none
+    has_alerts: bool = False  # about log-ins from a new place
 
 
 async def insert(
-    tx: Tx, session_id: str, person_id: str, *, now: datetime, expires_at: datetime, address: str, user_agent: str
+    tx: Tx,
+    session_id: str,
+    person_id: str,
+    *,
+    now: datetime,
+    confirmed_at: datetime,
+    expires_at: datetime,
+    address: str,
+    user_agent: str,
 ) -> None:
     await tx.execute(
         """
-        INSERT INTO sessions (id, person_id, created_at, last_used_at, expires_at, address, user_agent)
-        VALUES ($1, $2, $3, $3, $4, $5, $6)
+        INSERT INTO sessions (id, person_id, created_at, last_used_at, confirmed_at, expires_at, address, user_agent)
+        VALUES ($1, $2, $3, $3, $4, $5, $6, $7)
         """,
         session_id,
         person_id,
         now,
+        confirmed_at,
         expires_at,
         address,
         user_agent,
@@ -37,7 +51,9 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
     row = await connection.fetchrow(
         """
         SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at,
-               m.name AS business
+               m.name AS business, m.requires_second_factor, s.confirmed_at, s.last_used_at,
+               EXISTS (SELECT FROM second_factors f WHERE f.account_id = p.id) AS has_second_factor,
+               EXISTS (SELECT FROM new_place_alerts a WHERE a.account_id = p.id AND a.read_at IS NULL) AS has_alerts
         FROM sessions s JOIN people p ON p.id = s.person_id JOIN merchants m ON m.id = p.merchant_id
         WHERE s.id = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND m.is_active
         """,
@@ -46,7 +62,25 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
     )
     if row is None:
         return None
-    return Session(session_id, person_of(row), row["business"])
+    return Session(
+        session_id,
+        person_of(row),
+        row["business"],
+        row["confirmed_at"],
+        row["last_used_at"],
+        row["has_second_factor"],
+        row["requires_second_factor"] and not row["has_second_factor"],
+        row["has_alerts"],
+    )
+
+
+async def confirm(tx: Tx, session_id: str, *, now: datetime) -> None:
+    """The password was typed again."""
+    await tx.execute("UPDATE sessions SET confirmed_at = $2, last_used_at = $2 WHERE id = $1", session_id, now)
+
+
+async def touch(tx: Tx, session_id: str, *, now: datetime) -> None:
+    await tx.execute("UPDATE sessions SET last_used_at = $2 WHERE id = $1", session_id, now)
 
 
 async def end(tx: Tx, session_id: str, *, now: datetime) -> None:
@@ -92,7 +126,7 @@ async def use_refresh(tx: Tx, token_hash: bytes, *, now: datetime) -> tuple[str,
 class LiveSession:
     id: str
     created_at: datetime
-    expires_at: datetime
+    last_used_at: datetime
     address: str
     user_agent: str
 
@@ -101,14 +135,24 @@ async def find_sessions(connection: Conn, person_id: str, *, now: datetime, most
     """The sessions of a person that have not ended, the latest first."""
     rows = await connection.fetch(
         """
-        SELECT id, created_at, expires_at, address, user_agent FROM sessions
-        WHERE person_id = $1 AND ended_at IS NULL AND expires_at > $2 ORDER BY id DESC LIMIT $3
+        SELECT id, created_at, last_used_at, address, user_agent FROM sessions
+        WHERE person_id = $1 AND ended_at IS NULL AND expires_at > $2 ORDER BY created_at DESC, id DESC LIMIT $3
         """,
         person_id,
         now,
         most,
     )
     return [LiveSession(*row.values()) for row in rows]
+
+
+async def count_live(connection: Conn, person_id: str, *, now: datetime) -> int:
+    return int(
+        await connection.fetchval(
+            "SELECT count(*) FROM sessions WHERE person_id = $1 AND ended_at IS NULL AND expires_at > $2",
+            person_id,
+            now,
+        )
+    )
 
 
 async def end_session(tx: Tx, person_id: str, session_id: str, *, now: datetime) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from malipo import tls
-from malipo.networks.http.connection import Broken
+from malipo.networks.http.connection import MOST_OF_A_BODY, Broken
 from malipo.networks.http.transport import NotSent, Transport
 
 _MOST_CHARACTERS = 500
@@ -79,11 +79,19 @@ class HttpClient:
         headers: Mapping[str, str],
         timeout_seconds: float,
         body: bytes | None = None,
+        most_of_a_body: int = MOST_OF_A_BODY,  # A statement is longer than what is said of one payment.
     ) -> Reply | Unsent | Lost:
         if self._opened is None:  # A process that only reads callbacks never calls.
             self._opened = Transport(tls.client_context())
         try:
-            answer = await self._opened.make(method, url, headers=headers, body=body, timeout_seconds=timeout_seconds)
+            answer = await self._opened.make(
+                method,
+                url,
+                headers=headers,
+                body=body,
+                timeout_seconds=timeout_seconds,
+                most_of_a_body=most_of_a_body,
+            )
         except NotSent as error:
             return Unsent(str(error))
         except Broken as error:

@@ -15,8 +15,8 @@ from typing import NamedTuple, cast
 import httptools
 
 _MOST_OF_A_HEAD = 64 * 1024  # and all that comes before it
-_MOST_OF_A_BODY = 256 * 1024
-_MOST_BYTES = 1024 * 1024  # in all: chunks may be small, and say much about themselves
+MOST_OF_A_BODY = 256 * 1024
+_MOST_PER_BYTE = 4  # of a body, on the wire: chunks may be small, and say much about themselves
 _FAREWELL_SECONDS = 1.0
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _TOO_LONG = "the answer is too long"
@@ -34,8 +34,14 @@ class Answer(NamedTuple):
 class Connection(asyncio.Protocol):
     """The methods whose names begin with `on_` are called by the parser, during `feed_data`."""
 
-    def __init__(self, outcome: "asyncio.Future[Answer | Broken]", among: "set[Connection]") -> None:
+    def __init__(
+        self,
+        outcome: "asyncio.Future[Answer | Broken]",
+        among: "set[Connection]",
+        most_of_a_body: int = MOST_OF_A_BODY,
+    ) -> None:
         self.outcome = outcome
+        self._most_of_a_body = most_of_a_body
         self._among = among  # while it is open
         self._parser = httptools.HttpResponseParser(self)
         # Lenient, because networks are. That is only dangerous where another response follows on the same connection.
@@ -75,10 +81,15 @@ class Connection(asyncio.Protocol):
             return
         if not self._is_asked or self._transport.get_write_buffer_size():
             self._fail("an answer came before all was asked")
-        elif self._heard > (_MOST_BYTES if self._has_head else _MOST_OF_A_HEAD) or len(self._body) > _MOST_OF_A_BODY:
+        elif self._is_too_long:
             self._fail(_TOO_LONG)
         elif self._is_whole:
             self._succeed()
+
+    @property
+    def _is_too_long(self) -> bool:
+        most = _MOST_PER_BYTE * self._most_of_a_body if self._has_head else _MOST_OF_A_HEAD
+        return self._heard > most or len(self._body) > self._most_of_a_body
 
     def eof_received(self) -> None:
         if self._has_head and self._ends_with_the_line and not self.outcome.done() and _is_goodbye(self._transport):
@@ -120,7 +131,8 @@ class Connection(asyncio.Protocol):
 
     def _succeed(self) -> None:
         try:
-            body = _unpacked(self._body) if self._body and self._coding in _PACKED else bytes(self._body)
+            is_packed = self._body and self._coding in _PACKED
+            body = _unpacked(self._body, self._most_of_a_body) if is_packed else bytes(self._body)
         except (ValueError, zlib.error):
             self._fail("the answer cannot be unpacked")
             return
@@ -144,11 +156,11 @@ def _is_goodbye(transport: asyncio.Transport) -> bool:
         return False
 
 
-def _unpacked(body: bytes | bytearray) -> bytes:
+def _unpacked(body: bytes | bytearray, most: int) -> bytes:
     """Content-Encoding, which we did not ask for, but which HTTP allows."""
     unpacking = zlib.decompressobj(32 + zlib.MAX_WBITS)  # gzip or deflate, as it says itself
-    whole = unpacking.decompress(body, _MOST_OF_A_BODY + 1)
-    if len(whole) > _MOST_OF_A_BODY or not unpacking.eof or unpacking.unused_data:
+    whole = unpacking.decompress(body, most + 1)
+    if len(whole) > most or not unpacking.eof or unpacking.unused_data:
         raise ValueError("it does not end where it should")
     return whole
 

@@ -12,7 +12,7 @@ from ssl import SSLContext
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
-from malipo.networks.http.connection import Answer, Broken, Connection, in_words
+from malipo.networks.http.connection import MOST_OF_A_BODY, Answer, Broken, Connection, in_words
 from malipo.networks.http.dns import DnsCache
 
 _CONNECT_SECONDS = 10
@@ -44,7 +44,14 @@ class Transport:
         self._lines: set[Connection] = set()
 
     async def make(
-        self, method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, timeout_seconds: float
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        timeout_seconds: float,
+        most_of_a_body: int = MOST_OF_A_BODY,
     ) -> Answer:
         """NotSent or Broken, if there is no whole answer."""
         try:
@@ -57,7 +64,7 @@ class Transport:
         connection: Connection | None = None
         try:
             async with asyncio.timeout(seconds) as limit:
-                connection = await self._connect(target, seconds)
+                connection = await self._connect(target, seconds, most_of_a_body)
                 limit.reschedule(ends_at)
                 connection.send(request)
                 outcome = await connection.outcome
@@ -77,7 +84,7 @@ class Transport:
         while self._lines:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
-    async def _connect(self, target: Target, seconds: float) -> Connection:
+    async def _connect(self, target: Target, seconds: float, most_of_a_body: int) -> Connection:
         """To the first of its addresses that accepts. The next is tried only if there was no connection."""
         try:
             addresses = await self._names.addresses(target.host)
@@ -85,17 +92,17 @@ class Transport:
                 try:
                     # One that does not answer leaves time for the next.
                     async with asyncio.timeout(seconds / len(addresses)):
-                        return await self._connect_to(address, target)
+                        return await self._connect_to(address, target, most_of_a_body)
                 except OSError:
                     continue
-            return await self._connect_to(addresses[-1], target)
+            return await self._connect_to(addresses[-1], target, most_of_a_body)
         except (OSError, ValueError) as error:
             raise NotSent(f"no connection: {in_words(error)}") from None
 
-    async def _connect_to(self, address: str, target: Target) -> Connection:
+    async def _connect_to(self, address: str, target: Target, most_of_a_body: int) -> Connection:
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
-            lambda: Connection(loop.create_future(), self._lines),
+            lambda: Connection(loop.create_future(), self._lines, most_of_a_body),
             address,
             target.port,
             ssl=self._tls if target.is_tls else None,

@@ -4,10 +4,13 @@ Written out in SQL by hand, independent of `correction_moves.py`, so that a mist
 """
 
 from malipo.db import Conn
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import Finding
 
-# What corrections have moved of each payment, by account.
-_MOVED = """
+
+def _moved(within: KeyRange) -> str:
+    """What corrections have moved of each payment, by account."""
+    return f"""
     SELECT merchant_id, cause_id AS id, max(ordinal) AS last, count(DISTINCT ordinal) AS steps,
            sum(CASE 'float' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS float,
            sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS wallet,
@@ -16,34 +19,38 @@ _MOVED = """
            count(*) FILTER (WHERE 'suspense' NOT IN (source, target)
                                OR step = 'contradiction' AND move_number = 1 AND 'float' NOT IN (source, target))
                AS strange
-    FROM moves WHERE step IN ('contradiction', 'resolution') GROUP BY 1, 2
-"""
-# What they must have moved, from the status of the payment, the latest report, and what was decided.
-_EXPECTED = """
+    FROM moves WHERE step IN ('contradiction', 'resolution') AND {within.holds("merchant_id", "cause_id")} GROUP BY 1, 2
+    """
+
+
+def _expected(within: KeyRange) -> str:
+    """What they must have moved, from the status of the payment, the latest report, and what was decided."""
+    return f"""
     SELECT s.*, s.full_change * s.turn - s.credited - s.borne AS due FROM (
         SELECT c.*, t.amount, t.fee, t.type, t.status,
                c.is_paid::int - (t.status = 'COMPLETED')::int AS turn,
                c.is_fee_paid::int - (t.status = 'COMPLETED')::int AS fee_turn,
                CASE t.type WHEN 'COLLECTION' THEN t.amount - t.fee ELSE -(t.amount + t.fee) END AS full_change
         FROM corrections c LEFT JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
+        WHERE {within.holds("c.merchant_id", "c.transaction_id")}
     ) s
-"""
+    """
 
 
-async def check(connection: Conn) -> list[Finding]:
+async def check(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
+    """Those of payments in a range. What wallets owe is compared by `wrong_debts`."""
     return [
-        *await _wrong_moves(connection),
-        *await _wrong_states(connection),
-        *await _wrong_resolutions(connection),
-        *await _wrong_debts(connection),
-        *await _wrong_events(connection),
+        *await _wrong_moves(connection, within),
+        *await _wrong_states(connection, within),
+        *await _wrong_resolutions(connection, within),
+        *await _wrong_events(connection, within),
     ]
 
 
-async def _wrong_moves(connection: Conn) -> list[Finding]:
+async def _wrong_moves(connection: Conn, within: KeyRange) -> list[Finding]:
     rows = await connection.fetch(
         f"""
-        WITH expected AS ({_EXPECTED}), moved AS ({_MOVED})
+        WITH expected AS ({_expected(within)}), moved AS ({_moved(within)})
         SELECT coalesce(e.transaction_id, m.id) AS id, checked.*
         FROM expected e FULL JOIN moved m ON m.merchant_id = e.merchant_id AND m.id = e.transaction_id
         CROSS JOIN LATERAL (VALUES
@@ -57,7 +64,8 @@ async def _wrong_moves(connection: Conn) -> list[Finding]:
         ) AS checked (what, stored, computed)
         WHERE checked.stored IS DISTINCT FROM checked.computed
         ORDER BY 1, 2 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [
         Finding(f"{row['what']} of a correction", row["id"], _whole(row["stored"]), _whole(row["computed"]))
@@ -65,71 +73,77 @@ async def _wrong_moves(connection: Conn) -> list[Finding]:
     ]
 
 
-async def _wrong_states(connection: Conn) -> list[Finding]:
+async def _wrong_states(connection: Conn, within: KeyRange) -> list[Finding]:
     """Corrections whose columns do not agree with each other, or with the payment."""
     rows = await connection.fetch(
         f"""
-        SELECT transaction_id AS id, owed AS stored, greatest(-due, 0) AS computed FROM ({_EXPECTED}) e
+        SELECT transaction_id AS id, owed AS stored, greatest(-due, 0) AS computed FROM ({_expected(within)}) e
         WHERE status IS NULL OR status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')
            OR owed <> greatest(-due, 0) OR is_open <> (due <> 0) OR (due = 0 AND is_fee_paid <> is_paid)
         ORDER BY 1 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [Finding("correction", row["id"], _whole(row["stored"]), _whole(row["computed"])) for row in rows]
 
 
-async def _wrong_resolutions(connection: Conn) -> list[Finding]:
+async def _wrong_resolutions(connection: Conn, within: KeyRange) -> list[Finding]:
     """The moves of resolutions, compared with the resolutions."""
     rows = await connection.fetch(
-        """
+        f"""
         WITH moved AS (
             SELECT merchant_id, cause_id AS id, ordinal, bool_or(step = 'resolution') AS is_resolution,
                    sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS credited,
                    sum(CASE 'losses' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS borne
-            FROM moves WHERE step IN ('contradiction', 'resolution') GROUP BY 1, 2, 3
+            FROM moves
+            WHERE step IN ('contradiction', 'resolution') AND {within.holds("merchant_id", "cause_id")} GROUP BY 1, 2, 3
         ), decided AS (
             SELECT merchant_id, transaction_id AS id, ordinal, credited, borne FROM resolutions
             WHERE is_approved AND is_of_contradiction AND ordinal IS NOT NULL
+              AND {within.holds("merchant_id", "transaction_id")}
         )
         SELECT coalesce(m.id, d.id) AS id, m.credited + m.borne AS stored, d.credited + d.borne AS computed
         FROM decided d FULL JOIN moved m USING (merchant_id, id, ordinal)
         WHERE (d.ordinal IS NOT NULL OR m.is_resolution)
           AND (d.credited, d.borne) IS DISTINCT FROM (m.credited, m.borne)
         ORDER BY 1 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [Finding("resolution", row["id"], _whole(row["stored"]), _whole(row["computed"])) for row in rows]
 
 
-async def _wrong_debts(connection: Conn) -> list[Finding]:
+async def wrong_debts(connection: Conn, within: KeyRange = EVERYTHING) -> list[Finding]:
     """What a wallet owes, compared with the sum of what its payments owe."""
     rows = await connection.fetch(
-        """
+        f"""
         SELECT merchant_id, w.owed AS stored, coalesce(c.owed, 0) AS computed
         FROM wallets w FULL JOIN (SELECT merchant_id, sum(owed) AS owed FROM corrections GROUP BY 1) c
              USING (merchant_id)
-        WHERE w.owed IS DISTINCT FROM coalesce(c.owed, 0) ORDER BY 1 LIMIT 100
-        """
+        WHERE w.owed IS DISTINCT FROM coalesce(c.owed, 0) AND {within.holds("merchant_id")} ORDER BY 1 LIMIT 100
+        """,
+        *within.values,
     )
     return [Finding("owed", row["merchant_id"], row["stored"], _whole(row["computed"])) for row in rows]
 
 
-async def _wrong_events(connection: Conn) -> list[Finding]:
+async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
     """Every correction that merchants are notified of has one event. Events that were pruned cannot be counted."""
     rows = await connection.fetch(
-        """
+        f"""
         WITH told AS (
             SELECT merchant_id, transaction_id, count(*) AS events, max(ordinal) AS last
-            FROM events WHERE event LIKE '%.corrected' GROUP BY 1, 2
+            FROM events WHERE event LIKE '%.corrected' AND {within.holds("merchant_id", "transaction_id")} GROUP BY 1, 2
         )
         SELECT coalesce(c.transaction_id, e.transaction_id) AS id, coalesce(e.events, 0) AS stored, c.told AS computed
-        FROM corrections c FULL JOIN told e USING (merchant_id, transaction_id)
-        LEFT JOIN feeds f USING (merchant_id)
+        FROM (SELECT * FROM corrections WHERE {within.holds("merchant_id", "transaction_id")}) c
+        FULL JOIN told e USING (merchant_id, transaction_id) LEFT JOIN feeds f USING (merchant_id)
         WHERE c.told IS NULL OR coalesce(e.last, 0) > c.told OR coalesce(e.events, 0) > c.told
            OR (f.pruned_before IS NULL AND coalesce(e.events, 0) < c.told)
            OR (c.told > 0) <> (c.latest IS NOT NULL)
         ORDER BY 1 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [Finding("corrections told", row["id"], row["stored"], _whole(row["computed"])) for row in rows]
 

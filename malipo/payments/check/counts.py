@@ -8,21 +8,21 @@ from collections.abc import Collection
 from malipo.counts import check as rollup_check
 from malipo.counts.store import Rollup
 from malipo.db import Conn
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import Finding
 from malipo.outbox.event import IS_END
-from malipo.payments.check.expected import CELL, COUNTED, FOUND_IN_SEARCH, LEAF
+from malipo.payments.check.expected import CELL, LEAF, counted, found_in_search
 
 
-async def check(connection: Conn, differs: Collection[str]) -> list[Finding]:
-    """`differs` names those in which the fingerprints differ."""
+async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[Finding]:
+    """Of a range of merchants. `differs` names those in which the fingerprints differ."""
     return [
-        *(await _wrong_totals(connection) if "totals" in differs else []),
-        *await _wrong_counts(connection, are_leaves_right="counts" not in differs),
-        *(await _wrong_search_index(connection) if "search_index" in differs else []),
+        *(await _wrong_totals(connection, within) if "totals" in differs else []),
+        *await _wrong_counts(connection, within, are_leaves_right="counts" not in differs),
     ]
 
 
-async def _wrong_totals(connection: Conn) -> list[Finding]:
+async def _wrong_totals(connection: Conn, within: KeyRange) -> list[Finding]:
     """Daily totals, compared with transactions. An end whose event has no feed number yet is not counted yet."""
     rows = await connection.fetch(
         f"""
@@ -36,14 +36,15 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
                    coalesce(sum(date_part('epoch', t.ended_at - t.created_at)) FILTER (WHERE t.status = 'COMPLETED'), 0)
                        AS total_seconds
             FROM transactions t
-            WHERE t.ended_at IS NOT NULL AND NOT EXISTS (
+            WHERE t.ended_at IS NOT NULL AND {within.holds("t.merchant_id")} AND NOT EXISTS (
                 SELECT FROM events e
                 WHERE e.feed_number IS NULL AND e.merchant_id = t.merchant_id AND e.transaction_id = t.id
                   AND e.{IS_END})
             GROUP BY 1, 2, 3, 4
         )
         SELECT merchant_id, day, type, channel, e.amount AS computed, d.amount AS stored
-        FROM expected e FULL JOIN daily_totals d USING (merchant_id, day, type, channel)
+        FROM expected e FULL JOIN (SELECT * FROM daily_totals WHERE {within.holds("merchant_id")}) d
+             USING (merchant_id, day, type, channel)
         WHERE (coalesce(e.completed, 0), coalesce(e.failed, 0), coalesce(e.cancelled, 0), coalesce(e.amount, 0),
                coalesce(e.fees, 0))
               IS DISTINCT FROM
@@ -51,7 +52,8 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
                coalesce(d.fees, 0))
            OR abs(coalesce(e.total_seconds, 0) - coalesce(d.total_seconds, 0)) > 0.01
         ORDER BY 1, 2, 3, 4 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [
         Finding(
@@ -64,19 +66,22 @@ async def _wrong_totals(connection: Conn) -> list[Finding]:
     ]
 
 
-async def _wrong_counts(connection: Conn, *, are_leaves_right: bool) -> list[Finding]:
-    things = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({COUNTED}) AS counted"
-    wrong = await rollup_check.check(connection, Rollup.PAYMENTS, None if are_leaves_right else things)
+async def _wrong_counts(connection: Conn, within: KeyRange, *, are_leaves_right: bool) -> list[Finding]:
+    things = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({counted(within)}) AS counted"
+    wrong = await rollup_check.check(connection, Rollup.PAYMENTS, None if are_leaves_right else things, within)
     return [Finding("payments counted", each.where, each.stored, each.computed) for each in wrong]
 
 
-async def _wrong_search_index(connection: Conn) -> list[Finding]:
+async def wrong_search_index(connection: Conn, within: KeyRange) -> list[Finding]:
     """The search index contains what is counted, and nothing else."""
     rows = await connection.fetch(
         f"""
-        WITH expected AS (SELECT merchant_id, id, search_text FROM ({COUNTED}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0)
-        SELECT id FROM expected e FULL JOIN ({FOUND_IN_SEARCH}) s USING (merchant_id, id)
+        WITH expected AS (
+            SELECT merchant_id, id, search_text FROM ({counted(within)}) c GROUP BY 1, 2, 3 HAVING sum(count) > 0
+        )
+        SELECT id FROM expected e FULL JOIN ({found_in_search(within)}) s USING (merchant_id, id)
         WHERE e.search_text IS DISTINCT FROM s.search_text ORDER BY 1 LIMIT 100
-        """
+        """,
+        *within.values,
     )
     return [Finding("is not found as it is by a search", row["id"], None, None) for row in rows]

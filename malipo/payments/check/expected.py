@@ -1,10 +1,11 @@
 """What the ledger, the feed and the rollups must contain for each transaction, as SQL.
 
 Written out by hand, independent of `status_effects.py` and `counts/categories.py`, so that a mistake there is found
-by the checks.
+by the checks. Each selects the payments in a range of keys: all of them, or one piece.
 """
 
 from malipo.counts.store import Rollup
+from malipo.db.key_range import KeyRange
 from malipo.outbox.event import IS_END
 from malipo.payments.counts.categories import TREE
 
@@ -33,10 +34,14 @@ DUE_MOVES = [
     )
     for step, move_number, source, target, amount, condition in _DUE_MOVES
 ]
-FOUND_MOVES = """
-    SELECT merchant_id, cause_id AS id, step, move_number, source, target, amount, channel
-    FROM moves WHERE step IN ('open', 'end')
-"""
+
+
+def found_moves(within: KeyRange) -> str:
+    return f"""
+        SELECT merchant_id, cause_id AS id, step, move_number, source, target, amount, channel
+        FROM moves WHERE step IN ('open', 'end') AND {within.holds("merchant_id", "cause_id")}
+    """
+
 
 # Each due event as a row of merchant_id, id and event, with its time and when it is due.
 DUE_EVENTS = [
@@ -47,35 +52,59 @@ DUE_EVENTS = [
         "t.ended_at IS NOT NULL",
     ),
 ]
-FOUND_EVENTS = """
-    SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events WHERE event NOT LIKE '%.corrected'
-"""
 
-# Ends whose event has no feed number yet, and those that the counter has not reached.
-_UNNUMBERED = f"SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}"
-_UNCOUNTED = f"""
-    {_UNNUMBERED}
-    UNION ALL
-    SELECT e.merchant_id, e.transaction_id
-    FROM feeds f LEFT JOIN rollup_positions m ON m.merchant_id = f.merchant_id AND m.rollup = '{Rollup.PAYMENTS}'
-    CROSS JOIN LATERAL generate_series(coalesce(m.position, 0) + 1, f.last_number) AS place
-    JOIN events e ON e.merchant_id = f.merchant_id AND e.feed_number = place
-    WHERE e.{IS_END}
-"""
-UNNUMBERED = f"""
-    SELECT t.* FROM ({_UNNUMBERED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
-"""
-UNCOUNTED = f"""
-    SELECT t.* FROM ({_UNCOUNTED}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
-"""
-# All ended payments with a 1, and with a -1 those that are not counted yet: the sum is what must be counted. So the few
-# uncounted ones need no join with all.
-COUNTED = f"""
-    SELECT merchant_id, id, type, channel, status, created_at, search_text, 1 AS count
-    FROM transactions WHERE ended_at IS NOT NULL
-    UNION ALL
-    SELECT merchant_id, id, type, channel, status, created_at, search_text, -1 FROM ({UNCOUNTED}) AS uncounted
-"""
+
+def found_events(within: KeyRange) -> str:
+    return f"""
+        SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events
+        WHERE event NOT LIKE '%.corrected' AND {within.holds("merchant_id", "transaction_id")}
+    """
+
+
+def unnumbered(within: KeyRange) -> str:
+    """Payments whose end has no feed number yet."""
+    return _of_transactions(_unnumbered_ends(), within)
+
+
+def uncounted(within: KeyRange) -> str:
+    """Those, and payments whose end the counter has not reached."""
+    behind = f"""
+        {_unnumbered_ends()}
+        UNION ALL
+        SELECT e.merchant_id, e.transaction_id
+        FROM feeds f LEFT JOIN rollup_positions m ON m.merchant_id = f.merchant_id AND m.rollup = '{Rollup.PAYMENTS}'
+        CROSS JOIN LATERAL generate_series(coalesce(m.position, 0) + 1, f.last_number) AS place
+        JOIN events e ON e.merchant_id = f.merchant_id AND e.feed_number = place
+        WHERE e.{IS_END} AND {within.touches("f.merchant_id")}
+    """
+    return _of_transactions(behind, within)
+
+
+def _unnumbered_ends() -> str:
+    return f"SELECT merchant_id, transaction_id FROM events WHERE feed_number IS NULL AND {IS_END}"
+
+
+def _of_transactions(ends: str, within: KeyRange) -> str:
+    return f"""
+        SELECT t.* FROM ({ends}) u JOIN transactions t ON t.merchant_id = u.merchant_id AND t.id = u.transaction_id
+        WHERE {within.holds("t.merchant_id", "t.id")}
+    """
+
+
+def counted(within: KeyRange) -> str:
+    """All ended payments with a 1, and with a -1 those that are not counted yet: the sum is what must be counted.
+
+    So the few uncounted ones need no join with all.
+    """
+    return f"""
+        SELECT merchant_id, id, type, channel, status, created_at, search_text, 1 AS count
+        FROM transactions WHERE ended_at IS NOT NULL AND {within.holds("merchant_id", "id")}
+        UNION ALL
+        SELECT merchant_id, id, type, channel, status, created_at, search_text, -1
+        FROM ({uncounted(within)}) AS uncounted
+    """
+
+
 CELL = """
     6 * CASE channel WHEN 'MPESA' THEN 0 WHEN 'TIGO_PESA' THEN 1 WHEN 'AIRTEL_MONEY' THEN 2 WHEN 'HALOPESA' THEN 3 END
     + CASE type WHEN 'COLLECTION' THEN 0 WHEN 'DISBURSEMENT' THEN 3 END
@@ -85,4 +114,10 @@ CELL = """
 LEAF = f"round(date_part('epoch', created_at) * 1000)::bigint >> {TREE.bits(0)}"
 # The day of an end in Dar es Salaam, where the clocks are never changed.
 DAY = "(ended_at AT TIME ZONE INTERVAL '3 hours')::date"
-FOUND_IN_SEARCH = "SELECT merchant_id, id, search_text FROM search_index WHERE cardinality(ngrams) > 0"
+
+
+def found_in_search(within: KeyRange) -> str:
+    return f"""
+        SELECT merchant_id, id, search_text FROM search_index
+        WHERE cardinality(ngrams) > 0 AND {within.holds("merchant_id", "id")}
+    """

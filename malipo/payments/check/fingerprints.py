@@ -4,20 +4,23 @@ Two sets of rows are equal if the sums of their rows' fingerprints (64 bits each
 each table is read once. Only where something differs, the checks join and find what.
 """
 
+from collections.abc import Collection
+
 from malipo.counts.check import stored_leaves
 from malipo.counts.store import Rollup
 from malipo.db import Conn
+from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.payments.check.expected import (
     CELL,
     DAY,
     DUE_EVENTS,
     DUE_MOVES,
-    FOUND_EVENTS,
-    FOUND_IN_SEARCH,
-    FOUND_MOVES,
     LEAF,
-    UNCOUNTED,
-    UNNUMBERED,
+    found_events,
+    found_in_search,
+    found_moves,
+    uncounted,
+    unnumbered,
 )
 
 _COUNTED = f"merchant_id, {LEAF}, {CELL}"
@@ -29,36 +32,50 @@ _FEE, _MS = 15_485_863, 32_452_843
 _KEPT_EVENTS = [(row, f"{due} AND (f.pruned_before IS NULL OR {at} >= f.pruned_before)") for row, at, due in DUE_EVENTS]
 
 
-async def differences(connection: Conn) -> set[str]:
+# What is compared of each payment, and what only of all payments of a merchant together.
+OF_PAYMENTS = frozenset({"moves", "events", "search_index"})
+OF_MERCHANTS = frozenset({"counts", "totals"})
+
+
+async def differences(
+    connection: Conn, what: Collection[str] = OF_PAYMENTS | OF_MERCHANTS, within: KeyRange = EVERYTHING
+) -> set[str]:
     """Which of moves, events, totals, counts and the search index differ from the transactions."""
+    sums = {
+        "moves": _sum(DUE_MOVES),
+        "events": _sum(_KEPT_EVENTS),
+        "counts": _sum([(_COUNTED, "t.ended_at IS NOT NULL")]),
+        "search_index": _sum([(f"t.{_SEARCHED}", "t.ended_at IS NOT NULL")]),
+        "totals": _totals("t.ended_at IS NOT NULL"),
+    }
     # `fetch`, though it is one row: for `fetchrow` PostgreSQL uses no parallel workers.
     (expected,) = await connection.fetch(
         f"""
-        SELECT {_sum(DUE_MOVES)} AS moves,
-               {_sum(_KEPT_EVENTS)} AS events,
-               {_sum([(_COUNTED, "t.ended_at IS NOT NULL")])} AS counts,
-               {_sum([(f"t.{_SEARCHED}", "t.ended_at IS NOT NULL")])} AS search_index,
-               {_totals("t.ended_at IS NOT NULL")} AS totals
-        FROM transactions t LEFT JOIN feeds f USING (merchant_id)
-        """
+        SELECT {", ".join(f"{sums[each]} AS {each}" for each in sorted(what))}
+        FROM transactions t LEFT JOIN feeds f USING (merchant_id) WHERE {within.holds("t.merchant_id", "t.id")}
+        """,
+        *within.values,
     )
-    (uncounted,) = await connection.fetch(
-        f"""
-        SELECT {_sum([(_COUNTED, "true")])} AS counts, {_sum([(_SEARCHED, "true")])} AS search_index
-        FROM ({UNCOUNTED}) AS uncounted
-        """
-    )
-    ((unnumbered,),) = await connection.fetch(f"SELECT {_totals('true')} FROM ({UNNUMBERED}) AS t")
-    found = {
-        "moves": await _found(
-            connection, FOUND_MOVES, "merchant_id, id, step, move_number, source, target, amount, channel"
-        ),
-        "events": await _found(connection, _kept(FOUND_EVENTS), "merchant_id, id, event"),
-        "search_index": await _found(connection, FOUND_IN_SEARCH, _SEARCHED) + uncounted["search_index"],
-        "counts": await stored_leaves(connection, Rollup.PAYMENTS) + uncounted["counts"],
-        "totals": await _found_totals(connection) + unnumbered,
-    }
-    return {what for what, sum_ in found.items() if sum_ != expected[what]}
+    found = {each: await _found_of(connection, each, within) for each in sorted(what)}
+    return {each for each, sum_ in found.items() if sum_ != expected[each]}
+
+
+async def _found_of(connection: Conn, what: str, within: KeyRange) -> int:
+    """What is stored, and what is not counted yet with it."""
+    match what:
+        case "moves":
+            columns = "merchant_id, id, step, move_number, source, target, amount, channel"
+            return await _found(connection, found_moves(within), columns, within)
+        case "events":
+            return await _found(connection, _kept(found_events(within)), "merchant_id, id, event", within)
+        case "search_index":
+            found = await _found(connection, found_in_search(within), _SEARCHED, within)
+            return found + await _found(connection, uncounted(within), _SEARCHED, within)
+        case "counts":
+            stored = await stored_leaves(connection, Rollup.PAYMENTS, within)
+            return stored + await _found(connection, uncounted(within), _COUNTED, within)
+    ((waiting,),) = await connection.fetch(f"SELECT {_totals('true')} FROM ({unnumbered(within)}) AS t", *within.values)
+    return await _found_totals(connection, within) + int(waiting)
 
 
 def _sum(rows: list[tuple[str, str]]) -> str:
@@ -68,8 +85,9 @@ def _sum(rows: list[tuple[str, str]]) -> str:
     )
 
 
-async def _found(connection: Conn, rows: str, columns: str) -> int:
-    ((sum_,),) = await connection.fetch(f"SELECT {_sum([(columns, 'true')])} FROM ({rows}) AS found")
+async def _found(connection: Conn, rows: str, columns: str, within: KeyRange) -> int:
+    statement = f"SELECT {_sum([(columns, 'true')])} FROM ({rows}) AS found"
+    ((sum_,),) = await connection.fetch(statement, *within.values)
     return int(sum_)
 
 
@@ -84,7 +102,7 @@ def _totals(condition: str) -> str:
     """
 
 
-async def _found_totals(connection: Conn) -> int:
+async def _found_totals(connection: Conn, within: KeyRange) -> int:
     counts = " + ".join(
         f"{status.lower()} * hash_record_extended(ROW(merchant_id, day, type, channel, '{status}'::text), 0)::numeric"
         for status in ("COMPLETED", "FAILED", "CANCELLED")
@@ -93,8 +111,9 @@ async def _found_totals(connection: Conn) -> int:
         f"""
         SELECT coalesce(sum({counts} + (amount + fees::numeric * {_FEE} + round(total_seconds * 1000)::numeric * {_MS})
                                        * hash_record_extended(ROW(merchant_id, day, type, channel), 0)::numeric), 0)
-        FROM daily_totals
-        """
+        FROM daily_totals WHERE {within.holds("merchant_id")}
+        """,
+        *within.values,
     )
     return int(sum_)
 

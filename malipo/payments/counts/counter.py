@@ -45,7 +45,7 @@ async def count(tx: Tx, *, least: int = LEAST) -> bool:
             )
             for one in ended
         )
-        await rollups.add(tx, Rollup.PAYMENTS, add_up(TREE, len(CATEGORIES), things))
+        await rollups.add(tx, Rollup.PAYMENTS, add_up(TREE, things))
         await index.insert(tx, ended)
     await rollups.set_positions(tx, Rollup.PAYMENTS, new_positions)
     return new_positions != positions

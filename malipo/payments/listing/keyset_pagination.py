@@ -2,7 +2,7 @@
 
 A page never counts and never skips, so it is as quick after a million payments as after ten. A filter with few matches
 could still read all payments: so a page reads a limited number of them, and the next page begins where it stopped. A
-search with few matches uses the n-grams.
+search with few matches uses the n-grams; a term that is too short for those is compared with far fewer payments.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,6 +17,7 @@ from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 
 MOST_LOOKED_THROUGH = 100_000
+MOST_FOR_SHORT_TERM = 5000
 _NEAR = 2000
 _PIECE = 1000
 
@@ -31,6 +32,11 @@ class Page:
     is_cut: bool = False  # there may be more beyond what was looked through
 
 
+def most_looked_through(wanted: Filter) -> int:
+    """How many payments a page reads at most before it says that there may be more."""
+    return MOST_FOR_SHORT_TERM if wanted.term is not None and len(wanted.term) < LEAST else MOST_LOOKED_THROUGH
+
+
 async def page(
     connection: Conn,
     merchant_id: str,
@@ -42,6 +48,7 @@ async def page(
     most: int = MOST_LOOKED_THROUGH,
 ) -> Page:
     """The page that ends before a payment, or begins after one; without either, the newest."""
+    most = min(most, most_looked_through(wanted))
     if after is not None and before is None:
         newer = await _newer(connection, merchant_id, wanted, after=after, limit=limit, most=most)
         if newer is not None:

@@ -59,6 +59,9 @@ def decide_after_end(
         return _unclear_after_the_end(transaction, dispatch, current, received, rules)
     if (verdict is Verdict.CONFIRMED) == last.is_paid:
         return _agrees(transaction, dispatch, received, rules, last)
+    if last.source is AnswerSource.STATEMENT:
+        # The statement has the last word, whatever a query or a callback reports. Nothing is left to ask.
+        return Decision()
     if last.is_paid and last.source is AnswerSource.CALLBACK:
         # A signed success stands, whatever a query or another callback reports.
         return query_after_end(replace(current, attention=ReviewReason.DISPUTED), received, rules)

@@ -17,11 +17,16 @@ _OF_A_PAYOUT = {
 def is_believed(transaction: Transaction, received: ReceivedAnswer) -> bool:
     """If a network has no query, an unsigned callback from a listed address is believed: there will be nothing better.
 
-    Even then a failure never ends a payout.
+    Even then a failure never ends a payout, and a success above the amount that operators review is theirs to decide.
     """
-    is_good_enough = received.is_listed and not received.can_query
+    is_good_enough = received.is_listed and not received.can_query and not _is_for_review(transaction, received)
     is_refused_payout = transaction.type is Type.DISBURSEMENT and received.answer.verdict is Verdict.REFUSED
     return received.is_trusted or (is_good_enough and not is_refused_payout)
+
+
+def _is_for_review(transaction: Transaction, received: ReceivedAnswer) -> bool:
+    is_above = received.review_amount is not None and transaction.amount > received.review_amount
+    return is_above and received.answer.verdict is Verdict.CONFIRMED
 
 
 def differs(transaction: Transaction, answer: Answer) -> bool:

@@ -19,6 +19,8 @@ from malipo.payments.dispatch import (
     Rules,
 )
 from malipo.payments.network_answer.after_restore import decide_after_restore
+from malipo.payments.network_answer.before_sending import answer_before_sending
+from malipo.payments.network_answer.by_statement import decide_by_statement, end_by_statement
 from malipo.payments.network_answer.contradiction import decide_after_end, end_as_failed
 from malipo.payments.network_answer.credibility import differs, failure_of, is_believed, is_overtaken, with_success
 from malipo.payments.network_answer.not_found import decide_missing, decide_not_indexed
@@ -39,14 +41,18 @@ def decide(
     received = replace(received, can_query=transaction.type not in received.cannot_query)
     if transaction.status.is_final:
         last = last or LatestAnswer(transaction.status is Status.COMPLETED)
+        if received.source is AnswerSource.STATEMENT:
+            return end_by_statement(transaction, dispatch, received, last)
         return decide_after_end(transaction, dispatch, received, rules, last)
     assert dispatch is not None, "an open payment has a dispatch"
     if received.answer.verdict is Verdict.CONFIRMED:
         dispatch = with_success(dispatch)
+    if received.source is AnswerSource.STATEMENT:
+        return decide_by_statement(transaction, dispatch, received)
     if transaction.status is Status.PENDING and dispatch.is_asked_first and received.source is AnswerSource.QUERY:
         return decide_after_restore(transaction, dispatch, received, rules)
     if transaction.status is Status.PENDING:
-        return _answer_before_sending(dispatch, received)
+        return answer_before_sending(dispatch, received)
     return _while_open(transaction, dispatch, received, rules)
 
 
@@ -117,19 +123,3 @@ def _hint(dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
     if hinted.is_success_reported and hinted.next_action is NextAction.SEND:
         hinted = replace(hinted, next_action=NextAction.QUERY)  # A payment that was reported as paid is not sent.
     return Decision(dispatch=replace(hinted, attention=review_reason_of(hinted, is_exhausted=True)))
-
-
-def _answer_before_sending(dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
-    """An answer about a payment that we have not sent: it is forged, or the database was restored from a backup.
-
-    The payment counts as sent, so the network is queried before anything is sent.
-    """
-    sent = replace(
-        dispatch,
-        connector=received.connector,
-        next_action=NextAction.QUERY,
-        send_count=1,
-        attention=ReviewReason.UNSENT,
-        is_asked_first=False,
-    )
-    return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)

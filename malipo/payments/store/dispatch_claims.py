@@ -101,7 +101,7 @@ async def take(
                 send_count = d.send_count + 1, sent_at = now()
             FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
             WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id)
-        SELECT epoch, total, own, server_id FROM counted
+        SELECT epoch, total, own, server_id, serves FROM counted
         """,
         *columns_of(keys),
         connector,
@@ -109,7 +109,7 @@ async def take(
         float(lease_seconds),
         worker_id,
     )
-    return None if row is None else CountedBatch(Counted(row[0], row[1], row[2]), row[3])
+    return None if row is None else CountedBatch(Counted(row[0], row[1], row[2]), row[3], row[4])
 
 
 async def take_back(tx: Tx, claim_id: str) -> None:

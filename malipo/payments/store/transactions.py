@@ -61,13 +61,13 @@ def insert_transactions_sql(transactions: str) -> str:
     """Inserts transactions, as a part of a statement, and returns those that are new."""
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
-                                  phone, name, description, metadata, search_text, created_at)
+                                  phone, name, description, metadata, search_text, created_at, created_by)
         SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
-               description, metadata, search_text, created_at
+               description, metadata, search_text, created_at, created_by
         FROM json_to_recordset({transactions}) AS new (
             merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
             amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
-            created_at timestamptz)
+            created_at timestamptz, created_by text)
         ON CONFLICT (merchant_id, id) DO NOTHING
         RETURNING merchant_id, id, channel, type
     """

@@ -92,7 +92,7 @@ async def claim(
             FROM taken t WHERE d.endpoint_id = t.endpoint_id AND d.event_id = t.event_id
             RETURNING d.*
         )
-        SELECT c.endpoint_id, c.event_id, c.event, coalesce(c.body, v.body) AS body
+        SELECT c.endpoint_id, c.event_id, c.event, coalesce(c.body, v.body) AS body, v.transaction_id
         FROM claimed c LEFT JOIN events v ON v.merchant_id = c.merchant_id AND v.id = c.event_id
         ORDER BY c.due_at
         """,
@@ -104,7 +104,9 @@ async def claim(
     )
     active = {each.id: each for each in await endpoints.find_active_by_id(tx, {row["endpoint_id"] for row in rows})}
     return [
-        WebhookMessage(active[row["endpoint_id"]], row["event_id"], row["event"], row["body"], claim_id)
+        WebhookMessage(
+            active[row["endpoint_id"]], row["event_id"], row["event"], row["body"], claim_id, row["transaction_id"]
+        )
         for row in rows
         if row["endpoint_id"] in active and row["body"] is not None
     ]

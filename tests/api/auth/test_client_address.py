@@ -55,6 +55,8 @@ async def test_a_forwarded_address_is_ignored_unless_the_proxy_is_ours(
 
     assert is_refused(await api.as_(there.text)("GET", "/v1/wallet", headers=headers), 403, "address_not_allowed")
     assert (await api.as_(here.text)("GET", "/v1/wallet", headers=headers)).status == 200
+    (warning,) = (await api("GET", "/readyz")).body["warnings"]
+    assert "MALIPO_TRUSTED_PROXIES" in warning
 
 
 async def test_behind_our_proxies_the_rightmost_address_that_is_not_ours_counts(

@@ -25,19 +25,18 @@ ODD_BUT_RIGHT: dict[str, tuple[bytes, int]] = {
         request("POST", CREATE, encoded(COLLECTION), key=KEY, headers=(b"content-type: text/xml; charset=utf-16",)),
         201,
     ),
-    "no host": (b"GET /v1/wallet HTTP/1.1\r\nx-api-key: " + KEY.encode() + b"\r\n\r\n", 200),
     "HTTP/1.0": (b"GET /v1/wallet HTTP/1.0\r\nx-api-key: " + KEY.encode() + b"\r\n\r\n", 200),
     "an absolute target": (request("GET", "http://elsewhere.example/v1/wallet", key=KEY), 200),
     "a header's name in capitals": (request("GET", "/v1/wallet", headers=(b"X-API-KEY: " + KEY.encode(),)), 200),
     "a body where none is read": (request("GET", "/v1/wallet", b"x" * 200_000, key=KEY), 200),
-    "2,000 other headers": (request("GET", "/v1/wallet", key=KEY, headers=(b"x-a: b",) * 2_000), 200),
+    "90 other headers": (request("GET", "/v1/wallet", key=KEY, headers=(b"x-a: b",) * 90), 200),
     "an upgrade nobody offers": (
         request("GET", "/v1/wallet", key=KEY, headers=(b"connection: upgrade", b"upgrade: websocket")),
         200,
     ),
     "a search that is not UTF-8": (request("GET", "/v1/payments?search=%ff%fe", key=KEY), 200),
     "a search with half an escape": (request("GET", "/v1/payments?search=%&search=%z", key=KEY), 200),
-    "10,000 unknown parameters": (request("GET", "/v1/payments?" + "a=1&" * 10_000, key=KEY), 200),
+    "7,000 unknown parameters": (request("GET", "/v1/payments?" + "a=1&" * 7_000, key=KEY), 200),
     "chunks": (
         request("POST", CREATE, key=KEY, headers=(b"transfer-encoding: chunked",))
         + b"%x;a=b\r\n%s\r\n0\r\n\r\n" % (len(encoded(COLLECTION)), encoded(COLLECTION)),

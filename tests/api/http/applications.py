@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 from starlette.types import Message, Receive, Scope, Send
 
-from malipo.api.http_protocol import WHOLE_BODY
+from malipo.api.http.protocol import WHOLE_BODY
 from tests.api.raw_http import request
 
 

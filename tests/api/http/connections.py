@@ -9,7 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.server import ServerState
 
-from malipo.api.http_protocol import Protocol
+from malipo.api.http.protocol import Protocol
 from tests.api.raw_http import RawAnswer
 
 LONG = 5.0
@@ -19,6 +19,7 @@ class Watched(Protocol):
     """Counts what it hears, and what it writes."""
 
     heard = 0
+    parsed = 0  # heads of requests
     went_off = 0  # its timers
 
     def connection_made(self, transport: Any) -> None:
@@ -33,6 +34,10 @@ class Watched(Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self.heard += len(data)
+
+    def on_headers_complete(self) -> None:
+        self.parsed += 1
+        super().on_headers_complete()
 
     def _close_if_idle(self) -> None:
         self.went_off += 1
@@ -134,13 +139,14 @@ class Line:
 class Place:
     """A server, and its lines."""
 
-    def __init__(self, port: int, ends: "list[Watched]") -> None:
+    def __init__(self, port: int, ends: "list[Watched]", state: ServerState) -> None:
         self._port = port
         self._ends = ends
+        self.state = state
         self._writers: list[asyncio.StreamWriter] = []
 
-    async def call(self) -> Line:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+    async def call(self, *, address: str = "127.0.0.1") -> Line:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, local_addr=(address, 0))
         self._writers.append(writer)
         await until(lambda: len(self._ends) == len(self._writers))
         return Line(reader, writer, self._ends[-1])
@@ -154,7 +160,7 @@ class Place:
 
 @asynccontextmanager
 async def serving(app: ASGIApp, *, keep_alive: float = LONG) -> AsyncIterator[Place]:
-    settings: Any = {"timeout_keep_alive": keep_alive}
+    settings: Any = {"timeout_keep_alive": keep_alive, "proxy_headers": False}  # as the service has it
     config = uvicorn.Config(app, http=Watched, ws="none", lifespan="off", log_config=None, access_log=False, **settings)
     config.load()
     ends: list[Watched] = []
@@ -165,7 +171,7 @@ async def serving(app: ASGIApp, *, keep_alive: float = LONG) -> AsyncIterator[Pl
         return ends[-1]
 
     server = await asyncio.get_running_loop().create_server(answer_the_call, "127.0.0.1", 0)
-    place = Place(server.sockets[0].getsockname()[1], ends)
+    place = Place(server.sockets[0].getsockname()[1], ends, state)
     try:
         yield place
     finally:

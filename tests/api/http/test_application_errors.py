@@ -7,6 +7,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.api.http.applications import POST, answer, get, part, start
 from tests.api.http.connections import serving
+from tests.api.raw_http import request
 
 
 async def _raise_at_once(send: Send) -> None:
@@ -27,7 +28,7 @@ async def _say_nothing_after_the_start(send: Send) -> None:
 
 
 @pytest.mark.parametrize("fail", [_raise_at_once, _raise_after_the_start, _say_nothing, _say_nothing_after_the_start])
-@pytest.mark.parametrize("sent", [get(), POST, POST[:-5]])
+@pytest.mark.parametrize("sent", [get(), POST, request("POST", "/", b"x" * 100_000)[:-99_995]])
 async def test_an_application_that_fails_before_its_answer_is_there_is_a_500_and_nothing_else(
     fail: Callable[[Send], Awaitable[None]], sent: bytes
 ) -> None:

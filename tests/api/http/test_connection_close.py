@@ -6,9 +6,10 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from malipo.api.http_protocol import Protocol
+from malipo.api.http.protocol import Protocol
 from tests.api.http.applications import CHUNKED, POST, Gated, answer, get, part, start
 from tests.api.http.connections import LONG, serving, until
+from tests.api.raw_http import request
 from tests.conftest import free_port
 
 # When a line ends
@@ -65,11 +66,46 @@ async def test_a_server_that_stops_answers_what_is_under_way_and_closes_its_line
         writer.close()
 
 
+@pytest.mark.parametrize("before", [0, 1])
+async def test_what_was_sent_before_the_server_stopped_is_answered_as_the_last(before: int) -> None:
+    async with serving(Gated("/x")) as place:
+        line = await place.call()
+        for _ in range(before):
+            await line.say(get("/x"))
+            await line.hear()
+        line.throw(get("/x"))  # It is in the socket, and nobody has read it.
+        line.other_end.shutdown()
+
+        heard = await line.hear()
+        assert (heard.body, heard.headers["connection"]) == (b"/x", "close")
+        assert await line.hear_the_rest() == b""
+
+
+async def test_a_line_that_the_server_gets_while_it_stops_is_answered_once_and_closed() -> None:
+    async with serving(Gated("/x")) as place:
+        (await place.call()).other_end.shutdown()
+        line = await place.call()
+        await line.say(get("/x"))
+
+        assert (await line.hear()).headers["connection"] == "close"
+        assert await line.hear_the_rest() == b""
+
+
+async def test_idle_lines_and_half_heads_do_not_keep_a_server_from_stopping() -> None:
+    async with serving(Gated("/x")) as place:
+        for sent in (b"", get("/x")[:-1]):
+            line = await place.call()
+            await line.say(sent)
+            line.other_end.shutdown()
+
+            assert await line.hear_the_rest() == b""
+
+
 # Those who hang up
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET", get()[:-1]])
-async def test_whoever_hangs_up_before_the_head_is_there_has_asked_for_nothing(sent: bytes) -> None:
+@pytest.mark.parametrize("sent", [b"", b"GET", get()[:-1], POST[:-5], CHUNKED[:-5]])
+async def test_whoever_hangs_up_before_the_request_is_there_has_asked_for_nothing(sent: bytes) -> None:
     app = Gated()
     async with serving(app) as place:
         line = await place.call()
@@ -79,7 +115,7 @@ async def test_whoever_hangs_up_before_the_head_is_there_has_asked_for_nothing(s
     assert app.begun == []
 
 
-@pytest.mark.parametrize("sent", [get(), POST[:-5], CHUNKED[:-5]])
+@pytest.mark.parametrize("sent", [get(), POST, CHUNKED, request("POST", "/", b"x" * 100_000)[:-99_995]])
 async def test_an_application_is_told_when_the_client_hangs_up(sent: bytes) -> None:
     told: list[str] = []
 

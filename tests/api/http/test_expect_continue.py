@@ -2,7 +2,7 @@
 
 from starlette.types import Receive, Scope, Send
 
-from malipo.api.http_protocol import WHOLE_BODY
+from malipo.api.http.protocol import WHOLE_BODY
 from tests.api.http.applications import POST, answer, echo, hello
 from tests.api.http.connections import serving
 from tests.api.raw_http import request
@@ -25,9 +25,19 @@ async def test_whoever_asks_whether_to_go_on_is_told_to_when_the_body_is_wanted(
 async def test_whoever_asks_whether_to_go_on_is_not_told_to_when_nobody_wants_the_body() -> None:
     async with serving(hello) as place:
         line = await place.call()
-        await line.say(HEAD)
+        await line.say(request("POST", "/thing", b"x" * 100_000, headers=(b"expect: 100-continue",))[:-100_000])
         assert (await line.hear()).status == 200
         assert await line.is_silent()
+
+
+async def test_whoever_asks_behind_another_request_is_told_after_its_answer() -> None:
+    async with serving(echo) as place:
+        line = await place.call()
+        await line.say(POST + HEAD)
+        assert (await line.hear()).json["body"] == "some words"
+        assert (await line.hear()).status == 100
+        await line.say(BODY)
+        assert (await line.hear()).json["body"] == "some words"
 
 
 async def test_whoever_does_not_wait_to_be_told_is_not_told() -> None:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from malipo.api import request_timeouts
-from tests.api.http.applications import POST, Gated, echo, get, hello
+from malipo.api.http import timeouts
+from tests.api.http.applications import CHUNKED, POST, Gated, echo, get, hello
 from tests.api.http.connections import serving, until
 from tests.api.raw_http import request
 
@@ -82,7 +82,7 @@ async def test_nothing_behind_a_request_that_closes_the_line_is_begun() -> None:
 
 
 async def test_half_a_head_behind_a_request_does_not_cost_it_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_timeouts, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(timeouts, "HEAD_SECONDS", 0.1)
     app = Gated()
     async with serving(app) as place:
         line = await place.call()
@@ -94,3 +94,65 @@ async def test_half_a_head_behind_a_request_does_not_cost_it_its_answer(monkeypa
 
         assert (await line.hear()).body == b"/1"
         assert await line.hear_the_rest() == b""
+
+
+async def test_requests_behind_one_that_is_being_answered_are_not_parsed() -> None:
+    app = Gated("/x")
+    async with serving(app) as place:
+        line = await place.call()
+        line.throw(get("/slow") + get("/x") * 1000)
+        assert await line.is_silent(seconds=0.1)
+        assert line.other_end.parsed == 1
+
+        app.let("/slow")
+        assert (await line.hear()).body == b"/slow"
+        for _ in range(1000):
+            assert (await line.hear()).body == b"/x"
+
+
+async def test_a_line_is_not_read_while_much_waits_behind_an_answer() -> None:
+    long = request("GET", "/x", headers=(b"x-long: " + b"x" * 30_000,))
+    app = Gated("/x")
+    async with serving(app) as place:
+        line = await place.call()
+        line.throw(get("/slow") + long * 400)
+        assert await line.is_silent(seconds=0.1)
+        assert line.other_end.heard < 1_000_000
+
+        app.let("/slow")
+        assert (await line.hear()).body == b"/slow"
+        for _ in range(400):
+            assert (await line.hear()).body == b"/x"
+
+
+ALL_KINDS = get("/1") + POST + CHUNKED + request("POST", "/4", b"\r\n\r\n") + get("/5")
+
+
+async def test_requests_may_be_cut_anywhere() -> None:
+    async with serving(echo) as place:
+        line = await place.call()
+        for cut in range(1, len(ALL_KINDS)):
+            line.throw(ALL_KINDS[:cut])
+            await asyncio.sleep(0)
+            line.throw(ALL_KINDS[cut:])
+            heard = [(await line.hear()).json for _ in range(5)]
+            assert [(each["asked"], each["body"]) for each in heard] == [
+                ("GET /1", ""),
+                ("POST /thing", "some words"),
+                ("POST /thing", "some words"),
+                ("POST /4", "\r\n\r\n"),
+                ("GET /5", ""),
+            ]
+
+
+async def test_no_request_is_parsed_before_the_one_before_it_is_answered_wherever_they_are_cut() -> None:
+    both = get("/slow") + get("/x")
+    for cut in range(1, len(both)):
+        app = Gated("/x")
+        async with serving(app) as place:
+            line = await place.call()
+            await line.say(both[:cut], both[cut:])
+            await until(lambda: app.begun == ["/slow"])  # noqa: B023
+            assert line.other_end.parsed == 1
+            app.let("/slow")
+            assert [(await line.hear()).body for _ in range(2)] == [b"/slow", b"/x"]

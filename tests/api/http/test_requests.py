@@ -3,9 +3,10 @@
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from malipo.api.http_protocol import WHOLE_BODY
-from tests.api.http.applications import CHUNKED, POST, Gated, answer, body_of, echo, get
-from tests.api.http.connections import serving, until
+from malipo.api.http.protocol import WHOLE_BODY
+from malipo.body_limit import MOST_BODY_BYTES
+from tests.api.http.applications import CHUNKED, POST, Gated, answer, body_of, echo, get, hello
+from tests.api.http.connections import serving
 from tests.api.raw_http import request
 
 
@@ -28,7 +29,7 @@ async def test_a_request_without_a_body_has_an_empty_one_in_the_scope() -> None:
 
 @pytest.mark.parametrize("sent", [POST, CHUNKED], ids=["with a length", "in chunks"])
 @pytest.mark.parametrize("with_the_head", [0, 1, 9])
-async def test_a_body_that_comes_later_is_waited_for_and_is_not_in_the_scope(sent: bytes, with_the_head: int) -> None:
+async def test_a_body_that_comes_later_is_waited_for_and_is_in_the_scope_too(sent: bytes, with_the_head: int) -> None:
     at = sent.index(b"\r\n\r\n") + 4 + with_the_head
     async with serving(echo) as place:
         line = await place.call()
@@ -36,18 +37,46 @@ async def test_a_body_that_comes_later_is_waited_for_and_is_not_in_the_scope(sen
         assert await line.is_silent()
         await line.say(sent[at:])
 
-        assert (await line.hear()).json == {"asked": "POST /thing", "body": "some words", "whole": None}
+        assert (await line.hear()).json == {"asked": "POST /thing", "body": "some words", "whole": "some words"}
 
 
-async def test_an_application_begins_before_the_whole_body_is_there() -> None:
+@pytest.mark.parametrize("sent", [POST, CHUNKED], ids=["with a length", "in chunks"])
+async def test_an_application_does_not_begin_before_the_whole_body_is_there(sent: bytes) -> None:
+    """It reads who may do what as the first thing: nobody may put anything between that and the act."""
     app = Gated("/thing")
     async with serving(app) as place:
         line = await place.call()
-        await line.say(POST[:-1])
-        await until(lambda: app.begun == ["/thing"])
-        await line.say(POST[-1:])
+        await line.say(sent[:-1])
+        assert await line.is_silent()
+        assert app.begun == []
+        await line.say(sent[-1:])
 
         assert (await line.hear()).body == b"/thing"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        request("POST", "/", b"x" * (MOST_BODY_BYTES + 1))[: -MOST_BODY_BYTES - 1],
+        request("POST", "/", headers=(b"transfer-encoding: chunked",)) + b"10001\r\n" + b"x" * (MOST_BODY_BYTES + 1),
+    ],
+    ids=["with a length", "in chunks"],
+)
+async def test_a_body_that_is_too_large_is_not_waited_for(sent: bytes) -> None:
+    async with serving(hello) as place:
+        line = await place.call()
+        await line.say(sent)
+
+        assert (await line.hear()).body == b"hello"
+
+
+async def test_the_largest_body_is_waited_for_and_heard_whole() -> None:
+    sent = request("POST", "/", b"x" * MOST_BODY_BYTES)
+    async with serving(echo) as place:
+        line = await place.call()
+        await line.say(sent[:-1], sent[-1:])
+
+        assert (await line.hear()).json["whole"] == "x" * MOST_BODY_BYTES
 
 
 @pytest.mark.parametrize("sent", [POST, CHUNKED], ids=["with a length", "in chunks"])
@@ -56,7 +85,7 @@ async def test_a_request_may_come_byte_by_byte(sent: bytes) -> None:
         line = await place.call()
         for _ in range(2):
             await line.say(*(sent[at : at + 1] for at in range(len(sent))))
-            assert (await line.hear()).json == {"asked": "POST /thing", "body": "some words", "whole": None}
+            assert (await line.hear()).json == {"asked": "POST /thing", "body": "some words", "whole": "some words"}
 
 
 async def test_a_line_carries_one_request_after_the_other() -> None:
@@ -68,7 +97,7 @@ async def test_a_line_carries_one_request_after_the_other() -> None:
             heard = (await line.hear()).json
             assert heard["asked"] == f"POST /{number}"
             assert heard["body"] == str(number)
-            assert heard["whole"] == (str(number) if number % 2 else None)
+            assert heard["whole"] == str(number)
 
 
 async def test_an_application_is_told_what_was_asked_and_by_whom() -> None:

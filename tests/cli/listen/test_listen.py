@@ -50,7 +50,7 @@ async def test_an_event_arrives_as_the_webhook_that_it_will_be_and_again_until_i
         assert line in text.splitlines()
     assert KEY not in text
     assert "\x1b" not in text, "no colours, and nothing that a receiver can do to a terminal"
-    assert all(later - earlier > 0.5 for earlier, later in pairwise(feed.asked_at)), "the key's limit is for others too"
+    assert all(later - earlier > 0.3 for earlier, later in pairwise(feed.asked_at)), "the key's limit is for others too"
 
 
 async def test_fifty_events_all_arrive_in_order_although_everybody_dies_in_between(

@@ -194,3 +194,18 @@ async def test_whoever_does_not_rule_sees_keys_and_no_buttons(
     assert f"…{shop.key[-4:]}" in seen.words
     assert "/revoke" not in seen.text
     assert f"{PATH}/new" not in seen.text
+
+
+async def test_limits_for_payouts_are_typed_shown_and_checked(
+    owner: Surfer, database: Database, shop: Merchant
+) -> None:
+    wrong = await owner.post(PATH, [*GOOD, ("payoutLimit", "a lot"), ("dailyPayoutLimit", "100")])
+    assert wrong.status == 400
+    assert "Type a whole number of shillings" in wrong.words
+    assert "The least is TZS 500." in wrong.words
+    made = await owner.post(PATH, [*GOOD, ("payoutLimit", "50,000"), ("dailyPayoutLimit", "TZS 500,000")])
+    assert made.status == 201
+    for seen in (made, await owner.get(PATH)):
+        assert "At most TZS 50,000 for one payout; At most TZS 500,000 for all payouts of a day" in seen.words
+    key = (await stored(database, shop))[-1]
+    assert (key.payout_limit, key.daily_payout_limit) == (50_000, 500_000)

@@ -50,6 +50,7 @@ async def test_a_proxy_that_is_not_ours_is_not_believed(business: Business) -> N
         seen = await far.log_in(business.owner.email)
         assert "; secure" not in seen.cookies["malipo_session"].lower()
         assert await business.sessions() == ["127.0.0.2"]
+        assert "Requests that 127.0.0.2 forwards" in (await far.get("/readyz")).text, "and whoever runs it is warned"
 
 
 async def test_each_log_in_is_a_new_session_and_ends_the_one_the_browser_came_with(business: Business) -> None:
@@ -103,7 +104,7 @@ PAGES = {
     "a script": ("GET", "/dashboard/static/live.js", 200),
     "a picture": ("GET", "/dashboard/static/icon.svg", 200),
     "no such file": ("GET", "/dashboard/static/nothing.css", 404),
-    "a file of another kind": ("GET", "/dashboard/static/..%2Fapp.py", 404),
+    "a file of another kind": ("GET", "/dashboard/static/app.py", 404),
 }
 
 

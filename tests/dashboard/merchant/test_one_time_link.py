@@ -3,7 +3,8 @@
 import pytest
 
 from malipo import clock
-from malipo.merchants.login import make_link
+from malipo.merchants.password_links import make_link
+from tests.conftest import NOBODY
 from tests.dashboard.business import Business
 from tests.dashboard.business import business as business
 from tests.dashboard.business import nobody as nobody
@@ -12,7 +13,7 @@ from tests.dashboard.page_client import Surfer, surfing
 
 async def _link(business: Business) -> str:
     async with business.database.begin() as tx:
-        return await make_link(tx, business.owner, now=clock.now())
+        return await make_link(tx, business.owner, actor=NOBODY, now=clock.now())
 
 
 async def test_a_one_time_link_lets_a_person_choose_a_password_once(business: Business) -> None:
@@ -37,7 +38,8 @@ async def test_a_one_time_link_lets_a_person_choose_a_password_once(business: Bu
 
 WEAK = [
     ("short", "short", "At least 10 characters"),
-    ("aaaaaaaaaaaa", "aaaaaaaaaaaa", "not easy to guess"),
+    ("aaaaaaaaaaaa", "aaaaaaaaaaaa", "Too easy to guess: it repeats itself."),
+    ("password123", "password123", "Too easy to guess: it is like one that many people use."),
     ("nyumba ya mbali 9", "nyumba ya mbali", "This is not the same password."),
 ]
 

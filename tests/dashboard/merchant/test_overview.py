@@ -84,7 +84,7 @@ class Shop:
 async def shop(service: Service, database: Database) -> Shop:
     merchant = await make_merchant(database, wallet=1_000_000, name="Duka la Asha")
     person = await add_person(database, merchant.id, f"{merchant.id}@duka.example")
-    return Shop(service, merchant, Session("ses_1", person, "Duka la Asha"))
+    return Shop(service, merchant, Session("ses_1", person, "Duka la Asha", clock.now(), clock.now()))
 
 
 @pytest.fixture

@@ -25,14 +25,18 @@ from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order
 
-# e: everybody, logged in or not; v, s, o: viewers, staff, owners.
+# e: everybody, logged in or not; c: whoever has typed a password and no code yet; v, s, o: viewers, staff, owners.
 TABLE = """
 GET   /dashboard/login                                              e
 POST  /dashboard/login                                              e
+GET   /dashboard/login/code                                         c
+POST  /dashboard/login/code                                         c
 GET   /dashboard/password                                           e
 POST  /dashboard/password                                           e
 POST  /dashboard/language                                           e
 POST  /dashboard/logout                                             v s o
+GET   /dashboard/confirm                                            v s o
+POST  /dashboard/confirm                                            v s o
 GET   /dashboard/live                                               v s o
 GET   /dashboard                                                    v s o
 GET   /dashboard/transactions                                       v s o
@@ -75,6 +79,16 @@ GET   /dashboard/settings                                           v s o
 POST  /dashboard/settings/password                                  v s o
 POST  /dashboard/settings/sessions/end                              v s o
 POST  /dashboard/settings/sessions/{session}/end                    v s o
+POST  /dashboard/settings/browsers/{browser}/end                    v s o
+POST  /dashboard/new-places/{place}/read                            v s o
+GET   /dashboard/settings/second-factor                             v s o
+POST  /dashboard/settings/second-factor                             v s o
+GET   /dashboard/settings/second-factor/codes                       v s o
+POST  /dashboard/settings/second-factor/codes                       v s o
+GET   /dashboard/settings/second-factor/remove                      v s o
+POST  /dashboard/settings/second-factor/remove                      v s o
+POST  /dashboard/settings/people/second-factor                          o
+POST  /dashboard/settings/people/{person}/second-factor                 o
 GET   /dashboard/settings/activity                                      o
 GET   /dashboard/settings/people                                        o
 POST  /dashboard/settings/people                                        o
@@ -127,6 +141,7 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
         (key,) = await api_keys.find_all(tx, merchant.id)
         (session,) = await sessions.find_sessions(tx, people[Role.OWNER].id, now=clock.now(), most=10)
     shop.names |= {"endpoint": endpoint.id, "delivery": event_id, "key": key.id, "session": session.id}
+    shop.names |= {"browser": "brw_of_nobody", "place": "ses_of_nobody"}
     return shop
 
 
@@ -158,7 +173,7 @@ async def test_each_role_is_let_in_where_the_table_says(running: Running, shop: 
     wrong = []
     async with logged_in(running, shop, role) as surfer:
         for method, path, who in ROWS:
-            if who == "e":
+            if who in ("e", "c"):
                 continue
             seen = await ask(surfer, method, shop.path(path), token="0" * 64)
             is_refused = seen.status == 403 and "Your role does not allow this." in seen.words
@@ -187,7 +202,7 @@ async def test_another_merchants_ids_lead_nowhere(running: Running, shop: Shop, 
     wrong = []
     async with logged_in(running, rival, Role.OWNER) as stranger:
         for method, path, _ in ROWS:
-            if "{" not in path:
+            if "{" not in path or path.startswith("/dashboard/new-places/"):  # A message may be read twice.
                 continue
             seen = await ask(stranger, method, shop.path(path))
             if seen.status != 404:

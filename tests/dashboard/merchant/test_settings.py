@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.dashboard.merchant import audit_log as audit_log_page
-from malipo.dashboard.merchant.sessions import words_for
+from malipo.dashboard.user_agents import device_of
 from malipo.db import Database
 from malipo.merchants.people import Person
 from tests.conftest import Merchant, Running, make_merchant
@@ -42,7 +42,7 @@ async def test_a_new_password_logs_out_everywhere_and_is_the_one_to_log_in_with(
         ("", NEW, NEW, "current", "Please fill this in."),
         (PASSWORD, "", "", "password", "Please fill this in."),
         ("wrong wrong wrong", NEW, NEW, "current", "This is not your current password."),
-        (PASSWORD, "short", "short", "password", "At least 10 characters, and not easy to guess."),
+        (PASSWORD, "short", "short", "password", "At least 10 characters, and at most 200."),
         (PASSWORD, NEW, NEW + " ", "again", "This is not the same password."),
     ],
 )
@@ -127,7 +127,7 @@ async def test_nobody_ends_a_colleagues_session(
     ],
 )
 def test_browsers_are_named_as_people_know_them(user_agent: str, words: tuple[str | None, str | None]) -> None:
-    assert words_for(user_agent) == words
+    assert device_of(user_agent) == words
 
 
 # Who did what
@@ -199,6 +199,11 @@ def test_every_deed_has_words_or_is_not_for_merchants() -> None:
         "ledger.",
         "secrets.",
         "installation.",
+        "statement.",
+        "statement_profile.",
+        "day.",
+        "exception.",
+        "float.",
     )
     root = Path(malipo.__file__).parent
     text = "\n".join(

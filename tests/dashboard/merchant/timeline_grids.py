@@ -37,6 +37,13 @@ HEARD_GRID = """
     callback  missing    wait  M-Pesa reported something unclear.
     callback  not_indexed  wait  M-Pesa reported something unclear.
     callback  unsent     wait  M-Pesa reported something unclear.
+    statement  confirmed  good  The statement of M-Pesa has it: the money has moved.
+    statement  refused    bad   The statement of M-Pesa shows that it was taken back.
+    statement  waiting    wait  M-Pesa reported something unclear.
+    statement  unknown    wait  M-Pesa reported something unclear.
+    statement  missing    wait  M-Pesa reported something unclear.
+    statement  not_indexed  wait  M-Pesa reported something unclear.
+    statement  unsent     wait  M-Pesa reported something unclear.
 """
 
 # And of each move of money.

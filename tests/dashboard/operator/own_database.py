@@ -11,6 +11,7 @@ from malipo.db import Database
 from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Running, create_database, starting, until_ready
+from tests.dashboard.conftest import OPTIONAL
 
 
 @pytest.fixture
@@ -34,4 +35,6 @@ async def service(database: Database) -> AsyncIterator[Service]:
 @pytest.fixture
 async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[Running]:
     with starting(tmp_path_factory.mktemp("own")) as start:
-        yield await until_ready(start("api", database_url=database_url, trusted_proxies="127.0.0.1", **NO_LIMITS))
+        yield await until_ready(
+            start("api", database_url=database_url, trusted_proxies="127.0.0.1", **NO_LIMITS, **OPTIONAL)
+        )

@@ -190,6 +190,25 @@ async def test_the_book_is_checked_on_demand_and_that_is_noted(operator_pages: O
     assert len(mine) == 2
 
 
+async def test_the_page_shows_what_the_workers_last_check_has_found(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    assert "Last check by a worker" not in (await asha.surfer.get("/operator/ledger")).words
+    async with operator_pages.service.database.begin() as tx:
+        await tx.execute(
+            """
+            INSERT INTO ledger_checks (id, finished_at, finding_count, findings)
+            VALUES ('chk_1', now(), 1, '[{"what": "wallet", "where": "mer_wrong", "stored": 1, "computed": 2}]')
+            """
+        )
+    try:
+        seen = await asha.surfer.get("/operator/ledger")
+    finally:
+        async with operator_pages.service.database.begin() as tx:
+            await tx.execute("DELETE FROM ledger_checks")
+    assert "The book is not clean: 1 finding." in seen.words
+    assert "mer_wrong wallet" in seen.words
+
+
 async def test_a_network_that_is_down_takes_down_what_it_carries_and_nothing_else(
     operator_pages: OperatorPages,
 ) -> None:

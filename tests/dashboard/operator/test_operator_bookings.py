@@ -7,8 +7,10 @@ import pytest
 from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import operator_at
+from malipo.ledger import transfers
 from malipo.ledger.bookings import Booking, Kind
 from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger.transfers import Transfer
 from malipo.operators import booking_approval
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
@@ -55,6 +57,21 @@ async def test_another_operator_sees_and_approves_it(operator_pages: OperatorPag
     async with operator_pages.service.database.read() as connection:
         [deed, *_] = await audit_log.find(connection, merchant_id=operator_pages.merchant.id, limit=1)
     assert (deed.action, deed.actor, deed.address) == ("wallet.top_up", f"operator {juma.name}", juma.address)
+
+
+async def test_a_transfer_between_a_network_and_the_bank_is_decided_there_too(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    paper = Transfer(transfers.Kind.TO_BANK, "TIGO_PESA", "till 5", LARGE, f"{operator_pages.merchant.id} NMB-T")
+    async with operator_pages.service.database.begin() as tx:
+        actor = operator_at(asha.name, "host")
+        requested = await booking_approval.request(tx, paper, approval_amount=0, actor=actor, now=clock.now())
+    assert requested.proposal is not None
+    row = _row(await juma.surfer.get(PATH), requested.proposal)
+    for shown in ("From the network to the bank", "TIGO_PESA", "till 5", "2,500,000", asha.name):
+        assert shown in row
+    assert (await _decide(juma, "approve", requested.proposal.id)).to == PATH
+    async with operator_pages.service.database.begin() as tx:
+        assert await transfers.is_booked(tx, paper)
 
 
 async def test_whoever_proposed_it_can_only_take_it_back(operator_pages: OperatorPages) -> None:

@@ -37,7 +37,6 @@ class CallbackStack:
     full_stack: FullStack
     other_url: str
     http: aiohttp.ClientSession
-    slow: "Slow"
     _stuck: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     @property
@@ -221,8 +220,7 @@ async def callback_stack(
         await full_stack.sim("PUT", "/api/callbacks", {"MPESA": None, "AIRTEL_MONEY": None})
         other = full_stack.start("api")
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
-            callback_stack = CallbackStack(full_stack, other.url, http, None)  # type: ignore[arg-type]
-            callback_stack.slow = Slow(full_stack.api.url, callback_stack.path("mpesa"))
+            callback_stack = CallbackStack(full_stack, other.url, http)
             await until(lambda: is_ready(http, other.url), what="the second API")
             yield callback_stack
             await database_facts.assert_clean(full_stack.database)

@@ -12,11 +12,19 @@ from tests.journeys.callbacks.callback_stack import (
     CHANNELS,
     MOST_BYTES,
     CallbackStack,
+    Slow,
     assert_is_refusal,
     everything_in,
     mpesa,
 )
 from tests.journeys.callbacks.callback_stack import callback_stack as callback_stack
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow(callback_stack: CallbackStack) -> Slow:
+    """From the first test of this file on."""
+    return Slow(callback_stack.full_stack.api.url, callback_stack.path("mpesa"))
+
 
 _DEEP = b"[" * 30_000 + b"]" * 30_000
 MALFORMED = {
@@ -108,11 +116,11 @@ async def test_a_body_that_is_too_large_is_refused(
     assert await everything_in(callback_stack) == before
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(callback_stack: CallbackStack) -> None:
+async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(slow: Slow) -> None:
     """It has been coming since the first test of this file."""
-    await asyncio.to_thread(callback_stack.slow.thread.join, BODY_SECONDS + 10)
+    await asyncio.to_thread(slow.thread.join, BODY_SECONDS + 10)
 
-    head, _, body = callback_stack.slow.answer.partition(b"\r\n\r\n")
+    head, _, body = slow.answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 408 ")
     assert b"body_too_slow" in head
     assert list(json.loads(body)) == ["error"]

@@ -166,21 +166,27 @@ class _TakenBack(Exception):  # noqa: N818
     """Ends a transaction without a trace."""
 
 
-async def _findings_after(database: Database, tampering: str) -> str:
+async def _findings_after(database: Database, tampering: str, *, rows: int | None = None) -> str:
     """What both audits say of the book after this was done to it, which is then taken back."""
     found: list[Finding] = []
     with suppress(_TakenBack):
         async with database.begin() as tx:
             await tx.execute(tampering)
-            found += [*await ledger_check.check(tx), *await transactions_check.check(tx)]
+            if rows is None:
+                found += [*await ledger_check.check(tx), *await transactions_check.check(tx)]
+            else:
+                found += await database_facts.check_in_pieces(tx, rows=rows)
             raise _TakenBack
     return "\n".join(f"{each.where}: {each.what}" for each in found)
 
 
-async def test_the_audit_finds_what_was_tampered_with_and_names_it(database: Database, names: dict[str, str]) -> None:
+@pytest.mark.parametrize("rows", [None, 3, 10_000], ids=["at once", "in pieces", "in large pieces"])
+async def test_the_audit_finds_what_was_tampered_with_and_names_it(
+    database: Database, names: dict[str, str], rows: int | None
+) -> None:
     unseen = {}
     for what, (tampering, whom) in TAMPERED.items():
-        found = await _findings_after(database, tampering.format(**names))
+        found = await _findings_after(database, tampering.format(**names), rows=rows)
         if names.get(whom, whom) not in found:
             unseen[what] = found
 

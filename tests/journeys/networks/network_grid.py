@@ -101,6 +101,11 @@ class Cell(NamedTuple):
         return self.digits == "110" and self.is_told
 
     @property
+    def is_credited(self) -> bool:
+        """Automatically. HaloPesa signs nothing, and cannot be queried about collections: there operators decide."""
+        return self.is_contradicted and self.type == "COLLECTION" and self.network != "HaloPesa"
+
+    @property
     def is_unheard(self) -> bool:
         """The network has it in its book, and we have not."""
         late = self.digits == "110" and not self.is_contradicted

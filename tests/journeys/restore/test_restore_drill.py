@@ -137,8 +137,8 @@ async def _a_session(full_stack: FullStack) -> str:
     id_ = f"ses_{secrets.token_hex(8)}"
     async with full_stack.database.begin() as tx:
         await tx.execute(
-            "INSERT INTO operator_sessions (id, operator_id, created_at, expires_at, address) "
-            "SELECT $1, id, now(), now() + interval '1 hour', '' FROM operators LIMIT 1",
+            "INSERT INTO operator_sessions (id, operator_id, created_at, last_used_at, confirmed_at, expires_at, address) "
+            "SELECT $1, id, now(), now(), now(), now() + interval '1 hour', '' FROM operators LIMIT 1",
             id_,
         )
     return id_

@@ -93,6 +93,7 @@ async def test_a_host_without_a_mark_that_is_alone_with_payments_fences_them(
         await until_fenced(full_stack)
 
 
+@pytest.mark.slow
 async def test_a_new_host_is_alone_although_the_backup_says_that_a_worker_was_seen_just_now(
     full_stack: FullStack, tmp_path: Path
 ) -> None:
@@ -106,6 +107,7 @@ async def test_a_new_host_is_alone_although_the_backup_says_that_a_worker_was_se
         await until_fenced(full_stack)
 
 
+@pytest.mark.slow
 async def test_a_host_without_a_mark_beside_a_living_worker_makes_one_and_fences_nothing(
     full_stack: FullStack, tmp_path: Path
 ) -> None:
@@ -118,6 +120,7 @@ async def test_a_host_without_a_mark_beside_a_living_worker_makes_one_and_fences
             assert await _is_open(full_stack)
 
 
+@pytest.mark.slow
 async def test_of_two_workers_the_one_with_a_mark_notices_what_the_other_cannot(
     full_stack: FullStack, tmp_path: Path
 ) -> None:
@@ -132,6 +135,7 @@ async def test_of_two_workers_the_one_with_a_mark_notices_what_the_other_cannot(
         assert (await installation(full_stack))["epoch"] == epoch, "it is fenced once"
 
 
+@pytest.mark.slow
 async def test_a_host_whose_mark_is_behind_the_database_fences_nothing(full_stack: FullStack, tmp_path: Path) -> None:
     async with a_host(full_stack, tmp_path / "state"):
         await _paid(full_stack, "+255684000001")
@@ -159,6 +163,7 @@ async def test_a_new_empty_database_is_no_restored_one(
             assert await _is_open(second)
 
 
+@pytest.mark.slow
 async def test_without_a_state_folder_nothing_is_ever_fenced_and_the_log_warns(
     full_stack: FullStack, tmp_path: Path
 ) -> None:

@@ -120,7 +120,7 @@ async def test_of_those_deaths_some_came_before_the_request_and_some_after(after
 async def test_a_worker_killed_with_a_request_on_the_wire_has_sent_it_once(
     slow: Sim, postgres: str, template: str, tmp_path: Path, row: str
 ) -> None:
-    async with a_home(slow, postgres, template, not_found_seconds=10) as home:
+    async with a_home(slow, postgres, template, not_found_seconds=20, not_indexed_seconds=20) as home:
         for channel, prefix in PREFIXES.items():
             await home.take(channel, "DISBURSEMENT", f"{prefix}400{row}")
             if row == "001":
@@ -263,6 +263,17 @@ async def test_a_worker_asked_to_stop_ends_what_is_on_its_way_and_takes_nothing_
         assert worker.process.returncode == 0
         assert rows.pop(late)["status"] == "PENDING"
         assert {row["status"] for row in rows.values()} == {"COMPLETED"}
+
+
+async def test_a_worker_asked_to_stop_in_the_middle_of_a_claim_sends_what_it_has_claimed(home: WorkerStack) -> None:
+    """Nobody else would before the lease is over, and its customer would wait for that long."""
+    claiming = asyncio.Event()
+    await home.make_commits_slow("UPDATE ON dispatches", "NEW.next_action = 'sending'")
+    await home.take("AIRTEL_MONEY", "DISBURSEMENT", "+255684420001")
+    async with a_worker(home, mark=lambda word: claiming.set() if word == "claiming" else None):
+        await claiming.wait()
+
+    await home.assert_each_was_sent_once()
 
 
 async def _has_left_the_bell(home: WorkerStack) -> bool:

@@ -106,9 +106,15 @@ def the_dispatch_of(status: Status, act: AnswerSource) -> Dispatch | None:
 
 def unanswerable(verdict: Verdict, how: str, **answer: Any) -> ReceivedAnswer:
     """An answer of a network without a query."""
-    act, is_trusted = HEARD[how.replace("listed", "unsigned")]
+    act, is_trusted = heard_as(how)
     news = received(verdict, act, is_trusted=is_trusted, **answer)
-    return replace(news, is_listed=how == "callback-listed", cannot_query=frozenset(Type))
+    news = replace(news, is_listed=how in ("callback-listed", "callback-above"), cannot_query=frozenset(Type))
+    return replace(news, review_amount=999) if how == "callback-above" else news
+
+
+def heard_as(how: str) -> tuple[AnswerSource, bool]:
+    """Of a network without a query; payments are of TZS 1,000, and operators review those above 999."""
+    return HEARD.get(how) or HEARD["callback-unsigned"]
 
 
 @dataclass

@@ -103,7 +103,7 @@ async def test_when_nobody_knows_whether_it_was_made_the_same_button_is_there_ag
     person = await add_person(
         payment_form.database, payment_form.merchant_id, f"owner+{secrets.token_hex(6)}@example.com"
     )
-    session = Session("ses_1", person, "Duka")
+    session = Session("ses_1", person, "Duka", clock.now(), clock.now())
     body = TYPED | {"key": key, "step": "pay", "token": service.cookies.form_token(session.id)}
     scope = {"type": "http", "method": "POST", "path": PAYOUT, "headers": [(b"host", b"duka")], "query_string": b""}
 

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
+from malipo.csv_export import csv_lines
 from malipo.dashboard.merchant import transaction_csv
 from malipo.payments.listing import keyset_pagination
 from malipo.payments.listing.filter import Filter
@@ -77,11 +78,7 @@ def test_no_cell_of_the_file_is_a_formula(first: str) -> None:
     evil = f"{first}HYPERLINK(1)"
     asked = order("mer_1", Type.COLLECTION, 1000).draft
     assert asked is not None
-    row = transaction_csv.row_of(replace(asked, name=evil, description=evil, provider_reference=evil))
-    assert [cell for cell in row if isinstance(cell, str) and cell.startswith(first)] == []
+    written = csv_lines([transaction_csv.row_of(replace(asked, name=evil, description=evil, provider_reference=evil))])
+    (row,) = csv.reader(io.StringIO(written, newline=""))
+    assert [cell for cell in row if cell.startswith(first)] == []
     assert row.count(f"'{evil}") == 3
-
-
-@pytest.mark.parametrize("text", ["", "Asha", "a=b", "'=1", "1-2"])
-def test_other_cells_stay_as_they_are(text: str) -> None:
-    assert transaction_csv.harmless(text) == text

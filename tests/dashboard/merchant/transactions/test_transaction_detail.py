@@ -97,6 +97,20 @@ async def test_the_timeline_has_what_the_network_said_and_every_try_at_every_end
     assert "Your server two.example could not be told: payment.pending." in words
 
 
-@pytest.mark.parametrize("name", ["txn_x", "MLP-0", "x" * 65, "%00", "a%2Fb", "..%2f", "%F0%9F%92%B0"])
+@pytest.mark.parametrize("name", ["txn_x", "MLP-0", "x" * 65, "%00", "%F0%9F%92%B0"])
 async def test_what_names_no_transaction_is_not_there(shop: TransactionPages, name: str) -> None:
     assert (await shop.surfer.get(f"{PATH}/{name}")).status == 404
+
+
+async def test_a_payment_names_the_key_or_the_person_who_made_it(shop: TransactionPages) -> None:
+    body = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
+    headers = {"x-api-key": shop.merchant.key}
+    async with shop.surfer.http.post(f"{shop.surfer.url}/v1/payments", json=body, headers=headers) as answer:
+        by_key = (await answer.json())["transaction"]["id"]
+    by_person = (await shop.make()).id
+    async with shop.service.database.begin() as tx:
+        email = "UPDATE transactions SET created_by = 'asha@example.com' WHERE merchant_id = $1 AND id = $2"
+        await tx.execute(email, shop.merchant.id, by_person)
+    seen = await shop.surfer.get(f"{PATH}/{by_key}")
+    assert f"The API key “test” that ends in {shop.merchant.key[-4:]}" in seen.words
+    assert "Created by asha@example.com" in (await shop.surfer.get(f"{PATH}/{by_person}")).words

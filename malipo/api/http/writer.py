@@ -5,7 +5,11 @@ import re
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, ref
 
+from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from malipo.api.http.timeouts import BODY_SECONDS
+from malipo.errors import BodyTooSlow
 
 # What no header may hold. Ends of lines are counted.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -39,11 +43,39 @@ class Outgoing:
                 transport.write(answer)
 
 
+def bytes_of(answer: Response) -> bytes:
+    """A response that no application makes, after which the connection is closed."""
+    head = b"".join([b"%b: %b\r\n" % header for header in answer.raw_headers])
+    return b"%b%bconnection: close\r\n\r\n%b" % (STATUS_LINE[answer.status_code], head, bytes(answer.body))
+
+
 class Cycle(RequestResponseCycle):
     """One request and its response. A short response is one write; uvicorn would write its head separately."""
 
     outgoing: Outgoing
+    is_late = False  # Its body was not here in time.
     _start: dict[str, Any] | None = None  # what is held back until the body comes
+
+    def answer_expect(self) -> None:
+        if self.waiting_for_100_continue and not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.waiting_for_100_continue = False
+
+    async def receive(self) -> Any:
+        """The body, or that the client has hung up. What comes behind the body is not read for this."""
+        if not self.is_late:
+            self.answer_expect()
+        if not self.disconnected and not self.response_complete and not self.is_late:
+            if self.more_body:
+                self.flow.resume_reading()
+            await self.message_event.wait()
+            self.message_event.clear()
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        if self.is_late:
+            raise BodyTooSlow(f"The body did not arrive within {BODY_SECONDS:.0f} seconds.")
+        body, self.body = bytes(self.body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
 
     async def send(self, message: Any) -> None:
         if self.transport.is_closing():

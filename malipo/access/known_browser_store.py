@@ -1,0 +1,64 @@
+"""The SQL of browsers in which a person or an operator has logged in before."""
+
+from datetime import datetime
+from typing import Literal
+
+from malipo import ids
+from malipo.db import Conn, Tx
+
+Owner = Literal["person_id", "operator_id"]  # the column that names the account
+
+
+async def is_known(connection: Conn, owner: Owner, account_id: str, browser_hash: bytes) -> bool:
+    return bool(
+        await connection.fetchval(
+            f"SELECT EXISTS (SELECT FROM known_browsers WHERE {owner} = $1 AND hash = $2)", account_id, browser_hash
+        )
+    )
+
+
+async def remember(
+    tx: Tx,
+    owner: Owner,
+    account_id: str,
+    *,
+    before: bytes | None,
+    after: bytes,
+    address: str,
+    user_agent: str,
+    now: datetime,
+) -> None:
+    """Somebody has logged in. Everybody who has logged in there before is known by the new hash from now on.
+
+    Only their own trust goes along: whoever copied the cookie of somebody else could log in with an account of their
+    own, and have the next token, which the other's browser has not.
+    """
+    if before is not None:
+        await tx.execute(
+            f"""
+            UPDATE known_browsers SET hash = $2, trusted_until = CASE WHEN {owner} = $3 THEN trusted_until END
+            WHERE hash = $1
+            """,
+            before,
+            after,
+            account_id,
+        )
+    await tx.execute(
+        f"""
+        INSERT INTO known_browsers (id, {owner}, hash, first_seen_at, last_seen_at, user_agent, address)
+        VALUES ($1, $2, $3, $4, $4, $5, $6)
+        ON CONFLICT ({owner}, hash) WHERE {owner} IS NOT NULL
+        DO UPDATE SET last_seen_at = $4, user_agent = $5, address = $6
+        """,
+        ids.mint("kbr_", now),
+        account_id,
+        after,
+        now,
+        user_agent,
+        address,
+    )
+
+
+async def forget_all(tx: Tx, owner: Owner, account_id: str) -> None:
+    """After a new password every browser of the account is as good as any other."""
+    await tx.execute(f"DELETE FROM known_browsers WHERE {owner} = $1", account_id)

@@ -1,0 +1,108 @@
+"""The SQL of the networks that people log in from, and of the messages about new ones."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.db import Conn, Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    session_id: str
+    created_at: datetime
+    address: str
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The session that sees messages and answers them, and the browser that it is used in."""
+
+    session_id: str
+    browser_hash: bytes | None
+
+
+# Whoever broke in must not be asked, also not in another session of theirs: only a session that began before the log-in
+# that the message is about, or one in a browser that the account had used before.
+_FROM_BEFORE = """(
+    EXISTS (SELECT FROM sessions s WHERE s.id = $2 AND s.created_at < a.created_at)
+    OR EXISTS (SELECT FROM operator_sessions s WHERE s.id = $2 AND s.created_at < a.created_at)
+    OR EXISTS (
+        SELECT FROM known_browsers b
+        WHERE (b.person_id = $1 OR b.operator_id = $1) AND b.hash = $3 AND b.first_seen_at < a.created_at
+    )
+)"""
+
+
+async def note_network(tx: Tx, account_id: str, network: str, *, forget_before: datetime, now: datetime) -> bool:
+    """Whether it is new: this account has logged in before, and never from there."""
+    known = {
+        row["network"]
+        for row in await tx.fetch(
+            "SELECT network FROM login_places WHERE account_id = $1 AND last_seen_at > $2", account_id, forget_before
+        )
+    }
+    await tx.execute(
+        """
+        INSERT INTO login_places (account_id, network, last_seen_at) VALUES ($1, $2, $3)
+        ON CONFLICT (account_id, network) DO UPDATE SET last_seen_at = excluded.last_seen_at
+        """,
+        account_id,
+        network,
+        now,
+    )
+    await tx.execute("DELETE FROM login_places WHERE account_id = $1 AND last_seen_at <= $2", account_id, forget_before)
+    return bool(known) and network not in known
+
+
+async def insert_alert(
+    tx: Tx, session_id: str, account_id: str, *, address: str, user_agent: str, now: datetime
+) -> None:
+    await tx.execute(
+        """
+        INSERT INTO new_place_alerts (session_id, account_id, created_at, address, user_agent)
+        VALUES ($1, $2, $3, $4, $5)
+        """,
+        session_id,
+        account_id,
+        now,
+        address,
+        user_agent,
+    )
+
+
+async def find_unread(connection: Conn, account_id: str, asking: Asking, *, since: datetime) -> list[Alert]:
+    """The latest first, without those that the session must not see."""
+    rows = await connection.fetch(
+        f"""
+        SELECT session_id, created_at, address, user_agent FROM new_place_alerts a
+        WHERE account_id = $1 AND read_at IS NULL AND created_at > $4 AND {_FROM_BEFORE}
+        ORDER BY created_at DESC LIMIT 3
+        """,
+        account_id,
+        asking.session_id,
+        asking.browser_hash,
+        since,
+    )
+    return [Alert(*row.values()) for row in rows]
+
+
+async def read_alert(tx: Tx, account_id: str, session_id: str, asking: Asking, *, now: datetime) -> bool:
+    done = await tx.execute(
+        f"""
+        UPDATE new_place_alerts a SET read_at = $5
+        WHERE account_id = $1 AND session_id = $4 AND read_at IS NULL AND {_FROM_BEFORE}
+        """,
+        account_id,
+        asking.session_id,
+        asking.browser_hash,
+        session_id,
+        now,
+    )
+    return done == "UPDATE 1"
+
+
+async def forget(tx: Tx, account_id: str) -> None:
+    """Everything about an account that is deleted."""
+    await tx.execute("DELETE FROM login_places WHERE account_id = $1", account_id)
+    await tx.execute("DELETE FROM new_place_alerts WHERE account_id = $1", account_id)

@@ -1,0 +1,89 @@
+"""The second step of a log-in: the code after the right password. The same for merchants' people and for operators."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from malipo.access.known_browsers import Browser
+from malipo.access.reauthentication import WITHOUT_CODE
+from malipo.access.second_factor import pending_logins
+from malipo.access.second_factor.codes import Codes, Typed, WrongCode
+from malipo.access.second_factor.owner import Owner
+from malipo.access.second_factor.pending_logins import PendingLoginOver
+from malipo.access.second_factor.store import factors, trusted_browsers
+from malipo.access.tokens import hash_of
+from malipo.audit_log import store as audit_log
+from malipo.db import Conn, Database, Tx
+
+SomeAccount = TypeVar("SomeAccount")
+
+TRUST_LIFE = timedelta(days=30)
+
+
+class SecondStep(Generic[SomeAccount]):
+    def __init__(
+        self,
+        database: Database,
+        codes: Codes,
+        find: Callable[[Conn, str], Awaitable[SomeAccount | None]],
+        lock_hash: Callable[[Tx, str], Awaitable[str | None]],
+    ) -> None:
+        self._database = database
+        self._codes = codes
+        self._find = find
+        self._lock_hash = lock_hash
+
+    async def begin(self, tx: Tx, account_id: str, browser: Browser, *, now: datetime) -> str | None:
+        """The token of a log-in that waits for a code; None without a second factor, and in a trusted browser."""
+        if await factors.find(tx, account_id) is None:
+            return None
+        if browser.hash is not None and await trusted_browsers.is_trusted(tx, account_id, browser.hash, now=now):
+            return None
+        return await pending_logins.begin(tx, account_id, now=now)
+
+    async def confirmed_at(self, tx: Tx, account_id: str, *, now: datetime) -> datetime:
+        """When a session counts as confirmed that begins now, without a code. In a trusted browser that opens pages,
+        but no sensitive act: whoever has copied the browser's cookie has no code."""
+        return now if await factors.find(tx, account_id) is None else now - WITHOUT_CODE
+
+    async def finish(
+        self,
+        token: str,
+        typed: Typed,
+        owner_of: Callable[[SomeAccount], Owner],
+        insert_session: Callable[[Tx, SomeAccount], Awaitable[str]],
+        *,
+        now: datetime,
+    ) -> str:
+        """The id of a new session, if the code is right. The fifth wrong one ends it."""
+        async with self._database.begin() as tx:
+            account = await self._find(tx, await pending_logins.note_attempt(tx, token, now=now))
+        if account is None:
+            raise PendingLoginOver
+        try:
+            await self._codes.check(owner_of(account), typed, now=now)
+        except WrongCode:
+            if await self.waits(token, now=now):
+                raise
+            raise PendingLoginOver from None
+        async with self._database.begin() as tx:
+            # A change of the password is over, and has ended this log-in, or it comes after, and ends the session.
+            await self._lock_hash(tx, owner_of(account).id)
+            await pending_logins.finish(tx, token)
+            return await insert_session(tx, account)
+
+    async def waits(self, token: str, *, now: datetime) -> bool:
+        async with self._database.read() as connection:
+            return await pending_logins.find(connection, token, now=now) is not None
+
+    async def give_up(self, token: str) -> None:
+        async with self._database.begin() as tx:
+            await pending_logins.finish(tx, token)
+
+
+async def trust(tx: Tx, owner: Owner, browser: Browser, *, now: datetime) -> None:
+    """Do not ask in this browser for a while, in the commit that begins a session there. A program is never trusted."""
+    if browser.next_token is None:
+        return
+    if await trusted_browsers.trust(tx, owner.id, hash_of(browser.next_token), until=now + TRUST_LIFE):
+        await audit_log.append(tx, owner.actor, "browser.trusted", now=now, merchant_id=owner.merchant_id)

@@ -1,0 +1,87 @@
+"""How many connections one address has at most, IPv6 by the /64, as for log-in attempts.
+
+A proxy's connections are everybody's: those of trusted proxies are not counted, nor those of this machine, where a
+proxy often is. Whoever does nothing makes room for others of the same address. Who has only just connected, or been
+answered, does not: a payment may be on its way.
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import Collection
+from operator import attrgetter
+from typing import Generic, Protocol, TypeVar
+
+from malipo.access.login_attempts import counted_address
+from malipo.api.http.timeouts import STALLED_SECONDS
+from malipo.client_address import is_among, parsed
+from malipo.errors import Unavailable
+from malipo.settings.parsers import Network
+
+LOOPBACK: tuple[Network, ...] = (ipaddress.IPv4Network("127.0.0.0/8"), ipaddress.IPv6Network("::1/128"))
+
+
+class TooManyConnections(Unavailable):
+    def __init__(self) -> None:
+        super().__init__("There are too many connections from your address. Nothing was done; close some of them.")
+
+
+class Connection(Protocol):
+    @property
+    def address(self) -> str | None:
+        """None if it has none."""
+
+    @property
+    def incomplete_since(self) -> float | None:
+        """Since when a head or a body is waited for; None if none is."""
+
+    @property
+    def idle_since(self) -> float | None:
+        """None while a request is on its way or is being answered."""
+
+
+Counted = TypeVar("Counted", bound=Connection)
+
+
+class AddressLimit(Generic[Counted]):
+    def __init__(self) -> None:
+        self.most = 0  # no limit
+        self.uncounted = LOOPBACK
+        self.stalled_seconds = STALLED_SECONDS
+        self._of_address: dict[str, dict[Counted, None]] = {}
+
+    @property
+    def addresses(self) -> int:
+        """How many have connections that are counted."""
+        return len(self._of_address)
+
+    def counted(self, address: str | None) -> str | None:
+        """What an address is counted as; None if it is not counted."""
+        known = parsed(address) if self.most and address is not None else None
+        return None if known is None or is_among(known, self.uncounted) else counted_address(str(known))
+
+    def siblings(self, connection: Counted) -> Collection[Counted] | None:
+        """The others of its address, if those are as many as there may be."""
+        others = self._of_address.get(self.counted(connection.address) or "", {})
+        return others if self.most and len(others) >= self.most else None
+
+    def stalled(self, connections: Collection[Counted]) -> Counted | None:
+        """Who makes room: who has waited longest with half a request, and then who has been idle longest."""
+        before = asyncio.get_running_loop().time() - self.stalled_seconds
+        for since_of in (attrgetter("incomplete_since"), attrgetter("idle_since")):
+            waiting = [(since, each) for each in connections if (since := since_of(each)) is not None]
+            if waiting and (longest := min(waiting, key=lambda pair: pair[0]))[0] <= before:
+                return longest[1]
+        return None
+
+    def add(self, connection: Counted) -> None:
+        counted = self.counted(connection.address)
+        if counted is not None:
+            self._of_address.setdefault(counted, {})[connection] = None
+
+    def forget(self, connection: Counted) -> None:
+        counted = self.counted(connection.address)
+        others = self._of_address.get(counted or "")
+        if others is not None and counted is not None:
+            others.pop(connection, None)
+            if not others:
+                del self._of_address[counted]

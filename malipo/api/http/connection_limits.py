@@ -1,0 +1,104 @@
+"""How many connections a process has at most, how many of them one address, and how many bytes they hold all together.
+
+A request that comes in one packet holds nothing here. What counts is what has to be kept: heads and bodies that are
+not complete, requests behind one that is being answered, and answers that the client does not read.
+"""
+
+from typing import ClassVar, Protocol
+from weakref import WeakKeyDictionary
+
+from uvicorn.server import ServerState
+
+from malipo.api.http import address_limit
+from malipo.api.http.address_limit import AddressLimit, TooManyConnections
+from malipo.errors import Unavailable
+
+# What came behind a request that is being answered. More is left in the socket, where it stops the sender.
+MOST_UNREAD_BYTES = 64 * 1024
+# What all connections hold together.
+MOST_BYTES = 64 * 1024 * 1024
+MOST_CONNECTIONS = 10_000
+
+# Files that are not connections of clients: the database's beside the pool, logs, certificates, the listener.
+_OTHER_FILES = 64
+_FEWEST_CONNECTIONS = 16
+# When there is no room, several are closed at once, so that not each new connection looks through all.
+_CLOSED_AT_ONCE = 16
+
+
+class Connection(address_limit.Connection, Protocol):
+    @property
+    def held_bytes(self) -> int: ...
+
+    def evict(self) -> None: ...
+
+    def let_go(self) -> None: ...
+
+
+class ConnectionLimits:
+    """Shared by all connections of one server."""
+
+    _of_server: ClassVar[WeakKeyDictionary[ServerState, "ConnectionLimits"]] = WeakKeyDictionary()
+
+    def __init__(self) -> None:
+        self.most = MOST_CONNECTIONS
+        self.most_bytes = MOST_BYTES
+        self.per_address = AddressLimit[Connection]()
+        self.is_stopping = False
+        self.connections: dict[Connection, None] = {}
+        # Those whose head or body is not complete, and since when; the one that has taken longest first.
+        self.incomplete: dict[Connection, float] = {}
+        self.held_bytes = 0
+
+    @classmethod
+    def of(cls, server: ServerState) -> "ConnectionLimits":
+        return cls._of_server.setdefault(server, cls())
+
+    @property
+    def is_too_much(self) -> bool:
+        return self.held_bytes > self.most_bytes
+
+    def admit(self, connection: Connection) -> Unavailable | None:
+        """Why there is no room for one more, if there is none.
+
+        Who sends nothing makes room for it, and then who is idle longest.
+        """
+        siblings = self.per_address.siblings(connection)
+        if siblings is not None:
+            stalled = self.per_address.stalled(siblings)
+            if stalled is None:
+                return TooManyConnections()
+            self._evict(stalled)
+        if len(self.connections) >= self.most and not self._make_room():
+            return Unavailable()
+        self.connections[connection] = None
+        self.per_address.add(connection)
+        return None
+
+    def largest(self, asking: Connection) -> Connection:
+        """Who goes when all hold too much: of who wants more and whose requests are not complete, who holds most."""
+        return max(asking, *self.incomplete, key=lambda each: each.held_bytes) if self.incomplete else asking
+
+    def forget(self, connection: Connection) -> None:
+        self.connections.pop(connection, None)
+        self.incomplete.pop(connection, None)
+        self.per_address.forget(connection)
+
+    def _make_room(self) -> bool:
+        number = max(1, self.most // _CLOSED_AT_ONCE)
+        chosen = list(self.incomplete)[:number]
+        if not chosen:
+            idle = [(each.idle_since, each) for each in self.connections if each.idle_since is not None]
+            chosen = [each for _, each in sorted(idle, key=lambda pair: pair[0])[:number]]
+        for each in chosen:
+            self._evict(each)
+        return bool(chosen)
+
+    def _evict(self, connection: Connection) -> None:
+        self.forget(connection)
+        connection.evict()
+
+
+def most_connections(*, files: int, database_pool: int) -> int:
+    """How many a process may have that may open so many files."""
+    return max(_FEWEST_CONNECTIONS, min(MOST_CONNECTIONS, files - database_pool - _OTHER_FILES))

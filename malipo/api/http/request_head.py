@@ -1,0 +1,21 @@
+"""What is wrong with the head of a request, although it is HTTP: its path, its Host.
+
+A path has one spelling. A proxy that keeps `/operator` from the internet compares text: `/%6fperator` must not be the
+same page.
+"""
+
+import re
+
+# An encoded letter, digit, `-`, `.`, `_`, `~` or slash; an empty segment; `.` and `..` as segments.
+_ENCODED = r"%(?:2[dDeEfF]|3[0-9]|[46][1-9a-fA-F]|[57][0-9aA]|5[fF]|7[eE])"
+_NOT_CANONICAL = re.compile(rf"{_ENCODED}|//|/\.\.?(?:/|$)")
+
+
+def is_canonical(path: str) -> bool:
+    """Whether this is the only spelling of the path."""
+    return _NOT_CANONICAL.search(path) is None
+
+
+def is_host_clear(hosts: int, http_version: str) -> bool:
+    """Exactly one Host. HTTP/1.0, which some health checks speak, may do without."""
+    return hosts == 1 or (hosts == 0 and http_version == "1.0")

@@ -1,0 +1,21 @@
+"""How long is waited for a client, on every route: for a head, a body, a pause between requests, and for its reading.
+
+A slow head closes the connection. A slow body is answered with 408 `body_too_slow`, and then closes it. Who does not
+read an answer is cut off.
+"""
+
+HEAD_SECONDS = 30.0
+BODY_SECONDS = 30.0
+# Longer than clients and proxies keep theirs, so that a payment is never sent on a connection that we are just closing.
+KEEP_ALIVE_SECONDS = 75
+# In this time a client must read as many bytes of an answer that waits for it, or all of it.
+WRITE_SECONDS = 60.0
+LEAST_READ_BYTES = 16 * 1024
+# When the server stops: for requests that are under way.
+STOP_SECONDS = 15
+# When the server stops: for what a client has sent already and nobody has read yet.
+LAST_REQUEST_SECONDS = 0.1
+# How long somebody may send nothing: then they make room for others of the same address, and when the server stops, a
+# body of which fewer bytes than these came in this time is no longer waited for.
+STALLED_SECONDS = 2.0
+LEAST_SENT_BYTES = 1024

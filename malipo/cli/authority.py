@@ -1,0 +1,111 @@
+"""Who may give which command. One table; `cli/actor.py` asks it for every command that changes something."""
+
+from enum import Enum
+from typing import Any
+
+from malipo.errors import Forbidden
+
+
+class Authority(Enum):
+    NOBODY = "reads, or changes nothing of ours: nobody is asked who they are"
+    MACHINE = "whoever may use this machine; in the name of the operator who is logged in, if one is"
+    INSTALLER = "whoever installs, until an operator has a password; from then on an operator who is logged in"
+    OPERATOR = "an operator who is logged in"
+    SECOND_OPERATOR = "another operator than the one who proposed it: on the pages, or here with --here"
+
+
+AUTHORITY = {
+    "demo": Authority.MACHINE,
+    "serve": Authority.MACHINE,
+    "api": Authority.MACHINE,
+    "worker": Authority.MACHINE,
+    "migrate": Authority.MACHINE,
+    "secrets rotate": Authority.MACHINE,
+    # A key or a password of a merchant can pay out what is in the wallet, and another operator is a second vote.
+    "merchant create": Authority.INSTALLER,
+    "merchant activate": Authority.INSTALLER,
+    "merchant deactivate": Authority.INSTALLER,
+    "merchant add-person": Authority.INSTALLER,
+    "merchant password-link": Authority.INSTALLER,
+    "merchant reset-second-factor": Authority.INSTALLER,
+    "key create": Authority.INSTALLER,
+    "key revoke": Authority.INSTALLER,
+    "tariff set": Authority.INSTALLER,
+    "operators add": Authority.INSTALLER,
+    "operators password": Authority.INSTALLER,
+    "operators reset-second-factor": Authority.INSTALLER,
+    "operators vouch": Authority.SECOND_OPERATOR,
+    "wallet top-up": Authority.OPERATOR,
+    "wallet settle": Authority.OPERATOR,
+    "wallet reject": Authority.OPERATOR,
+    "wallet approve": Authority.SECOND_OPERATOR,
+    "payments resolve": Authority.OPERATOR,
+    "payments reject": Authority.OPERATOR,
+    "payments cancel": Authority.OPERATOR,
+    "payments approve": Authority.SECOND_OPERATOR,
+    "statements import": Authority.OPERATOR,
+    "close day": Authority.OPERATOR,
+    "close reject": Authority.OPERATOR,
+    "close approve": Authority.SECOND_OPERATOR,
+    "statements match": Authority.OPERATOR,
+    "statements charge": Authority.OPERATOR,
+    "exceptions propose": Authority.OPERATOR,
+    "exceptions reject": Authority.OPERATOR,
+    "exceptions undo": Authority.OPERATOR,
+    "exceptions approve": Authority.SECOND_OPERATOR,
+    "statements fetch": Authority.OPERATOR,
+    "floats read": Authority.OPERATOR,
+    "floats transfer": Authority.OPERATOR,
+    "floats reject": Authority.OPERATOR,
+    "floats approve": Authority.SECOND_OPERATOR,
+    "hold": Authority.OPERATOR,
+    "restore fence": Authority.OPERATOR,
+    "restore reject": Authority.OPERATOR,
+    # The first to give it proposes; the second approves, and that takes --here.
+    "restore release": Authority.OPERATOR,
+    "merchant list": Authority.NOBODY,
+    "key list": Authority.NOBODY,
+    "tariff show": Authority.NOBODY,
+    "wallet show": Authority.NOBODY,
+    "wallet pending": Authority.NOBODY,
+    "payments unsettled": Authority.NOBODY,
+    "payments show": Authority.NOBODY,
+    "payments unknown-callbacks": Authority.NOBODY,
+    "networks list": Authority.NOBODY,
+    "networks verify": Authority.NOBODY,
+    "restore status": Authority.NOBODY,
+    "ledger check": Authority.NOBODY,
+    "statements list": Authority.NOBODY,
+    "statements profiles": Authority.NOBODY,
+    "close list": Authority.NOBODY,
+    "close show": Authority.NOBODY,
+    "close verify": Authority.NOBODY,
+    "statements charges": Authority.NOBODY,
+    "exceptions list": Authority.NOBODY,
+    "exceptions show": Authority.NOBODY,
+    "floats list": Authority.NOBODY,
+    "floats pending": Authority.NOBODY,
+    "operators list": Authority.NOBODY,
+    "operators login": Authority.NOBODY,
+    "operators logout": Authority.NOBODY,
+    "operators whoami": Authority.NOBODY,
+    "audit": Authority.NOBODY,
+    "listen": Authority.NOBODY,
+    "trigger": Authority.NOBODY,
+}
+
+
+class ApproveOnPages(Forbidden):
+    """Two operators at one terminal are easily one person, so the second is sent to the pages first."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(
+            f"Another operator approves it on the pages for operators: {page}. "
+            "To approve it at this command line, with your own session: --here"
+        )
+
+
+def add_here(act: Any) -> None:
+    """It asks for the password, as the pages do: see `cli/reauthentication.py`."""
+    act.add_argument("--here", action="store_true", help="approve it here and not on the pages, with your own session")
+    act.add_argument("--stdin", action="store_true", help="read the password, and the code, from standard input")

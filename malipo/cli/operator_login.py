@@ -1,0 +1,106 @@
+"""malipo operators login, logout and whoami: the session of an operator at the command line."""
+
+import argparse
+from datetime import datetime
+from typing import Any
+
+from malipo import clock, randomness
+from malipo.access.known_browsers import Browser
+from malipo.cli import session_file, terminal
+from malipo.cli.actor import find_session, host, origin, os_user
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, tell
+from malipo.cli.reauthentication import ask_code, login_service
+from malipo.db import Database
+from malipo.errors import Forbidden
+from malipo.operators import login
+from malipo.operators import store as operators
+from malipo.operators.login import SESSION_LIFE, CommandLine, OperatorLogin
+from malipo.operators.store import Session
+from malipo.settings import Settings
+
+
+class NotEnrolled(Forbidden):
+    code = "second_factor_not_enrolled"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Operators need a second factor here. Log in at /operator once, and set it up; "
+            "MALIPO_OPERATOR_SECOND_FACTOR=optional does without."
+        )
+
+
+def add_subcommands(acts: Any) -> None:
+    act = add_subcommand(acts, "login", _login, "log in as an operator at this command line, for 12 hours")
+    act.add_argument("name", nargs="?", help="the operator's name (default: it is asked for)")
+    terminal.add_stdin(act)
+    add_subcommand(acts, "logout", _logout, "end the session at this command line")
+    add_subcommand(acts, "whoami", _whoami, "the operator who is logged in here; exit code 1 if nobody is")
+
+
+def _login(arguments: argparse.Namespace, settings: Settings) -> int:
+    path = session_file.path_of(settings)
+    name = login.name_of(arguments.name or terminal.ask("Name"))
+    password = terminal.secret(arguments, "Password")
+    command_line = CommandLine(randomness.token_urlsafe(32), os_user())
+
+    async def act(database: Database) -> datetime:
+        now = clock.now()
+        service = login_service(database, settings)
+        # Attempts are counted for the host, and not for an address that a variable could change.
+        begun = await service.begin(
+            name, password, address=host(), browser=Browser(), now=now, command_line=command_line
+        )
+        if begun.pending_token is not None:
+            await _finish(service, begun.pending_token, arguments, command_line)
+        elif settings.operator_second_factor == "required":
+            await _end_unproven(database, command_line, now=now)
+            raise NotEnrolled
+        await _end(database, settings, now=now)  # What this file held before would be forgotten, and still live.
+        return now + SESSION_LIFE
+
+    until = with_database(settings, act)
+    session_file.write(path, command_line.secret)
+    shown = {"name": name, "until": clock.iso(until)}
+    return tell(
+        arguments, shown, f"{name} is logged in here until {clock.iso(until)}. To end it: malipo operators logout"
+    )
+
+
+async def _finish(service: OperatorLogin, token: str, arguments: argparse.Namespace, command_line: CommandLine) -> None:
+    proof = ask_code(arguments)
+    await service.finish(token, proof, address=host(), browser=Browser(), now=clock.now(), command_line=command_line)
+
+
+async def _end_unproven(database: Database, command_line: CommandLine, *, now: datetime) -> None:
+    async with database.begin() as tx:
+        await operators.end(tx, login.command_line_session(command_line.secret), now=now)
+
+
+def _logout(arguments: argparse.Namespace, settings: Settings) -> int:
+    ended = with_database(settings, lambda database: _end(database, settings, now=clock.now()))
+    session_file.remove(session_file.path_of(settings))
+    name = ended.operator.name if ended else None
+    return tell(arguments, {"name": name}, f"{name} is logged out here." if name else "Nobody was logged in here.")
+
+
+async def _end(database: Database, settings: Settings, *, now: datetime) -> Session | None:
+    """End the session of this user's file, if it has not ended; whose it was."""
+    async with database.read() as connection:
+        session = await find_session(connection, settings, now=now)
+    if session is not None:
+        await login_service(database, settings).log_out(session, address=origin(), now=now, os_user=os_user())
+    return session
+
+
+def _whoami(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> tuple[str, datetime | None] | None:
+        async with database.read() as connection:
+            session = await find_session(connection, settings, now=clock.now())
+            return session and (session.operator.name, await operators.expires_at(connection, session.id))
+
+    name, until = with_database(settings, act) or (None, None)
+    shown = {"name": name, "until": clock.iso(until) if until else None, "systemUser": os_user()}
+    words = f"{name}, until {shown['until']}" if name else "Nobody is logged in here. See: malipo operators login"
+    tell(arguments, shown, f"{words}\nUser of the system: {shown['systemUser']}")
+    return 0 if name else 1

@@ -1,0 +1,58 @@
+"""Who approves at the command line types the password once more, and the code where there is one.
+
+A session lives for 12 hours in a file. As on the pages, what it may approve needs a recent confirmation.
+"""
+
+import argparse
+from datetime import datetime
+
+from malipo import clock, randomness
+from malipo.access.known_browsers import Browser
+from malipo.access.passwords import Passwords
+from malipo.access.reauthentication import NEEDS, Proof, SensitiveAct, WrongPassword
+from malipo.access.second_factor.codes import Codes, Typed
+from malipo.cli import terminal
+from malipo.cli.actor import find_session, host
+from malipo.db import Database
+from malipo.encryption import Encryption
+from malipo.errors import Unauthorized
+from malipo.operators.login import OperatorLogin
+from malipo.operators.store import Session
+from malipo.settings import Settings
+
+
+class NotConfirmed(Unauthorized):
+    code = "password_wrong"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"This is not the password of {name}. Nothing has changed.")
+
+
+async def confirm(arguments: argparse.Namespace, database: Database, settings: Settings) -> None:
+    """Ask, unless the operator who is logged in has typed the password in the last minutes."""
+    async with database.read() as connection:
+        session = await find_session(connection, settings, now=clock.now())
+    if session is None or _is_recent(session, now=clock.now()):
+        return  # Without a session the command is refused anyway.
+    password = terminal.secret(arguments, f"Password of {session.operator.name}")
+    typed = ask_code(arguments) if session.has_second_factor else Typed()
+    service = login_service(database, settings)
+    try:
+        await service.confirm(session, Proof(password, typed), address=host(), browser=Browser(), now=clock.now())
+    except WrongPassword:
+        raise NotConfirmed(session.operator.name) from None
+
+
+def _is_recent(session: Session, *, now: datetime) -> bool:
+    return now - session.confirmed_at <= NEEDS[SensitiveAct.APPROVAL].in_browser
+
+
+def ask_code(arguments: argparse.Namespace) -> Typed:
+    typed = terminal.secret(arguments, "Code of the app, or a recovery code").strip()
+    return Typed(code=typed) if typed.isdecimal() else Typed(recovery_code=typed)
+
+
+def login_service(database: Database, settings: Settings) -> OperatorLogin:
+    """Codes are checked under MALIPO_SECRET_KEY. Without it only operators who have none can log in."""
+    encryption = Encryption(*(settings.secret_keys or (randomness.token_hex(32),)))
+    return OperatorLogin(database, Passwords(), Codes(database, encryption), is_command_line=True)

@@ -1,0 +1,19 @@
+"""CSV that a spreadsheet opens without running anything in it (CSV injection). Pure. Every export is written here."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+# A spreadsheet takes a text that begins with one of these for a formula; the wide ones where people type them so.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def csv_lines(rows: Iterable[Sequence[str | int]]) -> str:
+    """Numbers stay numbers, also negative ones. Text that looks like a formula gets an apostrophe before it."""
+    text = io.StringIO()
+    csv.writer(text).writerows([_cell(each) for each in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: str | int) -> str | int:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

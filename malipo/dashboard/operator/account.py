@@ -1,0 +1,73 @@
+"""An operator's own account: two-step log-in, sessions, and trusted browsers."""
+
+from datetime import datetime
+
+from starlette.responses import Response
+
+from malipo.audit_log import store as audit_log
+from malipo.dashboard import render
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.second_factor_pages import SecondFactorPages
+from malipo.dashboard.trust_pages import find_browsers
+from malipo.dashboard.urls import id_in
+from malipo.dashboard.user_agents import device_of
+from malipo.db import Tx
+from malipo.errors import Missing
+from malipo.operators import second_factor, store
+
+PATH = "/operator/account"
+_MOST_SHOWN = 50
+
+
+class OwnSecondFactor(SecondFactorPages[OperatorRequest]):
+    path = f"{PATH}/second-factor"
+    back = PATH
+
+    async def _changed(self, tx: Tx, request: OperatorRequest, now: datetime) -> None:
+        assert request.session is not None
+        await second_factor.changed(tx, request.session.operator, request.session.id, now=now)
+
+
+OWN = OwnSecondFactor()
+
+
+async def show(request: OperatorRequest) -> Response:
+    this, operator_id, now = request.session_id, request.owner.id, request.service.clock()
+    found = await request.service.read(
+        lambda connection: store.find_sessions(connection, operator_id, now=now, most=_MOST_SHOWN)
+    )
+    count = await request.service.read(lambda connection: store.count_live(connection, operator_id, now=now))
+    return render.page(
+        request,
+        "operator/account.html",
+        sessions=[(each, device_of(each.user_agent)) for each in sorted(found, key=lambda each: each.id != this)],
+        more_sessions=max(count - len(found), 0),
+        this=this,
+        has_second_factor=request.has_second_factor,
+        browsers=await find_browsers(request) if request.has_second_factor else [],
+    )
+
+
+async def end_one(request: OperatorRequest) -> Response:
+    await request.form()
+    session_id, operator_id, now = id_in(request), request.owner.id, request.service.clock()
+
+    async def act(tx: Tx) -> None:
+        if not await store.end_session(tx, operator_id, session_id, now=now):
+            raise Missing("There is no session with this id.")
+        await audit_log.append(tx, request.actor, "session.ended", now=now)
+
+    await request.service.write(act)
+    return request.go(f"{PATH}#sessions", "session-ended")
+
+
+async def end_others(request: OperatorRequest) -> Response:
+    await request.form()
+    this, operator_id, now = request.session_id or "", request.owner.id, request.service.clock()
+
+    async def act(tx: Tx) -> None:
+        if await store.end_others(tx, operator_id, this, now=now):
+            await audit_log.append(tx, request.actor, "session.others_ended", now=now)
+
+    await request.service.write(act)
+    return request.go(f"{PATH}#sessions", "sessions-ended")

@@ -1,0 +1,190 @@
+"""The audit log: what operators, merchants' people and malipo itself have done, with filters, and as CSV."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.responses import Response, StreamingResponse
+
+from malipo import clock, money
+from malipo.audit_log import store
+from malipo.audit_log.store import MOST_LOOKED_THROUGH, Entry, Filter, Page
+from malipo.csv_export import csv_lines
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.language import ZONE, Words
+from malipo.dashboard.operator.audit_sentences import ACTIONS, sentence_of
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.dashboard.urls import key_in
+from malipo.db import Conn
+from malipo.merchants.store import merchants
+from malipo.validation.fields import Fields
+
+PATH = "/operator/audit"
+FILTERS = ("action", "actor", "merchant", "from", "to")
+COLUMNS = ("date", "time", "actor", "address", "osUser", "action", "merchantId", "details", "createdAt", "id")
+
+_PER_PAGE = 50
+_PIECE = 1000
+_MOST_TYPED = 100
+_YEARS = range(2000, 2100)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The filters: as they were typed, as days of Dar es Salaam, and what is wrong with them."""
+
+    typed: Mapping[str, str]
+    first: datetime | None
+    last: datetime | None
+    fields: Fields
+
+    def link(self, path: str = PATH, **more: str) -> str:
+        values = dict(self.typed) | more
+        return f"{path}?{urlencode(values)}" if values else path
+
+
+class Row(NamedTuple):
+    entry: Entry
+    sentence: str
+    merchant: str | None
+    details: list[tuple[str, str]]
+
+
+def asked_in(query: Mapping[str, str]) -> Asked:
+    typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
+    fields = Fields(typed)
+    for name in ("action", "actor", "merchant"):
+        fields.text(name, most=_MOST_TYPED)
+    first, last = _day(fields, "from", time.min), _day(fields, "to", time.max)
+    if first is not None and last is not None and first > last:
+        fields.wrong("to", "range_invalid", "from is after to.")
+    return Asked(typed, first, last, fields)
+
+
+async def show(request: OperatorRequest) -> Response:
+    asked = asked_in(request.http.query_params)
+    is_right = asked.fields.problem is None
+    before = key_in(request)
+
+    async def find(connection: Conn) -> tuple[Page, Mapping[str, str]]:
+        names = await _names(connection)
+        if not is_right:
+            return Page([]), names
+        return await store.find_page(connection, _wanted(asked, names), before=before, limit=_PER_PAGE), names
+
+    page, names = await request.service.read_snapshot(find, is_search=bool(asked.typed))
+    return render.page(
+        request,
+        "operator/audit_log.html",
+        status=200 if is_right else 400,
+        rows=[_row(request.words, each, names) for each in page.entries],
+        is_cut=page.is_cut,
+        looked_through=f"{MOST_LOOKED_THROUGH:,}",
+        typed=asked.typed,
+        problems=form_errors.in_words(request.words, asked.fields),
+        actions=[
+            (each, each) for each in sorted({*ACTIONS, *([asked.typed["action"]] if "action" in asked.typed else [])})
+        ],
+        older=asked.link(before=page.older) if page.older else None,
+        newest=asked.link() if before else None,
+        csv=asked.link(f"{PATH}.csv"),
+    )
+
+
+async def download(request: OperatorRequest) -> Response:
+    asked = asked_in(request.http.query_params)
+    asked.fields.check()
+    names = await request.service.read(_names)
+    headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="audit-log.csv"'}
+    pieces = _csv(request, _wanted(asked, names))
+    return StreamingResponse(pieces, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def _csv(request: OperatorRequest, wanted: Filter) -> AsyncIterator[str]:
+    """Piece by piece, however many entries there are."""
+    yield csv_lines([COLUMNS])
+    before: str | None = None
+    while True:
+        page: Page = await request.service.queries.read_part(
+            lambda connection: store.find_page(connection, wanted, before=before, limit=_PIECE)  # noqa: B023
+        )
+        yield csv_lines(row_of(each) for each in page.entries)
+        if page.older is None:
+            return
+        before = page.older
+
+
+def row_of(entry: Entry) -> tuple[str, ...]:
+    """An entry under COLUMNS."""
+    local = entry.created_at.astimezone(ZONE)
+    return (
+        f"{local:%Y-%m-%d}",
+        f"{local:%H:%M:%S}",
+        entry.actor,
+        entry.address,
+        entry.os_user or "",
+        entry.action,
+        entry.merchant_id or "",
+        msgspec.json.encode(entry.details).decode(),
+        clock.iso(entry.created_at),
+        entry.id,
+    )
+
+
+async def _names(connection: Conn) -> Mapping[str, str]:
+    return {each.id: each.name for each in await merchants.find_all(connection)}
+
+
+def _wanted(asked: Asked, names: Mapping[str, str]) -> Filter:
+    merchant = asked.typed.get("merchant")
+    return Filter(
+        action=asked.typed.get("action"),
+        actor=asked.typed.get("actor"),
+        merchant_ids=None if merchant is None else _merchants_of(merchant, names),
+        first=asked.first,
+        last=asked.last,
+    )
+
+
+def _merchants_of(typed: str, names: Mapping[str, str]) -> list[str]:
+    """By id, or by part of the name."""
+    if typed in names:
+        return [typed]
+    return [id_ for id_, name in names.items() if typed.casefold() in name.casefold()]
+
+
+def _row(words: Words, entry: Entry, names: Mapping[str, str]) -> Row:
+    merchant = None if entry.merchant_id is None else names.get(entry.merchant_id, "")
+    details = [(name, shown) for name, value in entry.details.items() if (shown := _shown(name, value))]
+    return Row(entry, sentence_of(words, entry), merchant, details)
+
+
+def _shown(name: str, value: Any) -> str:
+    """One detail for a reader; what is empty is left out."""
+    if value is None or value == "" or value == []:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return money.display(value) if name == "amount" or name.endswith("_amount") else f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(shown for each in value if (shown := _shown("", each)))
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_shown(key, each)}" for key, each in value.items())
+    return str(value)
+
+
+def _day(fields: Fields, name: str, at: time) -> datetime | None:
+    text = fields.text(name, most=10)
+    try:
+        day = date.fromisoformat(text) if text else None
+    except ValueError:
+        day = date.min
+    if day is not None and day.year not in _YEARS:
+        fields.wrong(name, "date_invalid", f"{name} must be a date, such as 2026-11-15.")
+        return None
+    return None if day is None else datetime.combine(day, at, ZONE)

@@ -1,0 +1,19 @@
+"""A third operator vouches for what one has set or reset for another. Every page shows what waits for that."""
+
+from starlette.responses import Response
+
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.operators import login, vouching
+
+PATH = "/operator/vouch"
+
+SENTENCES = [vouching.NOT_THIRD, vouching.NOTHING_OPEN]
+
+
+async def vouch(request: OperatorRequest) -> Response:
+    form = await request.form()
+    name, last_seen = login.name_of(form.text("name")), form.text("reset")
+    await request.service.write(
+        lambda tx: vouching.vouch(tx, name, actor=request.actor, now=request.service.clock(), last_seen=last_seen)
+    )
+    return request.go("/operator/account", "vouched-for")

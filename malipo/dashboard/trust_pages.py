@@ -1,0 +1,67 @@
+"""Trusted browsers and messages about a new place, as a user deals with them: the same on both sites."""
+
+from collections.abc import Awaitable, Callable
+
+from starlette.responses import Response
+
+from malipo.access.new_places import store as new_places
+from malipo.access.new_places.note_login import ALERT_LIFE
+from malipo.access.new_places.store import Alert, Asking
+from malipo.access.second_factor.store import trusted_browsers
+from malipo.access.second_factor.store.trusted_browsers import TrustedBrowser
+from malipo.audit_log import store as audit_log
+from malipo.dashboard.browser_request import BrowserRequest
+from malipo.dashboard.urls import id_in
+from malipo.dashboard.user_agents import Device, device_of
+from malipo.db import Tx
+from malipo.errors import Missing
+
+
+async def find_browsers(request: BrowserRequest) -> list[tuple[TrustedBrowser, Device]]:
+    now, account_id = request.service.clock(), request.owner.id
+    found = await request.service.read(lambda connection: trusted_browsers.find_all(connection, account_id, now=now))
+    return [(each, device_of(each.user_agent)) for each in found]
+
+
+def ending_trust(back: str) -> Callable[[BrowserRequest], Awaitable[Response]]:
+    """The browser in the path is asked for a code again; then back to the page that lists it."""
+
+    async def end(request: BrowserRequest) -> Response:
+        await request.form()
+        browser_id, owner, now = id_in(request), request.owner, request.service.clock()
+
+        async def act(tx: Tx) -> None:
+            if not await trusted_browsers.end(tx, owner.id, browser_id):
+                raise Missing("There is no trusted browser with this id.")
+            await audit_log.append(tx, owner.actor, "browser.trust_ended", now=now, merchant_id=owner.merchant_id)
+
+        await request.service.write(act)
+        return request.go(back, "trust-ended")
+
+    return end
+
+
+async def find_alerts(request: BrowserRequest) -> list[Alert]:
+    """Those that the user has not answered. Sessions that began after the log-in do not see it in a new browser."""
+    account_id, asking, since = request.owner.id, _asking(request), request.service.clock() - ALERT_LIFE
+    return await request.service.read(
+        lambda connection: new_places.find_unread(connection, account_id, asking, since=since)
+    )
+
+
+async def read_alert(request: BrowserRequest) -> Response:
+    """It was them. What was answered already in another window is not an error."""
+    await request.form()
+    session_id, owner, asking = id_in(request), request.owner, _asking(request)
+    now = request.service.clock()
+
+    async def act(tx: Tx) -> None:
+        if await new_places.read_alert(tx, owner.id, session_id, asking, now=now):
+            await audit_log.append(tx, owner.actor, "session.new_place_known", now=now, merchant_id=owner.merchant_id)
+
+    await request.service.write(act)
+    return request.go(request.root)
+
+
+def _asking(request: BrowserRequest) -> Asking:
+    return Asking(request.session_id or "", request.browser.hash)

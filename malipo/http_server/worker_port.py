@@ -1,0 +1,76 @@
+"""/healthz and /metrics of a worker, on a port of its own, if the settings name one. The server is the API's."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
+
+import uvicorn
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from malipo import __version__, log
+from malipo.api import errors, metrics, responses
+from malipo.http_server.listen import listen
+from malipo.http_server.serve import config_of
+from malipo.service import Service
+from malipo.worker.loop_health import LoopHealth
+
+
+class WorkerApplication:
+    def __init__(self, service: Service, loops: LoopHealth) -> None:
+        self._service = service
+        self._loops = loops
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            response = await self._answer(Request(scope))
+        except Exception as error:
+            response = errors.answer_to(error)
+        response.headers["cache-control"] = "no-store"
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
+        match request.url.path:
+            case "/healthz":
+                return self._health()
+            case "/metrics":
+                return await metrics.expose(self._service, request)
+        raise HTTPException(HTTPStatus.NOT_FOUND)
+
+    def _health(self) -> Response:
+        """The process runs and its loops turn. While the database is away they turn too: a restart would not help."""
+        if stuck := self._loops.stuck:
+            reason = f"These loops do not turn: {', '.join(stuck)}."
+            return errors.response(HTTPStatus.SERVICE_UNAVAILABLE, "loop_stuck", reason)
+        return responses.success({"status": "alive", "version": __version__})
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The worker handles the signals."""
+        yield
+
+
+@asynccontextmanager
+async def exposed(service: Service, loops: LoopHealth) -> AsyncIterator[None]:
+    """For as long as the worker works."""
+    settings = service.settings
+    if settings.worker_metrics_port is None:
+        yield
+        return
+    host, port = settings.worker_metrics_host, settings.worker_metrics_port
+    listener = listen(host, port, setting="MALIPO_WORKER_METRICS_PORT", host_setting="MALIPO_WORKER_METRICS_HOST")
+    server = _Server(config_of(WorkerApplication(service, loops)))
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    log.info("worker.listening", url=f"http://{host}:{port}")
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await serving

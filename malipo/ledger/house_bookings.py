@@ -1,0 +1,160 @@
+"""House bookings: money that moves between accounts of the house, and concerns no merchant.
+
+A transfer between a network and the bank, what a network charges or sweeps, and what operators decide about a line of a
+statement. Each is one move of the ledger. None is changed: it is undone by a booking the other way.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from enum import StrEnum
+
+import msgspec
+
+from malipo import ids
+from malipo.db import Tx
+from malipo.errors import Conflict, Missing
+from malipo.ledger.accounts import Account, Move
+from malipo.ledger.store import booking_proposals
+from malipo.ledger.store import house_bookings as store
+from malipo.ledger.store.closed_days import first_open_day as find_first_open_day
+
+ID_PREFIX = booking_proposals.TRANSFER_ID_PREFIX
+
+
+class Kind(StrEnum):
+    BANK_TRANSFER = "bank_transfer"  # between a network and the bank, by an operator
+    NETWORK_FEE = "network_fee"  # what the network took for itself
+    SWEEP = "sweep"  # between accounts at the network
+    LINE = "line"  # what operators decided about a line of a statement
+    UNDO = "undo"
+
+
+_ACCOUNTS = frozenset(Account) - {Account.WALLET, Account.IN_FLIGHT}
+_OTHER_END = {
+    Kind.BANK_TRANSFER: Account.BANK,
+    Kind.NETWORK_FEE: Account.NETWORK_FEES,
+    Kind.SWEEP: Account.SUSPENSE,
+}
+
+
+class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    kind: Kind
+    channel: str
+    account: str = ""  # of several at that network
+    source: Account
+    target: Account
+    amount: int
+    reference: str = ""  # the bank's; of the fees or sweeps of a file, the day of their lines
+    file_id: str | None = None
+    line_id: int | None = None
+    reverses: str | None = None
+    value_date: date  # the day in whose close it counts
+    evidence: str = ""
+    booked_by: str
+    approved_by: str | None = None
+    booked_at: datetime | None = None  # once it is
+
+    def __post_init__(self) -> None:
+        assert self.amount > 0
+        assert {self.source, self.target} <= _ACCOUNTS, "a house booking touches no merchant's money"
+        if self.kind in _OTHER_END:
+            assert {self.source, self.target} == {Account.FLOAT, _OTHER_END[self.kind]}
+
+    @property
+    def move(self) -> Move:
+        is_of_float = Account.FLOAT in (self.source, self.target)
+        return Move(self.source, self.target, self.amount, self.channel if is_of_float else None)
+
+    @property
+    def change(self) -> int:
+        """What it does to the network's account, signed as in a statement: above 0 came in."""
+        return -self.move.change_of(Account.FLOAT)
+
+
+class AlreadyUndone(Conflict):
+    """Another booking has undone it."""
+
+
+class DayClosed(Conflict):
+    """Nothing is booked into a closed day."""
+
+
+class NotBooked(Missing):
+    def __init__(self, booking_id: str) -> None:
+        super().__init__(f"There is no booking {booking_id!r}.")
+
+
+def ends_of(change: int, other: Account) -> tuple[Account, Account]:
+    """Source and target of a change of a network's account, signed as in a statement: above 0 came in.
+
+    What came in makes the float, which is money that we hold elsewhere, more negative.
+    """
+    return (Account.FLOAT, other) if change > 0 else (other, Account.FLOAT)
+
+
+def value_date_of(day: date, *, first_open_day: date | None) -> date:
+    """The day in whose close a booking counts: a closed day does not change, so never before the first open one."""
+    return day if first_open_day is None else max(day, first_open_day)
+
+
+async def book(tx: Tx, bookings: Sequence[HouseBooking], *, now: datetime) -> list[HouseBooking]:
+    """Book these at once, each with its move; those that were booked now. The others' things have a booking already:
+
+    of a bank reference, of a line, or of the fees or sweeps of a file on a day there is one that is not undone.
+    """
+    assert all(each.kind is not Kind.UNDO for each in bookings)
+    await _require_open(tx, bookings)
+    booked = await store.insert(tx, [msgspec.structs.replace(each, booked_at=now) for each in bookings])
+    return [each for each in bookings if each.id in booked]
+
+
+async def undo(
+    tx: Tx,
+    booking_id: str,
+    *,
+    evidence: str,
+    booked_by: str,
+    approved_by: str | None = None,
+    first_open_day: date | None = None,
+    now: datetime,
+) -> HouseBooking:
+    """Book the same the other way. On the same day if that is open, so that it adds up as if it had never been."""
+    booking = await find(tx, booking_id)
+    if booking is None:
+        raise NotBooked(booking_id)
+    if booking.kind is Kind.UNDO:
+        raise Conflict("What undid another booking cannot be undone: book that one again.")
+    reverse = msgspec.structs.replace(
+        booking,
+        id=ids.mint(ID_PREFIX, now),
+        kind=Kind.UNDO,
+        source=booking.target,
+        target=booking.source,
+        reverses=booking.id,
+        value_date=value_date_of(booking.value_date, first_open_day=first_open_day),
+        evidence=evidence,
+        booked_by=booked_by,
+        approved_by=approved_by,
+        booked_at=now,
+    )
+    await _require_open(tx, [reverse])
+    if not await store.insert(tx, [reverse]):
+        raise AlreadyUndone(f"The booking {booking_id} was undone before.")
+    return reverse
+
+
+async def _require_open(tx: Tx, bookings: Sequence[HouseBooking]) -> None:
+    """Also of callers who did not ask which day is open: a closed day does not change."""
+    opened = await find_first_open_day(tx)
+    if opened is not None and any(each.value_date < opened for each in bookings):
+        raise DayClosed(f"Days before {opened} are closed: nothing is booked into them.")
+
+
+async def find(tx: Tx, booking_id: str) -> HouseBooking | None:
+    rows = await store.find(tx, "id = $1", booking_id)
+    return booking_of(rows[0]) if rows else None
+
+
+def booking_of(columns: dict[str, object]) -> HouseBooking:
+    return msgspec.convert(columns, HouseBooking)

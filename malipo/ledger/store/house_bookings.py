@@ -1,0 +1,65 @@
+"""The SQL of house bookings. Rows are inserted, each with its move, and never changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from malipo.db import Conn, Tx
+from malipo.ledger.accounts import HOUSE, Step
+
+COLUMNS = """
+    id, kind, channel, account, source, target, amount, reference, file_id, line_id, reverses, value_date, evidence,
+    booked_by, approved_by, booked_at
+"""
+_NEW = """
+    id text, kind text, channel text, account text, source text, target text, amount bigint, reference text,
+    file_id text, line_id bigint, reverses text, value_date date, evidence text, booked_by text, approved_by text,
+    booked_at timestamptz
+"""
+# How many bookings of the same thing were undone before. While one is not, the next has its number, and is not
+# inserted: also not if both come at once.
+_UNDONE = """
+    SELECT count(*) FROM undone b
+    WHERE CASE WHEN n.line_id IS NOT NULL THEN b.line_id = n.line_id
+               WHEN b.line_id IS NOT NULL OR b.kind <> n.kind THEN false
+               WHEN n.kind = 'bank_transfer' THEN (b.channel, b.reference) = (n.channel, n.reference)
+               ELSE (b.file_id, b.reference, b.account) = (n.file_id, n.reference, n.account) END
+"""
+
+
+async def insert(tx: Tx, bookings: Sequence[msgspec.Struct]) -> set[str]:
+    """The ids of those that were inserted, with their moves. The others are booked already."""
+    rows = await tx.fetch(
+        f"""
+        WITH undone AS MATERIALIZED (
+            SELECT b.* FROM house_bookings u JOIN house_bookings b ON b.id = u.reverses WHERE u.reverses IS NOT NULL
+        ), booked AS (
+            INSERT INTO house_bookings ({COLUMNS}, ordinal)
+            SELECT n.*, CASE WHEN n.kind = 'undo' THEN 1 ELSE 1 + ({_UNDONE}) END
+            FROM json_to_recordset($1) AS n ({_NEW}) ORDER BY n.id
+            ON CONFLICT DO NOTHING RETURNING *
+        ), moved AS (
+            INSERT INTO moves (merchant_id, cause_id, step, move_number, source, target, channel, amount, created_at)
+            SELECT '{HOUSE}', id, '{Step.BOOKING}', 1, source, target,
+                   CASE WHEN 'float' IN (source, target) THEN channel END, amount, booked_at
+            FROM booked
+        )
+        SELECT id FROM booked
+        """,
+        msgspec.json.encode(bookings).decode(),
+    )
+    return {row["id"] for row in rows}
+
+
+async def find(connection: Conn, condition: str, *values: object) -> list[dict[str, Any]]:
+    """Those that fit, the oldest first."""
+    rows = await connection.fetch(f"SELECT {COLUMNS} FROM house_bookings WHERE {condition} ORDER BY id", *values)
+    return [dict(row) for row in rows]
+
+
+async def find_transfers(connection: Conn, channel: str, reference: str) -> list[dict[str, Any]]:
+    """The transfer with this reference of the bank's, if it is not undone."""
+    undone = "EXISTS (SELECT FROM house_bookings u WHERE u.reverses = house_bookings.id)"
+    condition = f"kind = 'bank_transfer' AND channel = $1 AND reference = $2 AND NOT {undone}"
+    return await find(connection, condition, channel, reference)

@@ -1,0 +1,102 @@
+"""Transfers between a network and the bank, with the bank's reference. The same reference books once."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from malipo import clock, ids
+from malipo.db import Tx
+from malipo.errors import Conflict
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account
+from malipo.ledger.bookings import ReferenceReused
+from malipo.ledger.house_bookings import ID_PREFIX, HouseBooking
+from malipo.ledger.store import booking_proposals
+from malipo.ledger.store import house_bookings as store
+from malipo.ledger.store.booking_proposals import Proposal
+from malipo.ledger.store.closed_days import first_open_day
+
+
+class Kind(StrEnum):
+    TO_BANK = "to_bank"  # the network paid out to our bank account
+    FROM_BANK = "from_bank"  # we paid from the bank into our account at the network
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """It is identified by its channel and its bank reference."""
+
+    kind: Kind
+    channel: str
+    account: str  # of several at that network
+    amount: int
+    bank_reference: str
+    merchant_id: None = None  # It concerns none.
+
+    @property
+    def change(self) -> int:
+        """Of the network's account."""
+        return self.amount if self.kind is Kind.FROM_BANK else -self.amount
+
+
+async def find_proposed(tx: Tx, transfer: Transfer) -> Proposal | None:
+    """The open proposal of this transfer. The same reference for anything else is a conflict."""
+    proposal = await booking_proposals.find_open(tx, transfer.kind, transfer.bank_reference)
+    if proposal is not None and transfer_of(proposal) != transfer:
+        raise ReferenceReused(f"The reference {transfer.bank_reference!r} is already proposed for another transfer.")
+    return proposal
+
+
+async def is_booked(tx: Tx, transfer: Transfer) -> bool:
+    """Whether this was booked, and not undone. The same reference for another transfer is a conflict."""
+    found = [
+        house_bookings.booking_of(row)
+        for row in await store.find_transfers(tx, transfer.channel, transfer.bank_reference)
+    ]
+    if found and [(each.change, each.account) for each in found] != [(transfer.change, transfer.account)]:
+        raise ReferenceReused(f"The reference {transfer.bank_reference!r} was already booked for another transfer.")
+    return bool(found)
+
+
+async def book(
+    tx: Tx, transfer: Transfer, *, booked_by: str, approved_by: str | None = None, booking_id: str = "", now: datetime
+) -> bool:
+    """Whether it was booked now. False: it was booked before, and nothing has changed."""
+    source, target = house_bookings.ends_of(transfer.change, Account.BANK)
+    booking = HouseBooking(
+        id=booking_id or ids.mint(ID_PREFIX, now),
+        kind=house_bookings.Kind.BANK_TRANSFER,
+        channel=transfer.channel,
+        account=transfer.account,
+        source=source,
+        target=target,
+        amount=transfer.amount,
+        reference=transfer.bank_reference,
+        # A commit may come long after its time.
+        value_date=house_bookings.value_date_of(clock.day_of(now), first_open_day=await first_open_day(tx)),
+        booked_by=booked_by,
+        approved_by=approved_by,
+    )
+    return bool(await house_bookings.book(tx, [booking], now=now)) or not await is_booked(tx, transfer)
+
+
+async def book_proposed(tx: Tx, proposal: Proposal, *, approved_by: str, now: datetime) -> None:
+    """Book what another operator has approved, under the proposal's own id."""
+    is_new = await book(
+        tx,
+        transfer_of(proposal),
+        booked_by=proposal.requested_by,
+        approved_by=approved_by,
+        booking_id=proposal.id,
+        now=now,
+    )
+    if not is_new:
+        raise Conflict(
+            f"The reference {proposal.bank_reference!r} was booked without its proposal, which can be rejected."
+        )
+
+
+def transfer_of(proposal: Proposal) -> Transfer:
+    assert proposal.channel is not None
+    assert proposal.account is not None
+    return Transfer(Kind(proposal.kind), proposal.channel, proposal.account, proposal.amount, proposal.bank_reference)

@@ -1,0 +1,46 @@
+"""Adds a person and makes the link for their first password.
+
+An email has one account in the whole service, so an owner learns by a refusal that it has one, also elsewhere. That
+cannot be hidden, since a person who was added gets a link; but refusals are counted as attempts to log in are, so that
+nobody tries a list of emails.
+"""
+
+from datetime import datetime
+
+from malipo.access.login_attempts import LoginAttempts
+from malipo.audit_log.actor import Actor
+from malipo.db import Database, Tx, retry
+from malipo.merchants import manage_people
+from malipo.merchants.manage_people import EmailTaken
+from malipo.merchants.password_links import make_link
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Role
+from malipo.merchants.store.sessions import Session
+
+
+class Invitations:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._attempts = LoginAttempts(database, "adding")
+
+    async def invite(
+        self, session: Session, *, email: str, name: str, role: Role, actor: Actor, now: datetime
+    ) -> tuple[Person, str]:
+        merchant_id = session.person.merchant_id
+
+        async def act(tx: Tx) -> tuple[Person, str]:
+            person = await manage_people.add_person(
+                tx, merchant_id, email=email, name=name, role=role, actor=actor, now=now
+            )
+            return person, await make_link(tx, person, actor=actor, session=session, now=now)
+
+        await self._attempts.note(merchant_id, actor.address, now=now)
+        try:
+            invited = await retry.write(self._database, act)
+        except EmailTaken:
+            raise  # It stays counted.
+        except Exception:
+            await self._attempts.take_back(merchant_id, actor.address, now=now)
+            raise
+        await self._attempts.take_back(merchant_id, actor.address, now=now)
+        return invited

@@ -1,0 +1,74 @@
+"""The second factor of a merchant's people: whose it is, what a change ends, resets, and whether all need one."""
+
+from datetime import datetime
+
+from malipo.access.new_places import store as new_places
+from malipo.access.second_factor import enrol
+from malipo.access.second_factor.owner import Owner
+from malipo.access.second_factor.store import factors, pending_logins, trusted_browsers
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden
+from malipo.merchants.people import Person
+from malipo.merchants.store import merchants, sessions
+
+
+class EnrolmentRequired(Forbidden):
+    code = "second_factor_not_enrolled"
+
+    def __init__(self) -> None:
+        super().__init__("This merchant requires two-step log-in: set it up in the dashboard first.")
+
+
+class OwnFirst(Conflict):
+    code = "second_factor_own_first"
+
+    def __init__(self) -> None:
+        super().__init__("Set up your own two-step log-in first.")
+
+
+class NotOneself(Conflict):
+    code = "second_factor_own"
+
+    def __init__(self) -> None:
+        super().__init__("Your own is removed in your settings, with a code.")
+
+
+def owner_of(person: Person, address: str) -> Owner:
+    return Owner(person.id, person.email, Actor(person.email, address), person.merchant_id)
+
+
+async def changed(tx: Tx, person: Person, kept_session: str, *, now: datetime) -> None:
+    """After an enrolment or a removal: other sessions end, and every browser is asked for a code again."""
+    await sessions.end_other_sessions(tx, person.id, kept_session, now=now)
+    await end_trust(tx, person)
+
+
+async def end_trust(tx: Tx, person: Person) -> None:
+    """Also after a new password: what waits for a code began with the old one."""
+    await trusted_browsers.end_all(tx, person.id)
+    await pending_logins.delete_of(tx, person.id)
+
+
+async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
+    """By an owner or an operator, for who has lost the app and the recovery codes. Their sessions end."""
+    await enrol.reset(tx, owner_of(person, actor.address), actor=actor, now=now)
+    await sessions.end_all(tx, now=now, person_id=person.id)
+    await end_trust(tx, person)
+
+
+async def forget(tx: Tx, person: Person) -> None:
+    """Of somebody who is removed."""
+    await factors.delete(tx, person.id)
+    await pending_logins.delete_of(tx, person.id)
+    await new_places.forget(tx, person.id)
+
+
+async def set_required(tx: Tx, person: Person, *, is_required: bool, actor: Actor, now: datetime) -> None:
+    """For all people of the merchant. Who has none can do nothing else before it is set up."""
+    if is_required and await factors.find(tx, person.id) is None:
+        raise OwnFirst
+    if await merchants.set_second_factor_required(tx, person.merchant_id, is_required=is_required):
+        action = "second_factor.required" if is_required else "second_factor.not_required"
+        await audit_log.append(tx, actor, action, now=now, merchant_id=person.merchant_id)

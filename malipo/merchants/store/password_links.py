@@ -1,0 +1,98 @@
+"""One-time links by which people choose a password. A link lives no longer than the session in which it was made."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from malipo.db import Conn, Tx
+from malipo.merchants.people import Person
+from malipo.merchants.store.people import person_of
+
+# A session that has ended, by whatever way, takes its links with it; one that is merely old does not. An operator must
+# still be one. A person who made it and is no more has taken the row along.
+_WORKS = """
+    l.hash = $1 AND l.used_at IS NULL AND l.ended_at IS NULL AND l.expires_at > $2
+    AND NOT EXISTS (SELECT FROM sessions s WHERE s.id = l.made_in_session AND s.ended_at IS NOT NULL)
+    AND (l.made_by_operator IS NULL OR l.made_by_operator NOT LIKE 'operator %'
+         OR EXISTS (SELECT FROM operators o WHERE 'operator ' || o.name = l.made_by_operator))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Who makes a link: a person in a session of theirs, or an operator by name."""
+
+    person_id: str | None = None
+    session_id: str | None = None
+    operator: str | None = None
+
+
+async def insert(
+    tx: Tx, link_hash: bytes, person_id: str, maker: Maker, *, now: datetime, expires_at: datetime
+) -> None:
+    """A new link; the ones before it no longer work."""
+    await tx.execute(
+        "UPDATE password_links SET ended_at = $2 WHERE person_id = $1 AND used_at IS NULL AND ended_at IS NULL",
+        person_id,
+        now,
+    )
+    await tx.execute(
+        """
+        INSERT INTO password_links
+            (hash, person_id, created_at, expires_at, made_by_person, made_in_session, made_by_operator)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """,
+        link_hash,
+        person_id,
+        now,
+        expires_at,
+        maker.person_id,
+        maker.session_id,
+        maker.operator,
+    )
+
+
+async def find(connection: Conn, link_hash: bytes, *, now: datetime) -> Person | None:
+    """Whose link this is, if it still works."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at
+        FROM people p JOIN password_links l ON l.person_id = p.id WHERE {_WORKS}
+        """,
+        link_hash,
+        now,
+    )
+    return person_of(row) if row else None
+
+
+async def use(tx: Tx, link_hash: bytes, *, now: datetime) -> bool:
+    done = await tx.execute(f"UPDATE password_links l SET used_at = $2 WHERE {_WORKS}", link_hash, now)
+    return done == "UPDATE 1"
+
+
+async def lock_all(tx: Tx, person_id: str) -> None:
+    """The links for a person, and those that the person has made, held until the commit. Always after the person, and
+    in one order: two who have made links for each other and change their passwords at once are one after the other."""
+    await tx.execute(
+        """
+        SELECT FROM password_links
+        WHERE (person_id = $1 OR made_by_person = $1) AND used_at IS NULL AND ended_at IS NULL ORDER BY hash FOR UPDATE
+        """,
+        person_id,
+    )
+
+
+async def end_all(tx: Tx, person_id: str, *, now: datetime) -> None:
+    """The links for a person, and those that the person has made, no longer work."""
+    await lock_all(tx, person_id)
+    await tx.execute(
+        """
+        UPDATE password_links SET ended_at = $2
+        WHERE (person_id = $1 OR made_by_person = $1) AND used_at IS NULL AND ended_at IS NULL
+        """,
+        person_id,
+        now,
+    )
+
+
+async def end_everybodys(tx: Tx, *, now: datetime) -> None:
+    await tx.execute("UPDATE password_links SET ended_at = $1 WHERE used_at IS NULL AND ended_at IS NULL", now)

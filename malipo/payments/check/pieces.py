@@ -1,0 +1,120 @@
+"""The ledger check in pieces: each is a short transaction of its own, so that none holds back vacuum for long.
+
+A piece is a range of an index. What is compared in it was written in one commit, or does not change any more, so a
+piece needs no other one: payments that arrive meanwhile do not look like differences.
+"""
+
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from malipo.db import Conn
+from malipo.db.key_range import KeyRange
+from malipo.ledger import check as ledger_check
+from malipo.ledger import check_in_pieces
+from malipo.ledger.check import Finding
+from malipo.payments.check import transactions as transactions_check
+
+
+class Subject(StrEnum):
+    """What a piece compares, in the order of a check."""
+
+    LINES = "lines"
+    WALLETS = "wallets"
+    PAYMENTS = "payments"
+    KEYS = "keys"
+    MERCHANTS = "merchants"
+    PROPOSALS = "proposals"
+
+
+class Place(NamedTuple):
+    """Where a check continues: after a key of its subject."""
+
+    subject: Subject
+    after: tuple[Any, ...]
+
+
+class _Ranges(NamedTuple):
+    """How a subject is cut: the key before the first, and the statement that finds the last key of the next piece."""
+
+    start: tuple[Any, ...]
+    find_end: str | None
+
+
+def _end_in(table: str, *key: str, condition: str = "true") -> str:
+    columns = ", ".join(key)
+    after = ", ".join(f"${place}" for place in range(2, len(key) + 2))
+    return f"""
+        SELECT {columns} FROM {table} WHERE ({columns}) > ({after}) AND {condition}
+        ORDER BY {columns} OFFSET $1::bigint - 1 LIMIT 1
+    """
+
+
+# Merchants with so many events together, or one merchant with more: its totals and rollups are sums of all.
+_MERCHANTS = """
+    SELECT merchant_id FROM (
+        SELECT merchant_id, row_number() OVER merchants AS place, sum(last_number) OVER merchants AS events
+        FROM feeds WHERE merchant_id > $2 WINDOW merchants AS (ORDER BY merchant_id) ORDER BY merchant_id LIMIT 500
+    ) AS next_ones
+    WHERE place = 1 OR events <= $1::bigint ORDER BY merchant_id DESC LIMIT 1
+"""
+_RANGES = {
+    Subject.LINES: _Ranges(
+        ("", 0), _end_in("moves", "merchant_id", "statement_line", condition="statement_line IS NOT NULL")
+    ),
+    Subject.WALLETS: _Ranges(("",), _end_in("wallets", "merchant_id")),
+    Subject.PAYMENTS: _Ranges(("", ""), _end_in("transactions", "merchant_id", "id")),
+    Subject.KEYS: _Ranges(("", "", ""), _end_in("idempotency_keys", "merchant_id", "route", "key")),
+    Subject.MERCHANTS: _Ranges(("",), _MERCHANTS),
+    Subject.PROPOSALS: _Ranges((), None),
+}
+
+# A fraction of a second each.
+ROWS = 10_000
+START = Place(Subject.LINES, _RANGES[Subject.LINES].start)
+
+
+async def check_piece(connection: Conn, place: Place, *, rows: int = ROWS) -> tuple[list[Finding], Place | None]:
+    """What differs in the piece at this place, and the place of the next piece. `connection` is in a snapshot."""
+    await check_in_pieces.prepare(connection)
+    find_end = _RANGES[place.subject].find_end
+    end = None if find_end is None else await connection.fetchrow(find_end, rows, *place.after)
+    within = KeyRange(place.after, () if end is None else tuple(end))
+    found = await _CHECKS[place.subject](connection, within)
+    return found, _next_subject(place.subject) if end is None else Place(place.subject, within.last)
+
+
+def _next_subject(subject: Subject) -> Place | None:
+    subjects = list(Subject)
+    later = subjects[subjects.index(subject) + 1 :]
+    return Place(later[0], _RANGES[later[0]].start) if later else None
+
+
+async def _check_payments(connection: Conn, within: KeyRange) -> list[Finding]:
+    """Bookings too: they are causes of moves, as payments are."""
+    return [
+        *await transactions_check.check_payments(connection, within),
+        *await ledger_check.wrong_bookings(connection, within),
+    ]
+
+
+async def _check_merchants(connection: Conn, within: KeyRange) -> list[Finding]:
+    return [
+        *await transactions_check.check_merchants(connection, within),
+        *await ledger_check.wrong_line_counts(connection, within),
+    ]
+
+
+async def _check_proposals(connection: Conn, within: KeyRange) -> list[Finding]:
+    """There are few of them, and of house bookings that undo others."""
+    return [*await ledger_check.wrong_proposals(connection), *await ledger_check.wrong_undos(connection)]
+
+
+_CHECKS: dict[Subject, Callable[[Conn, KeyRange], Awaitable[list[Finding]]]] = {
+    Subject.LINES: check_in_pieces.check_lines,
+    Subject.WALLETS: check_in_pieces.check_wallets,
+    Subject.PAYMENTS: _check_payments,
+    Subject.KEYS: transactions_check.lost_keys,
+    Subject.MERCHANTS: _check_merchants,
+    Subject.PROPOSALS: _check_proposals,
+}

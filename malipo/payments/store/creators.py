@@ -1,0 +1,52 @@
+"""Who created a payment: an API key, or a person in the dashboard; and how much people have paid out."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from malipo.db import Conn, Tx
+from malipo.payments.person_limits import PersonLimit
+
+
+class Creator(NamedTuple):
+    """An API key, with its name and last four characters; or a person, by the email."""
+
+    id: str
+    key_name: str | None
+    last4: str | None
+
+
+async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Creator | None:
+    """None if the payment is from before this was stored. A key that was revoked since is still known."""
+    row = await connection.fetchrow(
+        """
+        SELECT t.created_by, k.name, k.last4 FROM transactions t
+        LEFT JOIN api_keys k ON k.id = t.created_by AND k.merchant_id = t.merchant_id
+        WHERE t.merchant_id = $1 AND t.id = $2 AND t.created_by IS NOT NULL
+        """,
+        merchant_id,
+        transaction_id,
+    )
+    return None if row is None else Creator(*row)
+
+
+async def find_sums(tx: Tx, limits: Sequence[PersonLimit]) -> dict[PersonLimit, int]:
+    """What each person has paid out since then, whatever became of it.
+
+    The caller has locked the merchants' wallets, so no payout of theirs is under way. The last condition is that of the
+    index, in which only people are: they have emails.
+    """
+    rows = await tx.fetch(
+        """
+        SELECT coalesce(sum(t.amount), 0)::bigint
+        FROM unnest($1::text[], $2::text[], $3::timestamptz[])
+             WITH ORDINALITY AS asked (merchant_id, person, since, number)
+        LEFT JOIN transactions t
+             ON t.merchant_id = asked.merchant_id AND t.created_by = asked.person AND t.created_at >= asked.since
+             AND t.type = 'DISBURSEMENT' AND t.created_by LIKE '%@%'
+        GROUP BY asked.number ORDER BY asked.number
+        """,
+        [each.merchant_id for each in limits],
+        [each.person for each in limits],
+        [each.since for each in limits],
+    )
+    return {limit: row[0] for limit, row in zip(limits, rows, strict=True)}

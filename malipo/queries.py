@@ -1,0 +1,83 @@
+"""Reads and rare writes of requests: which connections they use, and how long they wait for a database that is away.
+
+A read that may be late (`may_lag`) goes to a standby, where one is set. Which reads may is decided one by one, in the
+table of docs/operating/high-availability.md: never one on which somebody decides whether to pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from typing import TypeVar
+
+from malipo.db import Conn, Database, Tx, patience, retry
+from malipo.db.errors import StatementCancelled
+from malipo.db.standby import Standby, StandbyUnusable
+from malipo.errors import QueryTimeout
+from malipo.rate_limit.concurrency import Turns
+from malipo.settings import Settings
+
+Found = TypeVar("Found")
+Query = Callable[[Conn], Awaitable[Found]]
+
+
+class Queries:
+    """Of one kind of caller: `database` is theirs. Searches, whoever asks, use people's connections."""
+
+    def __init__(
+        self, settings: Settings, database: Database, *, people_database: Database, standby: Standby | None = None
+    ) -> None:
+        self._settings = settings
+        self._patience = settings.database_patience_seconds
+        self._database = database
+        self._people_database = people_database
+        self._standby = standby
+        # No more than half of people's connections: searches wait for each other, and other pages wait for none.
+        self._search_turns = Turns(max(settings.database_pool_people // 2, 1))
+
+    def on(self, database: Database) -> Queries:
+        """The same on other connections. Searches still wait for each other."""
+        queries = Queries(self._settings, database, people_database=self._people_database, standby=self._standby)
+        queries._search_turns = self._search_turns
+        return queries
+
+    def begin_waiting(self) -> None:
+        """A request has arrived, or goes on after a wait that it has asked for itself."""
+        patience.begin_waiting(self._patience)
+
+    def end_waiting(self) -> None:
+        patience.end_waiting()
+
+    async def read(self, query: Query[Found], *, may_lag: bool = False) -> Found:
+        return await self._read(self._database, query, is_snapshot=False, may_lag=may_lag)
+
+    async def read_part(self, query: Query[Found]) -> Found:
+        """A part of a download, which may go on for long: each part waits anew, and may be late."""
+        self.begin_waiting()
+        return await self.read(query, may_lag=True)
+
+    async def read_snapshot(self, query: Query[Found], *, is_search: bool = False, may_lag: bool = False) -> Found:
+        """A read of several statements that must agree with each other.
+
+        A search can be costly, whoever asks. It takes one of people's connections, and neither payments nor other pages
+        wait for it.
+        """
+        seconds = self._settings.database_people_seconds + self._patience
+        async with self._search_turns.taken(seconds=seconds) if is_search else nullcontext():
+            database = self._people_database if is_search else self._database
+            return await self._read(database, query, is_snapshot=True, may_lag=may_lag)
+
+    async def _read(self, database: Database, query: Query[Found], *, is_snapshot: bool, may_lag: bool) -> Found:
+        if may_lag and self._standby is not None:
+            try:
+                return await self._standby.read(query, is_snapshot=is_snapshot, seconds=self._patience / 2)
+            except StandbyUnusable:
+                pass
+            except StatementCancelled as error:
+                if database.statement_timeout_seconds is not None:
+                    raise QueryTimeout from error  # It would only take as long once more.
+        return await retry.read(database, query, patience_seconds=self._patience, is_snapshot=is_snapshot)
+
+    async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:
+        """One rare write that commits alone, such as a new key. Retried if nothing can have happened."""
+        return await retry.write(self._database, act, patience_seconds=self._patience)

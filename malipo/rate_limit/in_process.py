@@ -1,0 +1,44 @@
+"""Rate limits of people, by session and by person, which each process counts for itself.
+
+What they protect is the process's own: its connections for people, and its processor. So nothing is stored, and a page
+costs no further statement. With several processes somebody gets through as many times as there are processes; of an API
+key that would break a promise, and so its windows are stored (`store.py`).
+"""
+
+from malipo.rate_limit.refusal import RateLimited
+from malipo.rate_limit.sliding_window import SPAN_MS, Window
+
+_EMPTY = Window()
+
+
+class InProcessLimits:
+    def __init__(self) -> None:
+        self._windows: dict[str, Window] = {}
+        self._swept_ms = 0
+
+    def admit(self, *limits: tuple[str, int], now_ms: int) -> None:
+        """Count one request under each of these ids, with its limit a minute; 0 is no limit.
+
+        A request that is refused under one of them counts under none.
+        """
+        self._sweep(now_ms)
+        counted: dict[str, Window] = {}
+        for whose, limit in limits:
+            if limit:
+                admitted, after = self._windows.get(whose, _EMPTY).admit(1, limit=limit, now_ms=now_ms)
+                if not admitted:
+                    raise RateLimited(after.rate_limit_status(limit=limit, now_ms=now_ms))
+                counted[whose] = after
+        self._windows |= counted
+
+    @property
+    def size(self) -> int:
+        """How many ids are remembered."""
+        return len(self._windows)
+
+    def _sweep(self, now_ms: int) -> None:
+        """Once a minute: forget those who asked for nothing in the last one, so that memory does not grow."""
+        if 0 <= now_ms - self._swept_ms < SPAN_MS:
+            return
+        self._swept_ms = now_ms
+        self._windows = {whose: window for whose, window in self._windows.items() if window.last_ms > now_ms - SPAN_MS}

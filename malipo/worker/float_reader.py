@@ -1,0 +1,112 @@
+"""The float reader: asks a network, every few minutes, what it holds for us, and notes the answer.
+
+It is a loop of its own with calls of its own, so that payments never wait for it. An answer that is not understood
+changes nothing, and is asked for again at the next turn.
+"""
+
+import asyncio
+from datetime import timedelta
+from typing import NamedTuple
+
+from malipo import clock as clocks
+from malipo import log
+from malipo.db import Conn, Tx
+from malipo.floats import store
+from malipo.floats.position import Reading, Source
+from malipo.networks.connector import Balance, Channel, Connector, ReadsBalance, Type
+from malipo.networks.routing import Networks
+from malipo.service import Service
+from malipo.worker.loop_health import LoopHealth
+from malipo.worker.poll_loop import run_forever, step_seconds
+
+_MARGIN_SECONDS = 5.0
+# Another worker may have asked: then it is not asked again before this share of the time.
+_RECENT_SHARE = 0.9
+
+
+class PayingAccount(NamedTuple):
+    channel: Channel
+    account: str
+    is_shared: bool
+
+
+def paying_accounts(networks: Networks, name: str) -> list[PayingAccount]:
+    """The accounts that a connector pays out of: one for each channel, though at an aggregator they are the same one.
+
+    Where collections of the channel go elsewhere, there are two accounts, and this one is called like the connector.
+    """
+    channels = [channel for channel, type_ in networks.carried_by(name) if type_ is Type.DISBURSEMENT]
+    is_shared = len(channels) > 1
+    return [
+        PayingAccount(
+            channel,
+            name if is_shared or networks.routes.get((channel, Type.COLLECTION), name) != name else "",
+            is_shared,
+        )
+        for channel in channels
+    ]
+
+
+def float_readers(service: Service) -> list["FloatReader"]:
+    """One for each network that has a call for it, and that pays out."""
+    if not service.settings.float_reading_seconds:
+        return []
+    readers = [FloatReader(service, connector) for connector in service.networks.connectors.values()]
+    return [each for each in readers if each.accounts]
+
+
+class FloatReader:
+    def __init__(self, service: Service, connector: Connector) -> None:
+        self.name = connector.name
+        self._service = service
+        self._connector = connector
+        self._every_seconds = service.settings.float_reading_seconds
+        self._due_at = 0.0  # by the monotonic clock: at once
+        self.accounts: list[PayingAccount] = []
+        if isinstance(connector, ReadsBalance):
+            self.accounts = paying_accounts(service.networks, connector.name)
+
+    async def run(self, loops: LoopHealth) -> None:
+        """Until cancelled."""
+        seconds = self._connector.timeout_seconds + _MARGIN_SECONDS + step_seconds(self._service.settings)
+        await run_forever("float_reading", self.step, seconds=seconds, loops=loops, route=self.name)
+
+    async def step(self) -> bool:
+        """Ask, if it is time and no other worker has."""
+        if clocks.monotonic() < self._due_at:
+            return False
+        self._due_at = clocks.monotonic() + self._every_seconds
+        since = self._service.clock() - timedelta(seconds=self._every_seconds * _RECENT_SHARE)
+        first = self.accounts[0]
+
+        async def is_read(connection: Conn) -> bool:
+            return await store.is_read_since(connection, first.channel, first.account, since)
+
+        if not await self._service.read(is_read):
+            await self.read()
+        return False
+
+    async def read(self) -> None:
+        balance = await self._ask()
+        amount = balance.amount
+        if amount is None:
+            log.warning("float.not_read", route=self.name, code=balance.code, detail=balance.detail)
+            return
+        now, by = self._service.clock(), f"network {self.name}"
+
+        async def note(tx: Tx) -> None:
+            readings = [
+                Reading(each.channel, each.account, amount, Source.NETWORK, now, by, each.is_shared)
+                for each in self.accounts
+            ]
+            await store.insert(tx, readings)
+
+        await self._service.write(note)
+
+    async def _ask(self) -> Balance:
+        assert isinstance(self._connector, ReadsBalance)
+        try:
+            async with asyncio.timeout(self._connector.timeout_seconds + _MARGIN_SECONDS):
+                return await self._connector.balance()
+        except TimeoutError:
+            return Balance(code="lost", detail="no answer in time")

@@ -1,0 +1,103 @@
+"""The ledger checker: runs the ledger check on a schedule, a piece at a time, in one of several workers.
+
+After each piece its result and the next place are stored. A worker that is killed leaves the check to others, who
+continue at that place when the lease has ended. It uses a quarter of the time: the rest of it, it pauses.
+"""
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from malipo import clock as clocks
+from malipo import ids, log
+from malipo.db import Database
+from malipo.ledger.check import Finding
+from malipo.ledger.store import checks
+from malipo.ledger.store.checks import LedgerCheck
+from malipo.payments.check.pieces import START, Place, check_piece
+from malipo.settings import Settings
+from malipo.worker.loop_health import LoopHealth
+from malipo.worker.poll_loop import run_forever
+
+# Longer than a piece takes; shorter than the lease, so that no two workers have the same piece.
+PIECE_SECONDS = 240.0
+_LEASE_SECONDS = 300.0
+# A check that has found something is soon made again: what was put right stops the alarm.
+_AGAIN_SECONDS = 600.0
+_PAUSE_SHARE = 3.0
+_FEWEST_LOGGED = 10
+
+
+class LedgerChecker:
+    """It has connections of its own: those of payments are set for short statements."""
+
+    def __init__(self, database: Database, settings: Settings, *, lease_seconds: float = _LEASE_SECONDS) -> None:
+        self._database = database
+        self._every_seconds = settings.ledger_check_seconds
+        self._lease_seconds = lease_seconds
+        self._claim_id = ids.random("clm_")
+
+    async def run(self, loops: LoopHealth) -> None:
+        """Until cancelled. If the schedule is 0, nothing is checked."""
+        if self._every_seconds:
+            await run_forever("ledger_check", self.step, seconds=PIECE_SECONDS * (1 + _PAUSE_SHARE), loops=loops)
+
+    async def step(self) -> bool:
+        """Check one piece, if a check is due or runs, and no other worker has it. Whether there are more pieces."""
+        async with self._database.begin() as tx:
+            claim = await checks.claim(
+                tx,
+                ids.random("chk_"),
+                self._claim_id,
+                every_seconds=self._every_seconds,
+                again_seconds=min(self._every_seconds, _AGAIN_SECONDS),
+                lease_seconds=self._lease_seconds,
+            )
+        if claim is None:
+            return False
+        began = clocks.monotonic()
+        async with asyncio.timeout(PIECE_SECONDS), self._database.snapshot() as connection:
+            found, place = await check_piece(connection, _place_of(claim.next_piece))
+        seconds = clocks.monotonic() - began
+        _log_findings(found)
+        async with self._database.begin() as tx:
+            after = None if place is None else list(place)
+            done = await checks.record_piece(tx, claim.check_id, self._claim_id, found, after, seconds=seconds)
+        if done is None or done.finished_at is not None:
+            await self._end(done)
+            return False
+        await asyncio.sleep(seconds * _PAUSE_SHARE)
+        return True
+
+    async def _end(self, done: LedgerCheck | None) -> None:
+        if done is None:
+            log.warning("ledger_check.taken_over", message="Another worker has continued it.")
+            return
+        async with self._database.begin() as tx:
+            await checks.prune(tx)
+        fields: dict[str, Any] = {
+            "check": done.id,
+            "pieces": done.piece_count,
+            "busy_seconds": round(done.busy_seconds, 3),
+        }
+        if done.finding_count:
+            log.error("ledger_check.not_clean", findings=done.finding_count, **fields)
+        else:
+            log.info("ledger_check.clean", **fields)
+
+
+def _place_of(stored: list[object] | None) -> Place:
+    """A place that this version does not know is one of another version: then it begins anew."""
+    try:
+        return START if stored is None else msgspec.convert(stored, Place)
+    except msgspec.ValidationError:
+        return START
+
+
+def _log_findings(found: list[Finding]) -> None:
+    """A difference is logged at once, before the check has ended."""
+    for each in found[:_FEWEST_LOGGED]:
+        log.error(
+            "ledger_check.difference", what=each.what, where=each.where, stored=each.stored, computed=each.computed
+        )

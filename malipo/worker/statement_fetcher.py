@@ -1,0 +1,93 @@
+"""The statement fetcher: once a day it fetches yesterday's statement from each network that has an API for it.
+
+Of several workers each may ask; the lines are imported once. What fails is tried again, an hour later.
+"""
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from malipo import clock as clocks
+from malipo import log
+from malipo.audit_log.actor import Actor
+from malipo.db import Database
+from malipo.errors import Refusal
+from malipo.payments.dispatch import Rules
+from malipo.payments.settle import Settle
+from malipo.reconciliation.fetch_statement import FetchableAccount, day_bounds, fetch_file, fetchable_accounts
+from malipo.reconciliation.import_statement import Imported, import_statement
+from malipo.reconciliation.match_statements import match_statements
+from malipo.reconciliation.store import statements
+from malipo.service import Service
+from malipo.worker.loop_health import LoopHealth
+from malipo.worker.poll_loop import run_forever
+
+_ACTOR = Actor("malipo", "worker")
+# In Dar es Salaam. Networks need a while after midnight to have all of a day.
+_NOT_BEFORE = time(2)
+_AGAIN_SECONDS = 3600.0
+_MOST_SECONDS = 1800.0
+
+
+class StatementFetcher:
+    """It has connections of its own: those of payments are set for short statements."""
+
+    def __init__(
+        self, service: Service, database: Database, *, monotonic: Callable[[], float] = clocks.monotonic
+    ) -> None:
+        self._service = service
+        self._database = database
+        self._monotonic = monotonic
+        self._due_at = 0.0  # by the monotonic clock: at once
+
+    async def run(self, loops: LoopHealth) -> None:
+        """Until cancelled. If it is switched off, nothing is fetched."""
+        if self._service.settings.statement_fetch:
+            await run_forever("statement_fetch", self.step, seconds=_MOST_SECONDS, loops=loops)
+
+    async def step(self) -> bool:
+        """Fetch what of yesterday is not there yet, if it is time."""
+        now = self._service.clock()
+        if self._monotonic() < self._due_at or now.astimezone(clocks.ZONE).time() < _NOT_BEFORE:
+            return False
+        self._due_at = self._monotonic() + _AGAIN_SECONDS
+        day = clocks.day_of(now) - timedelta(days=1)
+        done = [await self._fetch(account, day, now) for account in fetchable_accounts(self._service.networks)]
+        if any(done):
+            settings, clock = self._service.settings, self._service.clock
+            settle = Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+            await match_statements(self._database, settle, clock=clock)
+        return False
+
+    async def _fetch(self, account: FetchableAccount, day: date, now: datetime) -> bool:
+        """Whether there is something new."""
+        where = {"channel": account.channel, "account": account.account, "day": str(day)}
+        async with self._database.read() as connection:
+            begins, _ = day_bounds(day)
+            if await statements.is_fetched(
+                connection, account.channel, account.account, profile=account.profile.name, begins=begins
+            ):
+                return False
+        try:
+            done = await self._import(account, day, now)
+        except Refusal as error:
+            log.warning("statement_fetch.failed", reason=str(error), details=error.details, **where)
+            return False
+        log.info("statement_fetch.imported", lines=done.file.line_count, new=done.file.new_count, **where)
+        return not done.is_repeat
+
+    async def _import(self, account: FetchableAccount, day: date, now: datetime) -> Imported:
+        with TemporaryDirectory(prefix="malipo-") as folder:
+            path = await fetch_file(account, day, Path(folder))
+            async with self._database.begin() as tx:
+                return await import_statement(
+                    tx,
+                    path,
+                    channel=account.channel,
+                    account=account.account,
+                    profile=account.profile,
+                    accepts_problems=False,
+                    actor=_ACTOR,
+                    now=now,
+                )

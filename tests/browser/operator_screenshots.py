@@ -1,0 +1,114 @@
+"""The pictures of reconciliation in the documentation. Run by scripts/screenshots.
+
+With a folder as its argument it takes every page of it, wide and narrow, light and dark, in both languages.
+"""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.async_api import Page, ViewportSize, async_playwright
+
+from malipo.db import Database
+from malipo.db.embedded import server
+from malipo.db.migrate import migrate
+from tests.browser.browser_window import NARROW, WIDE, Windows, log_in_as_operator
+from tests.browser.sample_statements import FINANCE, PASSWORD, Yesterday, at_work
+
+_IMAGES = Path(__file__).parents[2] / "docs" / "images"
+_LOOKS: list[tuple[str, ViewportSize, str, str]] = [
+    ("wide-light-en", WIDE, "light", "en"),
+    ("wide-dark-sw", WIDE, "dark", "sw"),
+    ("narrow-light-sw", NARROW, "light", "sw"),
+    ("narrow-dark-en", NARROW, "dark", "en"),
+]
+_UNKNOWN = "Tarehe ya date,Namba txn,Kiasi amount,Aina entry\n2026-11-01 10:00,K1,5000,Mapato\n2026-11-01 11:00,K2,1200,Malipo\n"
+
+
+async def _take(yesterday: Yesterday, folder: Path | None) -> None:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox", "--lang=en-GB"]
+        )
+        windows = Windows(browser, url=yesterday.url)
+        async with windows.open(reduced_motion="reduce") as page:
+            await log_in_as_operator(page, FINANCE[0], PASSWORD)
+            await _walk(page, yesterday, folder)
+        await browser.close()
+
+
+async def _walk(page: Page, yesterday: Yesterday, folder: Path | None) -> None:
+    """As finance goes through a day."""
+    unknown = yesterday.mpesa.with_name("isiyojulikana.csv")
+    unknown.write_text(_UNKNOWN)
+    await _send(page, unknown)
+    await _look(page, folder, "mapper", page.url)
+    await _look(page, folder, "new-statement", "/operator/statements/new")
+    await _send(page, yesterday.mpesa)
+    await _look(page, folder, "preview", page.url)
+    await page.get_by_role("button", name="Import it").click()
+    await _look(page, folder, "statement", page.url)
+    await _look(page, folder, "statements", "/operator/statements")
+    await page.goto("/operator/exceptions")
+    if folder is None:
+        await page.screenshot(path=_IMAGES / "exceptions.png")
+    await _look(page, folder, "exceptions", "/operator/exceptions")
+    link = await page.locator("tr", has_text="QK55512345").get_by_role("link").get_attribute("href")
+    await _look(page, folder, "exception", link or "")
+    await page.goto("/operator/exceptions")
+    for box in await page.get_by_role("checkbox").all():
+        await box.check()
+    await page.get_by_role("button", name="Go on with those chosen").click()
+    await _look(page, folder, "chosen", page.url)
+    await _look(page, folder, "floats", "/operator/floats")
+    await page.goto(f"/operator/close/{yesterday.day}")
+    if folder is None:
+        await page.screenshot(path=_IMAGES / "daily-close.png")
+    await _look(page, folder, "close-day", f"/operator/close/{yesterday.day}")
+    await _look(page, folder, "close-first", "/operator/close")
+    await page.goto(f"/operator/close/{yesterday.day}")
+    await page.get_by_role("button", name="Close the day").click()
+    await _look(page, folder, "close-closed", f"/operator/close/{yesterday.day}")
+    await _look(page, folder, "close-print", f"/operator/close/{yesterday.day}/print")
+    await _look(page, folder, "close", "/operator/close")
+    await _look(page, folder, "audit", "/operator/audit")
+
+
+async def _send(page: Page, file: Path) -> None:
+    await page.goto("/operator/statements/new")
+    await page.get_by_label("Network").select_option("MPESA")
+    await page.get_by_label("File").set_input_files(file)
+    await page.get_by_role("button", name="Go on").click()
+    await page.wait_for_url("**/upl_*")
+
+
+async def _look(page: Page, folder: Path | None, name: str, path: str) -> None:
+    if folder is None:
+        return
+    for look, size, scheme, language in _LOOKS:
+        await page.context.add_cookies(
+            [{"name": "malipo_language", "value": language, "domain": "127.0.0.1", "path": "/operator"}]
+        )
+        await page.set_viewport_size(size)
+        await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        await page.goto(path)
+        await page.screenshot(path=folder / f"{name}-{look}.png", full_page=True)
+    await page.context.add_cookies(
+        [{"name": "malipo_language", "value": "en", "domain": "127.0.0.1", "path": "/operator"}]
+    )
+    await page.set_viewport_size(WIDE)
+    await page.goto(path)
+
+
+async def _main(postgres: str, folder: Path | None, scratch: Path) -> None:
+    async with Database.opened(postgres, size=4) as database:
+        await migrate(database)
+        async with at_work(database, postgres, scratch) as yesterday:
+            await _take(yesterday, folder)
+
+
+if __name__ == "__main__":
+    asked = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    with tempfile.TemporaryDirectory() as scratch, server(Path(scratch) / "postgres") as postgres:
+        asyncio.run(_main(postgres, asked, Path(scratch)))

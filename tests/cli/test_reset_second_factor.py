@@ -1,0 +1,39 @@
+"""malipo merchant reset-second-factor: for the last owner, who has lost the app and the recovery codes."""
+
+import asyncio
+import os
+import subprocess
+import sys
+
+from malipo import clock
+from malipo.access.second_factor.store import factors
+from malipo.audit_log import store as audit_log
+from malipo.db import Database
+from malipo.merchants import manage_people
+from malipo.merchants.roles import Role
+from tests.authenticator_app import enrolled
+from tests.conftest import NOBODY, Merchant
+
+
+async def test_a_persons_second_factor_is_reset_and_it_is_noted(
+    database: Database, database_url: str, merchant: Merchant
+) -> None:
+    async with database.begin() as tx:
+        person = await manage_people.add_person(
+            tx, merchant.id, email="asha@example.com", name="", role=Role.OWNER, actor=NOBODY, now=clock.now()
+        )
+    await enrolled(database, person.id)
+
+    async def reset(email: str) -> int:
+        command = [sys.executable, "-m", "malipo", "merchant", "reset-second-factor", email]
+        environment = {"PATH": os.environ["PATH"], "MALIPO_DATABASE_URL": database_url}
+        done = await asyncio.to_thread(subprocess.run, command, env=environment, capture_output=True, timeout=60)
+        return done.returncode
+
+    assert await reset("nobody@example.com") == 2
+    assert await reset("Asha@example.com") == 0
+    assert await reset("asha@example.com") == 2, "there is none any more"
+    async with database.read() as connection:
+        assert await factors.find(connection, person.id) is None
+        noted = [each for each in await audit_log.find(connection, limit=10) if each.action == "second_factor.reset"]
+    assert [(each.merchant_id, each.details) for each in noted] == [(merchant.id, {"account": "asha@example.com"})]

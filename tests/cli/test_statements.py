@@ -1,0 +1,146 @@
+"""malipo statements: import, list and profiles, as an operator types them."""
+
+import os
+import pty
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from malipo import clock
+from malipo.db import Database
+from malipo.operators import store as operators
+from tests.journeys import operator_sessions
+from tests.journeys.operator_commands import run_command
+
+FILES = Path(__file__).parents[1] / "network_statements" / "files"
+
+
+@pytest.fixture
+async def asha(database: Database, database_url: str) -> dict[str, str]:
+    """The settings of an operator who is logged in."""
+    async with database.begin() as tx:
+        await operators.insert_operator(tx, "opr_1", "asha", now=clock.now())
+    return {"database_url": database_url, "operator": "asha"}
+
+
+async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str, str]) -> None:
+    path = str(FILES / "mpesa-account.csv")
+    done = run_command("statements", "import", path, "--channel", "MPESA", **asha)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "mpesa-account.csv: 7 lines, 7 of them new, read as mpesa-account.\n"
+        "It opens with 1,000,000 and closes with 1,003,432 shillings.\n"
+        "0 matched with payments, of which 0 were open and have ended.\n"
+        "The network charged TZS 68, which is booked.\n"
+        "4 exceptions (see: malipo exceptions list):\n"
+        "  3 theirs_only: the network has it, and we do not\n"
+        "  1 unknown_line: a line of an unknown kind, or a reversal of nothing that we have\n"
+    )
+    again = run_command("statements", "import", path, "--channel", "MPESA", "--json", **asha)
+    assert msgspec.json.decode(again.stdout)["new"] == 0
+    [listed] = msgspec.json.decode(run_command("statements", "list", "--json", **asha).stdout)
+    assert (listed["file"], listed["lines"], listed["adds up"], listed["by"]) == (
+        "mpesa-account.csv",
+        7,
+        True,
+        "operator asha",
+    )
+    assert (
+        run_command("statements", "list", "--channel", "HALOPESA", **asha).stdout == "No statement was imported yet.\n"
+    )
+    assert "mpesa-shortcode" in run_command("statements", "profiles", **asha).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nowhere.csv", "--channel", "MPESA"], "There is no file 'nowhere.csv'."),
+        ([str(FILES / "generic.csv"), "--channel", "MPESA", "--profile", "visa"], "There is no profile 'visa'"),
+        ([str(FILES / "clickpesa.csv"), "--channel", "VISA"], "invalid choice"),
+        ([str(FILES / "generic.csv"), "--channel", "MPESA", "--account", "x" * 61], "--account must be up to 60"),
+        ([str(FILES / "generic.csv"), "--channel", "MPESA", "--profile", "clickpesa"], "no row with the columns"),
+        ([__file__, "--channel", "MPESA"], "looks like the header of a statement"),
+    ],
+)
+async def test_a_mistake_is_one_sentence(asha: dict[str, str], arguments: list[str], told: str) -> None:
+    done = run_command("statements", "import", *arguments, **asha)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+async def test_every_problem_of_a_file_is_told(asha: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "wrong.csv"
+    path.write_text((FILES / "generic.csv").read_text().replace("opening balance;100", "opening balance;90"))
+    done = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", **asha)
+    assert (done.returncode, done.stderr) == (2, "malipo: The heading opens with 90, the lines with 100.\n")
+    accepted = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", "--accept-problems", **asha)
+    assert accepted.returncode == 0
+    assert "Accepted although: The heading opens with 90" in accepted.stdout
+
+
+async def test_only_an_operator_imports(database_url: str) -> None:
+    done = run_command(
+        "statements", "import", str(FILES / "generic.csv"), "--channel", "TIGO_PESA", database_url=database_url
+    )
+    assert done.returncode == 2
+    assert "malipo operators login" in done.stderr
+
+
+UNKNOWN = """Bidhaa,Kumbukumbu,Saa,Kiasi,Amount,Date,Salio,Receipt
+x,K1,z,1,"5,000",01/11/2026 10:00,"5,000",A1
+x,K2,z,1,-200,01/11/2026 11:00,"4,800",A2
+"""
+
+
+async def test_an_unknown_layout_is_asked_for_once_and_then_known(asha: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "portal.csv"
+    path.write_text(UNKNOWN)
+    refused = run_command("statements", "import", str(path), "--channel", "HALOPESA", **asha)
+    assert refused.returncode == 2
+    assert "Import it once at a terminal" in refused.stderr
+
+    said, code = _at_a_terminal(asha, str(path), answers=["yes", "halo-portal"])
+    assert code == 0, said
+    assert "2026-11-01 07:00 UTC  in         5,000  money    A1" in said
+    assert "2026-11-01 08:00 UTC  out          200  money    A2" in said
+    assert "2 lines, 2 of them new, read as halo-portal" in said
+
+    path.write_text(UNKNOWN + 'x,K3,z,1,100,01/11/2026 12:00,"4,900",A3\n')
+    done = run_command("statements", "import", str(path), "--channel", "HALOPESA", **asha)
+    assert done.stdout.startswith("portal.csv: 3 lines, 1 of them new, read as halo-portal.")
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [(["no"], "Nothing was imported"), (["yes", "generic"], "not that of a profile of malipo's own")],
+)
+async def test_an_answer_that_does_not_fit_imports_nothing(
+    asha: dict[str, str], tmp_path: Path, answers: list[str], told: str
+) -> None:
+    (tmp_path / "portal.csv").write_text(UNKNOWN)
+    said, code = _at_a_terminal(asha, str(tmp_path / "portal.csv"), answers=answers)
+    assert (code, told in said) == (2, True), said
+    assert run_command("statements", "list", **asha).stdout == "No statement was imported yet.\n"
+
+
+def _at_a_terminal(asha: dict[str, str], path: str, *, answers: list[str]) -> tuple[str, int]:
+    """What is said at a real terminal, and the exit code."""
+    ours, theirs = pty.openpty()
+    session = operator_sessions.session_of(asha["database_url"], asha["operator"])
+    environment = {
+        "PATH": os.environ["PATH"],
+        "MALIPO_DATABASE_URL": asha["database_url"],
+        "MALIPO_OPERATOR_SESSION": str(session),
+    }
+    command = [sys.executable, "-m", "malipo", "statements", "import", path, "--channel", "HALOPESA"]
+    process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+    os.close(theirs)
+    threading.Thread(target=os.write, args=(ours, "".join(f"{each}\n" for each in answers).encode())).start()
+    said, _ = process.communicate(timeout=60)
+    os.close(ours)
+    return said.decode(), process.returncode

@@ -1,0 +1,137 @@
+"""/operator/exceptions: filtered, chosen together, proposed by one operator and approved by another, and undone."""
+
+import re
+import secrets
+
+from malipo.reconciliation.exception import ReconciliationException
+from malipo.reconciliation.store import exceptions
+from malipo.reconciliation.store.exceptions import ExceptionFilter
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages
+from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
+from tests.dashboard.operator.statement_pages import an_account, generic, import_from, sent
+from tests.dashboard.page_client import Seen
+
+PATH = "/operator/exceptions"
+REASON = "Support of the network says that it is theirs, ticket 4711"
+
+
+async def _found(operator_pages: OperatorPages, operator: Operator, *amounts: int) -> list[ReconciliationException]:
+    """Lines that fit nothing of ours, imported; in the order of the file."""
+    account, mark = an_account(), secrets.token_hex(4).upper()
+    entries = [(f"{mark}{number}", amount) for number, amount in enumerate(amounts)]
+    done = await import_from(operator, await sent(operator, generic(entries), account=account))
+    assert done.status == 303, done.words
+    async with operator_pages.service.database.read() as connection:
+        found = await exceptions.find(connection, ExceptionFilter(), limit=500)
+    return sorted((each for each in found if each.account == account), key=lambda each: each.receipt or "")
+
+
+def _fields(seen: Seen) -> list[tuple[str, str]]:
+    """What was shown, as the form of the page sends it."""
+    pairs = re.findall(r'name="(exception|seen)" value="([^"]+)"', seen.text)
+    return list(dict.fromkeys(pairs))
+
+
+async def _chosen(operator: Operator, found: list[ReconciliationException]) -> Seen:
+    query = "&".join(f"exception={each.id}" for each in found)
+    seen = await operator.surfer.get(f"{PATH}/chosen?{query}")
+    assert seen.status == 200
+    return seen
+
+
+async def _propose(operator: Operator, page: Seen, choice: str, **more: str) -> Seen:
+    fields = [*_fields(page), ("choice", choice), ("reason", REASON), *more.items()]
+    return await operator.surfer.post(f"{PATH}/propose", fields)
+
+
+async def _states(operator_pages: OperatorPages, found: list[ReconciliationException]) -> list[str]:
+    async with operator_pages.service.database.read() as connection:
+        return [each.state for each in await exceptions.find_by_ids(connection, [each.id for each in found])]
+
+
+async def test_many_are_proposed_together_and_approved_together_by_another(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    found = await _found(operator_pages, asha, -2_000_000, -3_000_000)
+    listed = await asha.surfer.get(f"{PATH}?kind=theirs_only&channel=TIGO_PESA&state=open&age=today")
+    assert all((each.receipt or "") in listed.words for each in found)
+    page = await _chosen(asha, found)
+    assert "The ledger's float falls by TZS 5,000,000, as the statement has it." in page.words
+    assert "What networks have charged us rises by TZS 5,000,000." in page.words
+    assert (await _propose(asha, page, "book:network_fees")).to == PATH
+    assert await _states(operator_pages, found) == ["proposed", "proposed"]
+
+    own = await _chosen(asha, found)
+    assert "Approve all of these" not in own.words
+    refused = await asha.surfer.post(f"{PATH}/approve", _fields(own))
+    assert (refused.status, "it takes two operators" in refused.words) == (403, True)
+    assert await _states(operator_pages, found) == ["proposed", "proposed"], "none of them, if one is refused"
+
+    seen = await _chosen(juma, found)
+    assert REASON in seen.words
+    assert (await juma.surfer.post(f"{PATH}/approve", _fields(seen))).to == PATH
+    assert await _states(operator_pages, found) == ["resolved", "resolved"]
+    assert "It is done." in (await juma.surfer.get(PATH)).words
+
+
+async def test_one_shows_its_line_and_is_undone_with_a_reason(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    [found] = await _found(operator_pages, asha, 1500)
+    path = f"{PATH}/{found.id}"
+    page = await asha.surfer.get(path)
+    for shown in ("Only on the statement", found.receipt or "", "TZS 1,500", "TZS 1,500 stands in suspense."):
+        assert shown in page.words
+    done = await _propose(asha, page, "book:suspense")
+    assert done.to == path, "a small one is done at once"
+    assert await _states(operator_pages, [found]) == ["resolved"]
+    resolved = await asha.surfer.get(path)
+    assert "Undo it" in resolved.words
+    short = await asha.surfer.post(f"{path}/undo", [*_fields(resolved), ("reason", "oops")])
+    assert (short.status, 'class="wrong"' in short.text) == (400, True)
+    undone = await asha.surfer.post(f"{path}/undo", [*_fields(resolved), ("reason", REASON)])
+    assert undone.to == path
+    assert await _states(operator_pages, [found]) == ["open"]
+    assert "Undone since." in (await asha.surfer.get(path)).words
+
+
+async def test_a_form_decides_about_nothing_else_than_what_was_seen(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    found = await _found(operator_pages, asha, -2_000_000)
+    page = await _chosen(asha, found)
+    await _propose(asha, page, "book:losses")
+    seen = await _chosen(juma, found)
+    await asha.surfer.post(f"{PATH}/reject", _fields(await _chosen(asha, found)))
+    await _propose(asha, await _chosen(asha, found), "book:suspense")
+    for act in ("approve", "reject"):
+        refused = await juma.surfer.post(f"{PATH}/{act}", _fields(seen))
+        assert (refused.status, "It has changed since you looked." in refused.words) == (409, True)
+    again = await _propose(asha, page, "book:losses")
+    assert (again.status, "It has changed since you looked." in again.words) == (409, True)
+    assert await _states(operator_pages, found) == ["proposed"]
+
+
+async def test_mistakes_are_marked_and_what_was_typed_stays(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    [found] = await _found(operator_pages, asha, 700)
+    page = await asha.surfer.get(f"{PATH}/{found.id}")
+    for choice, field in (("", "choice"), ("undo", "choice"), ("match", "payment"), ("adopt", "merchant")):
+        refused = await _propose(asha, page, choice)
+        assert (refused.status, f'id="field-{field}-wrong"' in refused.text) == (400, True), choice
+        assert REASON in refused.text
+    refused = await _propose(asha, page, "match", payment="MLP-NOSUCHPAYMENT00")
+    assert refused.status == 409
+    assert await _states(operator_pages, [found]) == ["open"]
+
+
+async def test_forged_forms_are_refused(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    [found] = await _found(operator_pages, asha, 700)
+    fields = [*_fields(await asha.surfer.get(f"{PATH}/{found.id}")), ("choice", "book:losses"), ("reason", REASON)]
+    for path in (f"{PATH}/propose", f"{PATH}/approve", f"{PATH}/reject", f"{PATH}/{found.id}/undo"):
+        assert (await asha.surfer.post(path, fields, token=juma.surfer.token)).status == 403
+    assert await _states(operator_pages, [found]) == ["open"]
+
+
+async def test_what_is_not_there_is_not_found(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    assert (await asha.surfer.get(f"{PATH}/exc_none")).status == 404
+    assert (await asha.surfer.get(f"{PATH}/chosen?exception=nothing")).to == PATH

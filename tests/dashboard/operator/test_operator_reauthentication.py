@@ -1,0 +1,97 @@
+"""Whoever has an operator's cookie approves nothing without the password."""
+
+import re
+import secrets
+
+import pytest
+
+from malipo.access.reauthentication import SensitiveAct
+from malipo.dashboard.operator.routes import PAGES
+from malipo.payments.transaction import Status
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on
+from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
+from tests.dashboard.page_client import PASSWORD, Seen
+
+# Which pages are which act, written by hand.
+ACTS = {
+    ("POST", "/operator/cases/{payment}/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/bookings/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/restore/release"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/restore/end-hold"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/statements/new/{upload}/import"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/floats/transfer"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/exceptions/propose"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/exceptions/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/exceptions/{id}/undo"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/close/{day}/close"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/close/{day}/approve"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/vouch"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/account/second-factor"): SensitiveAct.SECOND_FACTOR,
+    ("POST", "/operator/account/second-factor/codes"): SensitiveAct.SECOND_FACTOR,
+}
+
+
+async def later(operator_pages: OperatorPages, operator: Operator, interval: str, column: str = "confirmed_at") -> None:
+    async with operator_pages.service.database.begin() as tx:
+        await tx.execute(
+            f"UPDATE operator_sessions SET {column} = {column} - interval '{interval}' "
+            "WHERE operator_id = (SELECT id FROM operators WHERE name = $1)",
+            operator.name,
+        )
+
+
+def asks(seen: Seen) -> bool:
+    return "Confirm that it is you" in seen.words and 'name="confirm_password"' in seen.text
+
+
+def test_the_acts_are_those_of_the_table() -> None:
+    assert {(page.method, page.path): page.act for page in PAGES if page.act is not None} == ACTS
+
+
+async def test_a_stolen_cookie_approves_nothing(operator_pages: OperatorPages) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    payout = await operator_pages.late()
+    await asha.propose(payout, "failed")
+    proposal = proposal_on(await juma.look(payout))
+    await later(operator_pages, juma, "11 minutes")
+    seen = await juma.decide("approve", payout, proposal)
+    assert (seen.status, asks(seen)) == (403, True)
+    assert f'name="proposal" value="{proposal}"' in seen.text
+    assert await operator_pages.status(payout) is Status.PROCESSING
+
+    path = f"/operator/cases/{payout.reference}/approve"
+    wrong = await juma.surfer.post(path, {"proposal": proposal, "confirm_password": "not this one"})
+    assert (wrong.status, asks(wrong)) == (400, True)
+    assert await operator_pages.status(payout) is Status.PROCESSING
+    done = await juma.surfer.post(path, {"proposal": proposal, "confirm_password": PASSWORD})
+    assert done.status == 303
+    assert await operator_pages.status(payout) is Status.FAILED
+
+
+@pytest.mark.parametrize("path", [path for _, path in ACTS])
+async def test_nor_does_it_do_any_other_act(operator_pages: OperatorPages, path: str) -> None:
+    juma = await operator_pages.operator("juma")
+    await later(operator_pages, juma, "11 minutes")
+    fields = {"booking": f"bkp_{secrets.token_hex(8)}", "evidence": "x"}
+    seen = await juma.surfer.post(re.sub(r"{\w+}", "txn_1", path), fields)
+    assert (seen.status, asks(seen)) == (403, True)
+
+
+async def test_an_operator_is_asked_on_the_way_to_any_page_after_a_long_time(operator_pages: OperatorPages) -> None:
+    juma = await operator_pages.operator("juma")
+    await later(operator_pages, juma, "13 hours", "last_used_at")
+    sent = await juma.surfer.get("/operator/networks")
+    assert (sent.status, sent.to) == (303, "/operator/confirm?next=/operator/networks")
+    assert asks(await juma.surfer.get(sent.to))
+    fields = {"next": "/operator/networks", "confirm_password": PASSWORD}
+    assert (await juma.surfer.post("/operator/confirm", fields)).to == "/operator/networks"
+    assert (await juma.surfer.get("/operator/networks")).status == 200
+
+
+async def test_wrong_passwords_count_as_attempts_to_log_in(operator_pages: OperatorPages) -> None:
+    juma = await operator_pages.operator("juma")
+    for _ in range(5):
+        assert (await juma.surfer.post("/operator/confirm", {"confirm_password": "not this one"})).status == 400
+    assert (await juma.surfer.post("/operator/confirm", {"confirm_password": PASSWORD})).status == 429
+    assert (await juma.log_in()).status == 429

@@ -1,0 +1,106 @@
+"""Every index of a table that grows with the payments costs bytes for each: each has a reader, and none is unknown.
+
+The queries are those of the stores, in short. A table that grows is listed with how long its rows are kept.
+"""
+
+from benchmarks.growth.tables import GROWING
+from malipo.db import Database
+
+# Who reads by it.
+READERS = {
+    "transactions_pkey": "SELECT FROM transactions WHERE merchant_id = 'm' AND id < 'txn_2' ORDER BY id DESC LIMIT 20",
+    "transactions_reference_is_unique": "SELECT FROM transactions WHERE merchant_id = 'm' AND reference = 'MLP-1'",
+    "transactions_network_key_is_unique": """
+        SELECT FROM transactions WHERE (channel, network_key) IN (SELECT * FROM unnest('{a}'::text[], '{b}'::text[]))
+    """,
+    "transactions_paid_out_by_people": """
+        SELECT sum(amount) FROM transactions WHERE merchant_id = 'm' AND created_by = 'a@b.tz' AND created_at >= now()
+        AND type = 'DISBURSEMENT' AND created_by LIKE '%@%'
+    """,
+    "idempotency_keys_pkey": "SELECT FROM idempotency_keys WHERE merchant_id = 'm' AND route = 'COLLECTION' AND key = 'k'",
+    "moves_pkey": "SELECT FROM moves WHERE merchant_id = 'm' AND cause_id = 'txn_1' ORDER BY created_at",
+    "moves_statement": """
+        SELECT FROM moves WHERE merchant_id = 'm' AND statement_line > 1 AND statement_line <= 21 ORDER BY statement_line
+    """,
+    "moves_in_suspense": "SELECT sum(amount) FROM moves WHERE step IN ('contradiction', 'resolution')",
+    "moves_by_time": "SELECT sum(amount) FROM moves WHERE created_at >= now() - interval '1 day' AND created_at < now()",
+    "search_index_pkey": "SELECT FROM search_index WHERE merchant_id = 'm' AND id BETWEEN 'txn_1' AND 'txn_2'",
+    "search_index_by_ngram": "SELECT FROM search_index WHERE ngrams @> '{1,2}'",
+    "network_answers_pkey": "SELECT FROM network_answers WHERE merchant_id = 'm' AND transaction_id = 't' ORDER BY id",
+    "rollup_counts_pkey": """
+        SELECT FROM rollup_counts WHERE merchant_id = 'm' AND rollup = 'payments' AND level = 0 AND bucket BETWEEN 1 AND 2
+    """,
+    "daily_totals_pkey": "SELECT FROM daily_totals WHERE merchant_id = 'm' AND day >= '2026-11-01'",
+    "events_pkey": "SELECT FROM events WHERE merchant_id = 'm' AND id = 'evt_1'",
+    "events_tell_once": "SELECT FROM events WHERE merchant_id = 'm' AND transaction_id = 'txn_1'",
+    "events_unnumbered": "SELECT FROM events WHERE feed_number IS NULL ORDER BY created_at LIMIT 100",
+    "events_feed": "SELECT FROM events WHERE merchant_id = 'm' AND feed_number > 1 ORDER BY feed_number LIMIT 100",
+    "webhook_deliveries_pkey": """
+        SELECT FROM webhook_deliveries WHERE endpoint_id = 'e' AND event_id < 'evt_1' ORDER BY event_id LIMIT 1000
+    """,
+    "webhook_deliveries_due": """
+        SELECT FROM webhook_deliveries WHERE endpoint_id = 'e' AND state = 'PENDING' AND due_at <= now() ORDER BY due_at
+    """,
+    "webhook_deliveries_exhausted": """
+        SELECT FROM webhook_deliveries WHERE endpoint_id = 'e' AND state = 'EXHAUSTED' AND event_id >= 'evt_1' LIMIT 100
+    """,
+    "webhook_attempts_pkey": "SELECT FROM webhook_attempts WHERE endpoint_id = 'e' AND event_id = 'evt_1' ORDER BY id",
+    "dispatches_pkey": "SELECT FROM dispatches WHERE merchant_id = 'm' AND transaction_id = 'txn_1'",
+    "dispatches_to_send": """
+        SELECT FROM dispatches WHERE connector IS NULL AND channel = 'MPESA' AND type = 'COLLECTION' AND due_at <= now()
+        ORDER BY due_at
+    """,
+    "dispatches_of_connector": """
+        SELECT FROM dispatches WHERE connector = 'mpesa' AND NOT is_follow_up AND due_at <= now() ORDER BY due_at
+    """,
+    "dispatches_follow_ups": """
+        SELECT FROM dispatches WHERE connector = 'mpesa' AND is_follow_up AND due_at <= now() ORDER BY due_at
+    """,
+    "dispatches_asked_first": """
+        SELECT FROM dispatches WHERE is_asked_first AND connector IS NULL AND channel = 'MPESA' AND type = 'COLLECTION'
+        AND due_at <= now() ORDER BY due_at
+    """,
+}
+# The statements of the pruner, which run on tables of any size: none may read a whole table.
+PRUNING = {
+    "deliveries": (
+        "webhook_deliveries_pkey",
+        """
+        DELETE FROM webhook_deliveries WHERE (endpoint_id, event_id) IN (
+            SELECT d.endpoint_id, d.event_id FROM webhook_endpoints e CROSS JOIN LATERAL (
+                SELECT endpoint_id, event_id FROM webhook_deliveries
+                WHERE endpoint_id = e.id AND event_id < 'evt_1' ORDER BY event_id LIMIT 1000
+            ) d LIMIT 1000
+        )
+        """,
+    ),
+    "attempts": (
+        "webhook_attempts_pkey",
+        """
+        DELETE FROM webhook_attempts
+        WHERE (endpoint_id, event_id) IN (SELECT * FROM unnest('{a}'::text[], '{b}'::text[]))
+        """,
+    ),
+    "events": ("events_feed", "DELETE FROM events WHERE merchant_id = 'm' AND feed_number <= 1000"),
+}
+
+
+async def _plan(database: Database, query: str) -> str:
+    async with database.begin() as tx:
+        await tx.execute("SET LOCAL enable_seqscan = off")  # Of an empty table nothing is quicker.
+        return "\n".join(row[0] for row in await tx.fetch(f"EXPLAIN {query}"))
+
+
+async def test_every_index_of_a_growing_table_has_a_reader(database: Database) -> None:
+    async with database.read() as connection:
+        rows = await connection.fetch("SELECT indexname FROM pg_indexes WHERE tablename = ANY($1::text[])", [*GROWING])
+    assert {row["indexname"] for row in rows} == READERS.keys()
+    for index, query in READERS.items():
+        assert f" {index} " in f"{await _plan(database, query)} ".replace("\n", " "), index
+
+
+async def test_pruning_reads_by_an_index(database: Database) -> None:
+    for what, (index, statement) in PRUNING.items():
+        plan = await _plan(database, statement)
+        assert index in plan, what
+        assert "Seq Scan" not in plan, what

@@ -1,0 +1,37 @@
+"""What a spreadsheet would run is text in an export; numbers stay numbers."""
+
+import ast
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+import malipo
+from malipo.csv_export import csv_lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['=HYPERLINK("http://evil.example","Pay")', "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", "＋1"],
+)
+def test_a_text_that_looks_like_a_formula_gets_an_apostrophe(text: str) -> None:
+    ((cell,),) = csv.reader(io.StringIO(csv_lines([[text]]), newline=""))
+    assert cell == f"'{text}"
+
+
+def test_numbers_and_plain_text_stay_as_they_are() -> None:
+    rows: list[list[str | int]] = [[-5000, 0, 25_000, "Asha", "a=b", "'=1", "1-2", "", "MLP-0K3ABCDEFGHJ5678"]]
+    assert csv_lines(rows) == "-5000,0,25000,Asha,a=b,'=1,1-2,,MLP-0K3ABCDEFGHJ5678\r\n"
+
+
+def test_nothing_else_writes_csv() -> None:
+    """Else an export could forget it."""
+    root = Path(malipo.__file__).parent
+    writers = [
+        file.relative_to(root).as_posix()
+        for file in sorted(root.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in ("csv.writer", "csv.DictWriter")
+    ]
+    assert writers == ["csv_export.py"]

@@ -1,0 +1,97 @@
+"""The statement fetcher: yesterday's statements, once, by any of several workers."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+import aiohttp
+import pytest
+
+from malipo import clock
+from malipo.cli import simulator_setup
+from malipo.db import Database
+from malipo.networks import conformance
+from malipo.networks.connector import Type
+from malipo.reconciliation.store import statements
+from malipo.service import Service
+from malipo.settings.environment import read as read_settings
+from malipo.worker.loop_health import LoopHealth
+from malipo.worker.statement_fetcher import StatementFetcher
+from tests.simulator.processes import Process
+from tests.simulator.processes import start as start_simulator
+
+# Tomorrow at nine in the morning: what is done now is of the day before.
+TOMORROW = datetime.combine(clock.day_of(clock.now()) + timedelta(days=1), datetime.min.time(), clock.ZONE)
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Process]:
+    process = start_simulator("--speed", "50")
+    yield process
+    process.stop()
+
+
+@asynccontextmanager
+async def served(
+    simulator: Process, database: Database, *, hour: int = 9, fetch: str = "true"
+) -> AsyncIterator[Service]:
+    variables = simulator_setup.environment(simulator.url, await simulator_setup.credentials(simulator.url))
+    settings = read_settings(variables | {"MALIPO_STATEMENT_FETCH": fetch, "MALIPO_STATE_DIR": "none"})
+    service = Service.assemble(settings, database, clock=lambda: TOMORROW + timedelta(hours=hour))
+    try:
+        yield service
+    finally:
+        await service.finish()
+
+
+async def files(database: Database) -> list[tuple[str, str, str]]:
+    async with database.read() as connection:
+        found = await statements.find_files(connection, limit=10)
+    return sorted((file.channel, file.account, file.profile) for file in found)
+
+
+EACH = [("AIRTEL_MONEY", "", "airtel-summary"), ("HALOPESA", "clickpesa", "clickpesa-api")]
+
+
+async def test_yesterdays_statements_are_fetched_once_however_many_workers_there_are(
+    simulator: Process, database: Database
+) -> None:
+    async with served(simulator, database) as service:
+        connector = service.networks.connectors["airtel_money"]
+        checks = conformance.verify(connector, list(Type), phone="+255784000001", amount=1000, patience_seconds=10)
+        assert [check async for check in checks if not check.is_good] == []
+        for _ in range(2):
+            await StatementFetcher(service, database).step()
+        assert await files(database) == EACH
+    async with database.read() as connection:
+        assert await connection.fetchval("SELECT sum(amount) FROM statement_lines") == 0
+        # Nobody asked malipo for these payments: the statement is matched, and finds them.
+        kinds = await connection.fetch("SELECT DISTINCT kind FROM reconciliation_exceptions")
+    assert [row["kind"] for row in kinds] == ["theirs_only"]
+
+
+async def test_what_fails_is_tried_again_an_hour_later(simulator: Process, database: Database) -> None:
+    now = 1000.0
+    async with served(simulator, database) as service, aiohttp.ClientSession() as http:
+        fetcher = StatementFetcher(service, database, monotonic=lambda: now)
+        for error, expected in (("ESB000001", EACH[1:]), (None, EACH[1:])):
+            body = {"channels": {"AIRTEL_MONEY": {"queryError": error}}}
+            async with http.patch(f"{simulator.url}/api/control", json=body) as answer:
+                answer.raise_for_status()
+            await fetcher.step()  # The second time it is too soon.
+            assert await files(database) == expected
+        now += 3601
+        await fetcher.step()
+        assert await files(database) == EACH
+
+
+async def test_nothing_is_fetched_shortly_after_midnight(simulator: Process, database: Database) -> None:
+    async with served(simulator, database, hour=1) as service:
+        await StatementFetcher(service, database).step()
+    assert await files(database) == []
+
+
+async def test_switched_off_it_ends_at_once(simulator: Process, database: Database) -> None:
+    async with served(simulator, database, fetch="false") as service:
+        await StatementFetcher(service, database).run(LoopHealth())
+    assert await files(database) == []
