@@ -75,6 +75,7 @@ def order_of(
         metadata=fields.metadata("metadata"),
         created_at=now,
         created_by=created_by,
+        order_reference=fields.order_reference(),
     )
     if key is not None and (problem := idempotency.problem_with(key)):
         fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
@@ -87,6 +88,8 @@ def order_of(
         "description": fields.raw("description", ""),
         "metadata": fields.raw("metadata", {}),
     }
+    if draft.order_reference is not None:  # only then, so that requests of before keep their hashes
+        known["orderReference"] = draft.order_reference
     return Order(
         merchant_id=merchant_id,
         type=type_,

@@ -104,6 +104,9 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     correction: CorrectionNotice | None = None  # the latest, where it is read for the merchant
     is_key_derived: bool = False  # of a draft: its network key is derived from its idempotency key
     created_by: str | None = None  # of a draft; afterwards only `store/creators.py` reads it
+    order_reference: str | None = None  # the merchant's own number for it
+    refund_of: str | None = None  # of a payout: the id of the collection that it gives back
+    batch_id: str | None = None  # of a payout: the batch that it is a line of
 
     @property
     def net_amount(self) -> int:
@@ -113,7 +116,8 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def search_text(self) -> str:
         """What a search reads. One line for each field, so that no match spans two fields."""
-        return folded(f"{self.reference}\n{self.phone}\n{self.name}")
+        lines = f"{self.reference}\n{self.phone}\n{self.name}"
+        return folded(lines if self.order_reference is None else f"{lines}\n{self.order_reference}")
 
     @property
     def completed_at(self) -> datetime | None:

@@ -18,7 +18,9 @@ def created(transaction: Transaction) -> View:
         | _money(transaction)
         | {"status": Status.PENDING}
         | _party(transaction)
-        | {"description": transaction.description, "createdAt": clock.iso(transaction.created_at)}
+        | {"description": transaction.description}
+        | _own(transaction)
+        | {"createdAt": clock.iso(transaction.created_at)}
     )
 
 
@@ -27,7 +29,7 @@ def listed(transaction: Transaction) -> View:
     shown = _head(transaction)
     if transaction.type is Type.COLLECTION:
         shown["buyerName"] = transaction.name
-    return shown | _times(transaction)
+    return shown | _origin(transaction) | _times(transaction)
 
 
 def retrieved(transaction: Transaction) -> View:
@@ -42,6 +44,7 @@ def in_event(transaction: Transaction) -> View:
         _head(transaction)
         | _party(transaction)
         | {"description": transaction.description, "metadata": transaction.metadata}
+        | _own(transaction)
     )
     if transaction.provider_reference is not None:
         shown["providerReference"] = transaction.provider_reference
@@ -50,6 +53,17 @@ def in_event(transaction: Transaction) -> View:
     if transaction.correction is not None:
         shown["correction"] = _correction(transaction.correction)
     return shown | _times(transaction)
+
+
+def _own(transaction: Transaction) -> View:
+    """What only some payments have: the merchant's own reference, and where a payout comes from."""
+    shown = {} if transaction.order_reference is None else {"orderReference": transaction.order_reference}
+    return shown | _origin(transaction)
+
+
+def _origin(transaction: Transaction) -> View:
+    shown = {} if transaction.refund_of is None else {"refundOf": transaction.refund_of}
+    return shown if transaction.batch_id is None else shown | {"batchId": transaction.batch_id}
 
 
 def _correction(told: CorrectionNotice) -> View:

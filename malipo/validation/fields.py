@@ -119,6 +119,17 @@ class Fields:
             return value
         return ""
 
+    def order_reference(self) -> str | None:
+        """The merchant's own number for a payment, such as that of an order; None if it was not sent."""
+        value = self.raw("orderReference")
+        if value is None:
+            return None
+        if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isprintable():
+            message = "orderReference must be text of 1 to 64 printable characters."
+            self.wrong("orderReference", "order_reference_invalid", message)
+            return None
+        return value
+
     def secret(self, name: str, *, is_required: bool = True) -> str:
         """A text that is never repeated in an error, such as a password; empty if it is not there and need not be."""
         value = self.required(name) if is_required else self.raw(name)

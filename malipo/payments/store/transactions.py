@@ -14,7 +14,7 @@ Key = tuple[str, str]  # a merchant's id and a transaction's
 COLUMNS = """
     t.merchant_id, t.id, t.reference, t.network_key, t.type, t.channel, t.status, t.amount, t.fee, t.phone, t.name,
     t.description, t.metadata, t.created_at, t.provider_reference, t.failure_code, t.failure_reason,
-    t.processing_at, t.ended_at
+    t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id
 """
 
 _decode = msgspec.json.Decoder().decode
@@ -49,6 +49,9 @@ def transaction_of(row: Row) -> Transaction:
         failure_reason=row["failure_reason"],
         processing_at=row["processing_at"],
         ended_at=row["ended_at"],
+        order_reference=row["order_reference"],
+        refund_of=row["refund_of"],
+        batch_id=row["batch_id"],
     )
 
 
@@ -61,13 +64,14 @@ def insert_transactions_sql(transactions: str) -> str:
     """Inserts transactions, as a part of a statement, and returns those that are new."""
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
-                                  phone, name, description, metadata, search_text, created_at, created_by)
+                                  phone, name, description, metadata, search_text, created_at, created_by,
+                                  order_reference, refund_of, batch_id)
         SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
-               description, metadata, search_text, created_at, created_by
+               description, metadata, search_text, created_at, created_by, order_reference, refund_of, batch_id
         FROM json_to_recordset({transactions}) AS new (
             merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
             amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
-            created_at timestamptz, created_by text)
+            created_at timestamptz, created_by text, order_reference text, refund_of text, batch_id text)
         ON CONFLICT (merchant_id, id) DO NOTHING
         RETURNING merchant_id, id, channel, type
     """
