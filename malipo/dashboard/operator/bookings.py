@@ -39,27 +39,33 @@ async def show(request: OperatorRequest) -> Response:
 
 
 async def approve(request: OperatorRequest) -> Response:
-    return await _decide(request, booking_approval.approve, "booking-approved")
+    return await decide(request, booking_approval.approve, "booking-approved", _ID, _PATH, _page)
 
 
 async def reject(request: OperatorRequest) -> Response:
-    return await _decide(request, booking_approval.reject, "booking-rejected")
+    return await decide(request, booking_approval.reject, "booking-rejected", _ID, _PATH, _page)
 
 
-async def _decide(request: OperatorRequest, decide: Callable[..., Awaitable[Proposal]], notice: str) -> Response:
-    form = await request.form()
-    booking = form.text("booking")
+async def decide(
+    request: OperatorRequest,
+    act: Callable[..., Awaitable[Proposal]],
+    notice: str,
+    ids: re.Pattern[str],
+    path: str,
+    page: Callable[..., Awaitable[Response]],
+) -> Response:
+    """Approve or reject the booking that the form names, if its id is one of those that `page` shows."""
+    booking = (await request.form()).text("booking")
     try:
-        if not _ID.fullmatch(booking):
+        if not ids.fullmatch(booking):
             raise NotProposed(booking)
-        await request.service.write(lambda tx: decide(tx, booking, actor=request.actor, now=request.service.clock()))
+        await request.service.write(lambda tx: act(tx, booking, actor=request.actor, now=request.service.clock()))
     except (NotOpen, NotProposed):
-        return await _page(request, status=HTTPStatus.CONFLICT, problem=request.words(form_errors.CHANGED))
+        return await page(request, status=HTTPStatus.CONFLICT, problem=request.words(form_errors.CHANGED))
     except Refusal as refusal:
-        return await _page(
-            request, status=form_errors.status_of(refusal), problem=form_errors.of_refusal(request.words, refusal)
-        )
-    return request.go(_PATH, notice)
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await page(request, status=form_errors.status_of(refusal), problem=problem)
+    return request.go(path, notice)
 
 
 async def _page(

@@ -31,7 +31,9 @@ def shown(*, is_quiet: bool, is_terminal: bool = True) -> str:
             bar.show(501)  # too soon after it
         stream.write("!")  # The end of what is to be read.
         stream.flush()
-        said = os.read(ours, 1000).decode()
+        said = ""
+        while not said.endswith("!"):  # A terminal gives what was written in pieces.
+            said += os.read(ours, 1000).decode()
     os.close(ours)
     return said
 

@@ -5,7 +5,6 @@ two operators, by the rules of `malipo/operators/booking_approval.py`.
 """
 
 import re
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.merchant.new_payment import amount_of
+from malipo.dashboard.operator import bookings
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
@@ -27,7 +27,7 @@ from malipo.ledger.store.booking_proposals import Proposal
 from malipo.ledger.transfers import Kind, Transfer
 from malipo.networks.connector import Channel
 from malipo.operators import booking_approval
-from malipo.operators.booking_approval import NotOpen, NotProposed, Requested
+from malipo.operators.booking_approval import Requested
 
 PATH = "/operator/floats"
 _MOST = 10**15
@@ -101,26 +101,11 @@ async def transfer(request: OperatorRequest) -> Response:
 
 
 async def approve(request: OperatorRequest) -> Response:
-    return await _decide(request, booking_approval.approve, "booking-approved")
+    return await bookings.decide(request, booking_approval.approve, "booking-approved", _ID, PATH, _page)
 
 
 async def reject(request: OperatorRequest) -> Response:
-    return await _decide(request, booking_approval.reject, "booking-rejected")
-
-
-async def _decide(request: OperatorRequest, decide: Callable[..., Awaitable[Proposal]], notice: str) -> Response:
-    form = await request.form()
-    booking = form.text("booking")
-    try:
-        if not _ID.fullmatch(booking):
-            raise NotProposed(booking)
-        await request.service.write(lambda tx: decide(tx, booking, actor=request.actor, now=request.service.clock()))
-    except (NotOpen, NotProposed):
-        return await _page(request, status=HTTPStatus.CONFLICT, problem=request.words(form_errors.CHANGED))
-    except Refusal as refusal:
-        problem = form_errors.of_refusal(request.words, refusal)
-        return await _page(request, status=form_errors.status_of(refusal), problem=problem)
-    return request.go(PATH, notice)
+    return await bookings.decide(request, booking_approval.reject, "booking-rejected", _ID, PATH, _page)
 
 
 def _amount_in(request: OperatorRequest, form: Form, *, least: int) -> int | str:
