@@ -17,7 +17,7 @@ from asyncpg.exceptions import InsufficientPrivilegeError, ReadOnlySQLTransactio
 from malipo import __version__
 from malipo.db import AccessRefused, ConnectionLost
 from malipo.errors import Impossible, Refusal, Unavailable
-from malipo.settings import Settings
+from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import BadSettings, read
 
 Command = Callable[[argparse.Namespace, Settings], int]
@@ -85,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         parsed = parser(arguments[0] if arguments else None).parse_args(arguments)
         command: Command = parsed.command
-        return command(parsed, read(os.environ))
+        return command(parsed, _settings(arguments[0] if arguments else None))
     except BadSettings as error:
         return _print_error(*error.sentences, code=2)
     except Refusal as refusal:
@@ -105,6 +105,13 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except SystemExit as ended:  # of the parser: --help, or a mistake that it has told
         return int(ended.code or 0)
+
+
+def _settings(command: str | None) -> Settings:
+    """Of the environment; beside a demo, those of the demo."""
+    settings = read(os.environ)
+    completed = demo_settings.complete(os.environ, command, settings.data_dir)
+    return settings if completed == dict(os.environ) else read(completed)
 
 
 def _why_lost(error: ConnectionLost) -> str:

@@ -15,7 +15,7 @@ from malipo.cli.serve import warn_of_proxies
 from malipo.db.wait_at_start import is_there
 from malipo.http_server.listen import of_files, of_supervisor
 from malipo.http_server.serve import serve as serve_http
-from malipo.settings import Settings
+from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import require
 
 
@@ -28,6 +28,7 @@ def add_commands(commands: Any) -> None:
 
 def _api(arguments: argparse.Namespace, settings: Settings) -> int:
     require(settings, "secret_key")
+    demo_settings.delete(settings.data_dir)
     log.configure(level=settings.log_level, stream=sys.stderr)
     is_child: bool = arguments.until_stdin_closes
     if not is_child:

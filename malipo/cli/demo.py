@@ -29,7 +29,7 @@ from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission, hash_of
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, merchants, people
-from malipo.settings import Settings
+from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import BadSettings, read, variable
 
 _MONEY = 5_000_000
@@ -117,8 +117,12 @@ class _Demo:
             raise BadSettings(
                 [f"{name} is set, and the demo is for simulated networks: use malipo serve." for name in real]
             )
-        # Whatever else is set by hand wins.
-        return {name: value for name, value in made.items() if f"{name}_FILE" not in os.environ} | dict(os.environ)
+        made = {name: value for name, value in made.items() if f"{name}_FILE" not in os.environ}
+        # Whatever is set by hand wins.
+        used = made | dict(os.environ)
+        kept = demo_settings.encode({name: used[name] for name in made})
+        _save(self._settings.data_dir / demo_settings.FILE, kept)
+        return used
 
     def _welcome(self, access: _Access) -> None:
         _write(

@@ -24,7 +24,7 @@ from malipo.http_server.listen import listeners, of_supervisor
 from malipo.merchants.store import merchants
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
-from malipo.settings import Settings
+from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import require
 
 DEMO_MERCHANT = "Demo Shop"
@@ -93,6 +93,7 @@ class _ServiceProcesses:
             await wait_for_database(self._url)
         await migrate_at(self._url)
         await _warn_of_demo(self._url)
+        demo_settings.delete(self._settings.data_dir)
         if not self._current:
             self._current.append(await self._children.start(self._api()))
         self._current.append(await self._children.start(self._worker()))

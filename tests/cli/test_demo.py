@@ -1,13 +1,22 @@
 """The demo: what a newcomer finds."""
 
+import asyncio
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
+import pytest
 
+from malipo import clock
+from malipo.networks.connector import Channel
+from malipo.settings import demo_settings
 from tests.conftest import COLLECTION, Client, Running, until_ready
 
 
@@ -39,3 +48,64 @@ async def test_a_newcomer_finds_a_merchant_with_money_and_a_key_and_finds_them_a
         assert (await client("GET", "/v1/wallet")).body["wallet"]["available"] == 5_000_000, "topped up once"
         assert (await client("GET", "/v1/payments")).body["pagination"]["total"] == 1
     assert "754000001" not in (tmp_path / "var/malipo.log").read_text(), "no phone number in the log"
+
+
+async def test_commands_beside_it_run_the_whole_loop_without_a_setting(
+    start: Callable[..., Running], tmp_path: Path
+) -> None:
+    """As the welcome shows it: an operator logs in, imports the networks' statements, and closes a day that is over."""
+    await until_ready(start("demo"))
+    demo = json.loads((tmp_path / "var/demo.json").read_text())
+    password = "mchele-na-maharage-77"
+    await _malipo(tmp_path, "operators", "add", "asha")
+    await _malipo(tmp_path, "operators", "password", "asha", "--stdin", typed=password)
+    await _malipo(tmp_path, "operators", "login", "asha", "--stdin", typed=password)
+    yesterday = clock.day_of(clock.now()) - timedelta(days=1)
+    async with aiohttp.ClientSession() as http:
+        for name in [*Channel, "CLICKPESA"]:
+            async with http.get(f"{demo['phonesUrl']}/api/statements/{name}?day={yesterday}") as answer:
+                (tmp_path / f"{name}.csv").write_bytes(await answer.read())
+    for channel in Channel:
+        await _malipo(tmp_path, "statements", "import", f"{channel}.csv", "--channel", channel)
+    clickpesa = ("statements", "import", "CLICKPESA.csv", "--channel", "HALOPESA", "--account", "clickpesa")
+    await _malipo(tmp_path, *clickpesa)
+    assert "There are no such exceptions." in await _malipo(tmp_path, "exceptions", "list")
+    assert "AIRTEL_MONEY" in await _malipo(tmp_path, "floats")
+    assert "is closed. The day adds up." in await _malipo(tmp_path, "close", str(yesterday))
+
+
+async def _malipo(folder: Path, *arguments: str, typed: str = "") -> str:
+    """What a command prints that is given in a shell where nothing is set but the data folder."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "MALIPO_DATA_DIR": str(folder / "var")}
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "malipo", *arguments],
+        env=environment,
+        cwd=folder,
+        input=typed.encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("environment", "command", "is_completed"),
+    [
+        ({}, "close", True),
+        ({"MALIPO_DATABASE_URL": "postgresql://db/malipo"}, "close", False),
+        ({"MALIPO_SECRET_KEY_FILE": "/run/secret"}, "close", False),
+        ({"MALIPO_SECRET_KEY": "by hand"}, "close", False),
+        ({}, "serve", False),
+        ({}, "worker", False),
+    ],
+)
+def test_settings_of_the_demo_are_for_commands_on_its_own_database(
+    environment: dict[str, str], command: str, is_completed: bool, tmp_path: Path
+) -> None:
+    (tmp_path / demo_settings.FILE).write_bytes(demo_settings.encode({"MALIPO_SECRET_KEY": "of the demo"}))
+    completed = demo_settings.complete(environment, command, tmp_path)
+    assert (completed.get("MALIPO_SECRET_KEY") == "of the demo") == is_completed
+    demo_settings.delete(tmp_path)
+    assert demo_settings.complete(environment, command, tmp_path) == environment

@@ -16,7 +16,7 @@ _ACCOUNTS = [*((channel, "") for channel in Channel), (Channel.HALOPESA, "clickp
 
 
 async def book_opening_floats(tx: Tx, *, now: datetime) -> None:
-    """Once, on the day before the first."""
+    """Once, and long enough ago that the day before the first can be closed: its statements open with it."""
     if await first_open_day(tx) is not None:
         return
     source, target = house_bookings.ends_of(_OPENING, Account.BANK)
@@ -30,7 +30,7 @@ async def book_opening_floats(tx: Tx, *, now: datetime) -> None:
             target=target,
             amount=_OPENING,
             reference=f"OPENING {account}".strip(),
-            value_date=clock.day_of(now) - timedelta(days=1),
+            value_date=clock.day_of(now) - timedelta(days=2),
             evidence="what lies in the simulated account before the first payment",
             booked_by="demo",
         )
