@@ -39,6 +39,7 @@ class Position(NamedTuple):
     readings: Sequence[Reading]  # the latest of each account
     in_flight: int  # in payouts that have not ended and are paid from there
     asked: frozenset[str] = frozenset()  # the accounts that the network's own call reads
+    unread: frozenset[str] = frozenset()  # accounts that have money of the bank's, and no reading
 
     @property
     def reading(self) -> int | None:
@@ -52,8 +53,8 @@ class Position(NamedTuple):
 
     @property
     def difference(self) -> int | None:
-        """What was seen less what should be there; None where an account is not of this channel alone."""
-        if self.reading is None or any(each.is_shared for each in self.readings):
+        """What was seen less what should be there; None where an account is shared, or was never looked at."""
+        if self.reading is None or self.unread or any(each.is_shared for each in self.readings):
             return None
         return self.reading - self.ledger
 
@@ -70,8 +71,18 @@ class Position(NamedTuple):
         return held - self.in_flight
 
 
-def position_of(channel: Channel, *, ledger: int, readings: Iterable[Reading], in_flight: dict[str, int]) -> Position:
-    """`readings` are the latest of each account and source, of any channel; payouts in flight are by channel."""
+def position_of(
+    channel: Channel,
+    *,
+    ledger: int,
+    readings: Iterable[Reading],
+    in_flight: dict[str, int],
+    accounts: Iterable[str] = (),
+) -> Position:
+    """`readings` are the latest of each account and source, of any channel; payouts in flight are by channel.
+
+    `accounts` are those of this channel that transfers between it and the bank name.
+    """
     ours = [each for each in readings if each.channel == channel]
     latest: dict[str, Reading] = {}
     for each in sorted(ours, key=lambda each: each.read_at):
@@ -83,4 +94,5 @@ def position_of(channel: Channel, *, ledger: int, readings: Iterable[Reading], i
         readings=[latest[account] for account in sorted(latest)],
         in_flight=sum(in_flight.values()) if is_shared else in_flight.get(channel, 0),
         asked=frozenset(each.account for each in ours if each.source is Source.NETWORK),
+        unread=frozenset(accounts) - latest.keys(),
     )

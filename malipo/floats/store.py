@@ -77,10 +77,23 @@ async def find_positions(connection: Conn, *, ledger: dict[str, int] | None = No
     """Of every channel. The ledger's floats are sums of many rows: whoever looks often hands in what they were."""
     floats = await find_ledger_floats(connection) if ledger is None else ledger
     readings, in_flight = await find_latest(connection), await find_in_flight(connection)
+    accounts = await _find_accounts(connection)
     return [
-        position_of(channel, ledger=floats.get(channel, 0), readings=readings, in_flight=in_flight)
+        position_of(
+            channel,
+            ledger=floats.get(channel, 0),
+            readings=readings,
+            in_flight=in_flight,
+            accounts=[account for of, account in accounts if of == channel],
+        )
         for channel in Channel
     ]
+
+
+async def _find_accounts(connection: Conn) -> list[tuple[str, str]]:
+    """The accounts between which and the bank money was transferred, each with its channel."""
+    rows = await connection.fetch("SELECT DISTINCT channel, account FROM house_bookings WHERE kind = 'bank_transfer'")
+    return [(row["channel"], row["account"]) for row in rows]
 
 
 async def is_read_since(connection: Conn, channel: str, account: str, since: datetime) -> bool:

@@ -72,3 +72,13 @@ def test_an_account_that_several_channels_share_covers_the_payouts_of_all_of_the
 
 def test_a_reading_is_as_old_as_the_oldest_of_its_accounts() -> None:
     assert position(reading(1, hours=5), reading(2, account="b")).read_at == NOW - timedelta(hours=5)
+
+
+def test_there_is_no_difference_while_an_account_was_never_looked_at() -> None:
+    seen = [reading(50, account="clickpesa", source=Source.NETWORK)]
+    here = position_of(Channel.HALOPESA, ledger=100, readings=seen, in_flight={}, accounts=["", "clickpesa"])
+    assert (here.reading, here.difference, here.cover(NOW)) == (50, None, 50)
+    both = position_of(
+        Channel.HALOPESA, ledger=100, readings=[*seen, reading(40)], in_flight={}, accounts=["", "clickpesa"]
+    )
+    assert both.difference == -10
