@@ -88,11 +88,12 @@ def position_of(
     for each in sorted(ours, key=lambda each: each.read_at):
         latest[each.account] = each
     is_shared = any(each.is_shared for each in latest.values())
+    named = frozenset(accounts)
     return Position(
         channel=channel,
         ledger=ledger,
         readings=[latest[account] for account in sorted(latest)],
         in_flight=sum(in_flight.values()) if is_shared else in_flight.get(channel, 0),
         asked=frozenset(each.account for each in ours if each.source is Source.NETWORK),
-        unread=frozenset(accounts) - latest.keys(),
+        unread=frozenset() if named == {""} else named - latest.keys(),  # where none is named there is one
     )
