@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -105,8 +104,7 @@ def version_of(
     else:
         archive = folder / f"{name}.tar"
         _git("archive", "--output", str(archive), commit, "malipo")
-        with tarfile.open(archive) as files:
-            files.extractall(tree, filter="data")
+        shutil.unpack_archive(archive, tree)
     version = Version(name, tree, environment)
     version.mark()
     try:
