@@ -96,6 +96,7 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str | None = None  # personal data: it is shown to who asked, and not logged
     is_registered: bool | None = None  # False only if the network says that this number has no account
+    is_barred: bool | None = None  # True if the network says that this account takes no payments now
     code: str = ""  # why something is unknown; never a part of the name
     detail: str = ""
 
