@@ -9,8 +9,11 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from malipo import clock, randomness
-from malipo.networks.connector import Answer, Connector, Order, ReadsBalance, Resubmit, Type, Verdict
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Answer, Channel, Connector, Order, ReadsBalance, Resubmit, Type, Verdict
 from malipo.networks.statements.source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -82,6 +85,7 @@ async def _verify_type(
 
 async def _until_it_ends(connector: Connector, order: Order, answer: Answer, patience_seconds: float) -> Answer:
     deadline = asyncio.get_running_loop().time() + patience_seconds
+    order = replace(order, network_id=answer.network_id)
     while True:
         answer = await connector.ask(order)
         if _ends(answer) or asyncio.get_running_loop().time() > deadline:
@@ -91,7 +95,20 @@ async def _until_it_ends(connector: Connector, order: Order, answer: Answer, pat
 
 def _order(type_: Type, phone: str, amount: int) -> Order:
     key = "".join(_KEY_CHARACTERS[randomness.below(len(_KEY_CHARACTERS))] for _ in range(16))
-    return Order(key=key, type=type_, phone=phone, amount=amount, note="malipo verify", name="malipo verify")
+    return Order(
+        key=key,
+        type=type_,
+        phone=phone,
+        amount=amount,
+        note="malipo verify",
+        name="malipo verify",
+        channel=_channel_of(phone),
+    )
+
+
+def _channel_of(phone: str) -> Channel | None:
+    """By its prefix: nobody else says whose number it is."""
+    return next((channel for channel, profile in PROFILES.items() if phone.startswith(profile.prefixes)), None)
 
 
 def _ends(answer: Answer) -> bool:

@@ -65,6 +65,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
     note: str  # for the customer's eyes; each network cleans it in its own way
     name: str = ""  # of the customer or the recipient
+    channel: Channel | None = None  # whose customer it is: an aggregator must be told, for numbers are portable
+    network_id: str | None = None  # what the network calls it, if it has said so
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +83,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     is_fault: bool = False  # the network, or the connection to it, has a fault: it counts towards the circuit breaker
     refuses_us: bool = False  # it would refuse every customer (credentials, configuration): it counts too
     alert: str | None = None  # something only an operator can fix: credentials, our float
+    network_id: str | None = None  # what the network calls it, where its query needs that: it is kept for the query
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from malipo.networks import rsa
 from malipo.networks.airtel_money import AirtelMoney
+from malipo.networks.azampay.connector import Azampay
 from malipo.networks.clickpesa import Clickpesa
 from malipo.networks.connector import Channel, Connector, Type
 from malipo.networks.halopesa import Halopesa
@@ -64,6 +65,11 @@ _KINDS: dict[str, _Kind] = {
         make=Clickpesa,
         carries=tuple(route for channel in Channel for route in _both(channel)),
         by_default=_HALOPESA_PAYOUTS,
+    ),
+    "azampay": _Kind(
+        make=Azampay,
+        carries=tuple((channel, Type.DISBURSEMENT) for channel in Channel),
+        by_default=(),
     ),
 }
 

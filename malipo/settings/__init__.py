@@ -11,6 +11,7 @@ from pathlib import Path
 from malipo.settings import parsers as parse
 from malipo.settings.networks import (
     AirtelMoneySettings,
+    AzampaySettings,
     ClickpesaSettings,
     HalopesaSettings,
     MpesaSettings,
@@ -22,7 +23,13 @@ from malipo.settings.parsers import Network, setting
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(
-    MpesaSettings, AirtelMoneySettings, TigoPesaSettings, HalopesaSettings, ClickpesaSettings, RouteSettings
+    MpesaSettings,
+    AirtelMoneySettings,
+    TigoPesaSettings,
+    HalopesaSettings,
+    ClickpesaSettings,
+    AzampaySettings,
+    RouteSettings,
 ):
     # Where it listens, and where its files are.
     host: str = setting("127.0.0.1", parse.text)

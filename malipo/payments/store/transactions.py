@@ -14,7 +14,7 @@ Key = tuple[str, str]  # a merchant's id and a transaction's
 COLUMNS = """
     t.merchant_id, t.id, t.reference, t.network_key, t.type, t.channel, t.status, t.amount, t.fee, t.phone, t.name,
     t.description, t.metadata, t.created_at, t.provider_reference, t.failure_code, t.failure_reason,
-    t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id
+    t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id, t.network_id
 """
 
 _decode = msgspec.json.Decoder().decode
@@ -52,6 +52,7 @@ def transaction_of(row: Row) -> Transaction:
         order_reference=row["order_reference"],
         refund_of=row["refund_of"],
         batch_id=row["batch_id"],
+        network_id=row["network_id"],
     )
 
 
