@@ -1,6 +1,7 @@
 """AzamPay's callbacks: never signed, so only hints; read in both of their forms, and harmless whatever stands in them."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -88,7 +89,9 @@ def test_a_strange_body_is_not_understood(offline: Connect, name: str) -> None:
     assert offline().read(heard(body)) is None
 
 
-VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.just(["x"]) | st.just({})
+VALUES: st.SearchStrategy[Any] = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.just(["x"]) | st.just({})
+)
 
 
 @hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

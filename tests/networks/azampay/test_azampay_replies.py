@@ -1,11 +1,12 @@
 """What AzamPay's replies mean: which end a payout, and the many that must not."""
 
 import json
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from malipo.networks.connector import FailureCode, Verdict
+from malipo.networks.connector import FailureCode, Order, Verdict
 from tests.networks.azampay.connector import Connect, asked, sent
 from tests.networks.azampay.connector import azampay as azampay
 from tests.networks.azampay_spec import (
@@ -178,7 +179,7 @@ async def test_a_success_of_the_question_is_not_one_of_the_payout(server: Script
 
 @pytest.mark.parametrize("changes", [{"success": False}, {"success": None}, {"success": "true"}, {"statusCode": 400}])
 async def test_the_failure_of_a_question_is_not_one_of_the_payout(
-    server: ScriptedServer, azampay: Connect, changes: dict[str, object]
+    server: ScriptedServer, azampay: Connect, changes: dict[str, Any]
 ) -> None:
     """A refused question has the status "Failure" too. Taken for the payout's, it would be paid a second time."""
     for status in ("Failure", "success"):
@@ -190,26 +191,30 @@ async def test_the_failure_of_a_question_is_not_one_of_the_payout(
 async def test_an_answer_about_another_payout_is_not_believed(
     server: ScriptedServer, azampay: Connect, status: str
 ) -> None:
-    other, nobody = "0K3ABCDEFGHJ9999", {"pgReferenceId": None, "initiatorReferenceId": None}
-    unproven = {"initiatorReferenceId": None}  # by our reference it was asked, and what comes back may be anybody's
-    for order, changes in (
+    other = "0K3ABCDEFGHJ9999"
+    nobody: dict[str, Any] = {"pgReferenceId": None, "initiatorReferenceId": None}
+    # By our reference it was asked, and what comes back may be anybody's.
+    unproven: dict[str, Any] = {"initiatorReferenceId": None}
+    answers: list[tuple[Order, dict[str, Any]]] = [
         (ACCEPTED_ORDER, {"pgReferenceId": "019d0000"}),
         (ACCEPTED_ORDER, {"initiatorReferenceId": other}),
         (ACCEPTED_ORDER, nobody),
         (DISBURSEMENT, {"initiatorReferenceId": other}),
         (DISBURSEMENT, unproven),
         (DISBURSEMENT, nobody),
-    ):
+    ]
+    for order, changes in answers:
         UNKNOWN.check(await asked(server, azampay, told(status=status, **changes), order))
 
 
 async def test_one_of_both_names_is_enough(server: ScriptedServer, azampay: Connect) -> None:
-    for order, changes in (
+    answers: list[tuple[Order, dict[str, Any]]] = [
         (ACCEPTED_ORDER, {"initiatorReferenceId": None}),
         (ACCEPTED_ORDER, {"pgReferenceId": None}),
         (DISBURSEMENT, {}),
         (DISBURSEMENT, {"pgReferenceId": None}),
-    ):
+    ]
+    for order, changes in answers:
         SUCCESS.check(await asked(server, azampay, told(status="success", **changes), order))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -95,7 +96,11 @@ async def test_the_channel_names_the_network_whatever_the_number_looks_like(
 async def test_the_names_of_networks_the_transfer_and_the_source_are_settings(
     server: ScriptedServer, azampay: Connect
 ) -> None:
-    changes = {"azampay_halopesa_bank": "Halopesa", "azampay_transfer_type": "MNO", "azampay_source_bank": "CRDB"}
+    changes: dict[str, Any] = {
+        "azampay_halopesa_bank": "Halopesa",
+        "azampay_transfer_type": "MNO",
+        "azampay_source_bank": "CRDB",
+    }
     await sent(server, azampay, ACCEPTED, **changes)
     said = json.loads(server.heard[1].body)
     assert said["destination"]["bankName"] == "Halopesa"
