@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from malipo_simulator import randomness
-from malipo_simulator.behaviour import Answering, Kind, plan_of
+from malipo_simulator.behaviour import Answering, Kind, Outcome, plan_of
 from malipo_simulator.credentials import Keys
 from malipo_simulator.gateways import azampay_rules as rules
 from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, Reply, Request, encode, json_reply, lost
@@ -191,7 +191,9 @@ class Azampay(Gateway):
         code = self._switches.query_error
         return _refused(int(code), "Error") if code else None
 
-    def notice(self, transaction: Transaction) -> Notice:
+    def notice(self, transaction: Transaction) -> Notice | None:
+        if transaction.outcome is Outcome.REVERSED:
+            return None  # Nobody has said that it tells.
         return Notice(encode(rules.told(transaction, self._switches.callback_form)), JSON, lambda reply: "")
 
 
