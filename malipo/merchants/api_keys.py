@@ -24,6 +24,7 @@ AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network
 class Permission(StrEnum):
     PAYMENTS_READ = "payments.read"
     PAYMENTS_CREATE = "payments.create"
+    RECIPIENTS_LOOKUP = "recipients.lookup"
     WALLET_READ = "wallet.read"
     EVENTS_READ = "events.read"
 

@@ -10,7 +10,7 @@ import msgspec
 
 from malipo.audit_log.actor import Actor
 from malipo.db import ConnectionLost, Contention
-from malipo.errors import Conflict, Unavailable
+from malipo.errors import Conflict, OutcomeUnknown, Unavailable
 from malipo.networks.connector import Channel
 from malipo.networks.names.lookup import Looked
 from malipo.recipients.daily_limit import LookupsUsedUp, admit
@@ -53,7 +53,11 @@ async def look_up(service: Service, merchant_id: str, line: Line, *, actor: Acto
     now = service.clock()
     most = service.settings.recipient_lookups_daily
     details = {"channel": line.channel, "phone": line.phone}
-    if not await service.write(lambda tx: admit(tx, merchant_id, 1, most=most, actor=actor, now=now, **details)):
+    try:
+        admitted = await service.write(lambda tx: admit(tx, merchant_id, 1, most=most, actor=actor, now=now, **details))
+    except OutcomeUnknown:
+        raise Unavailable from None  # Whether it was counted does not matter: nobody was asked.
+    if not admitted:
         raise LookupsUsedUp(most, now)
     return _check(line, await service.networks.names.look_up(line.channel, line.phone, now=now))
 
