@@ -77,6 +77,7 @@ def order_of(
         created_by=created_by,
         order_reference=fields.order_reference(),
     )
+    fields.currency()
     if key is not None and (problem := idempotency.problem_with(key)):
         fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
         key = None

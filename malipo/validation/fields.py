@@ -18,6 +18,8 @@ from malipo.validation.page_limits import MOST_PAGES, MOST_PER_PAGE, PER_PAGE
 Choice = TypeVar("Choice", bound=StrEnum)
 Word = TypeVar("Word", bound=str)
 
+CURRENCY = "TZS"
+
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -129,6 +131,12 @@ class Fields:
             self.wrong("orderReference", "order_reference_invalid", message)
             return None
         return value
+
+    def currency(self) -> None:
+        """Amounts are shillings. A request that names another currency means another amount."""
+        value = self.raw("currency")
+        if value is not None and value != CURRENCY:
+            self.wrong("currency", "currency_invalid", f"currency must be {CURRENCY}, or be left out.")
 
     def secret(self, name: str, *, is_required: bool = True) -> str:
         """A text that is never repeated in an error, such as a password; empty if it is not there and need not be."""
