@@ -105,6 +105,18 @@ class Fields:
             return None
         return choices(value)
 
+    def choice_list(self, name: str, choices: type[Choice]) -> tuple[Choice, ...]:
+        """Several of them with commas between, in a query string; each once. None: empty."""
+        value = self.raw(name)
+        if value is None:
+            return ()
+        words = value.split(",") if isinstance(value, str) else []
+        if not words or any(word not in choices.__members__.values() for word in words):
+            message = f"{name} must be one of {', '.join(choices)}, or several with commas between them."
+            self.wrong(name, f"{name}_invalid", message)
+            return ()
+        return tuple(each for each in choices if each in words)
+
     def text(self, name: str, *, most: int, is_line: bool = False) -> str:
         """A line, such as a name, is shown in lists and tables: nothing in it may look like another line."""
         value = self.raw(name, "")
