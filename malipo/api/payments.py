@@ -53,6 +53,7 @@ async def _initiate(service: Service, caller: Caller, request: Request, type_: T
         now=service.clock(),
         created_by=caller.key_id,
         payout_limits=caller.payout_limits,
+        is_key_required=caller.requires_idempotency_key,
     )
     if order.draft is not None:
         enter_payment(order.draft.id)

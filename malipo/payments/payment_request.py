@@ -54,6 +54,7 @@ def order_of(
     actor: Actor | None = None,
     created_by: str | None = None,
     payout_limits: Limits | None = None,
+    is_key_required: bool = False,
 ) -> Order:
     """The order with its ids. Errors are kept in it, because a used idempotency key is answered before any of them."""
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
@@ -78,9 +79,7 @@ def order_of(
         order_reference=fields.order_reference(),
     )
     fields.currency()
-    if key is not None and (problem := idempotency.problem_with(key)):
-        fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
-        key = None
+    key = idempotency.key_in(fields, key, is_required=is_key_required)
     known = {
         "amount": fields.raw("amount"),
         "channel": fields.raw("channel"),
