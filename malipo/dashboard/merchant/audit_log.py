@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from malipo import money
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import is_person
+from malipo.audit_log.actor import api_key_of, is_person
 from malipo.audit_log.store import Entry
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
