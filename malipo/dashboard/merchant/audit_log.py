@@ -67,6 +67,8 @@ SENTENCES = {
     "webhook.switched_off": "A webhook endpoint was switched off",
     "payment.initiated": "Made a payment of {amount} in the dashboard",
     "payment.cancelled": "Cancelled a payment in the dashboard",
+    "recipient.looked_up": "Looked up the name behind {phone}",
+    "recipients.looked_up": "Looked up the names behind {count} numbers",
     "payment.resolved": "Decided how a payment of {amount} has ended",
     "wallet.top_up": "Put {amount} into the wallet",
     "wallet.settlement": "Sent you {amount} from the wallet",

@@ -71,6 +71,7 @@ PAGES = [
     Page("POST", "/dashboard/collect", new_payment.take_collection, Right.OPERATE),
     Page("GET", "/dashboard/payout", new_payment.show_payout, Right.OPERATE),
     Page("POST", "/dashboard/payout", new_payment.take_payout, Right.OPERATE),
+    Page("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),
     Page("GET", "/dashboard/keys", api_keys.show, Right.READ),
     Page("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
     Page("GET", "/dashboard/keys/new", api_keys.ask_for_new, Right.ADMINISTER, SensitiveAct.API_KEYS),
