@@ -96,16 +96,17 @@ class Clickpesa:
         """By the preview of a payout, which pays nothing. They count our requests, and payouts need theirs."""
         if not self._look_ups.take():
             return Recipient(code="pace", detail="look-ups of this minute are used up")
+        number = phone.removeprefix("+")
         body = {
             "amount": _PREVIEW_AMOUNT,
             "currency": "TZS",
             "orderReference": f"NAME{randomness.token_hex(8).upper()}",  # longer than any key of a payment
-            "phoneNumber": phone.removeprefix("+"),
+            "phoneNumber": number,
         }
         reply = await self._call("POST", "/payouts/preview-mobile-money-payout", self._with_checksum(body))
         if isinstance(reply, Answer):
             return Recipient(code=reply.code, detail=reply.detail)
-        return replies.of_preview(reply, channel, body["phoneNumber"])
+        return replies.of_preview(reply, channel, number)
 
     async def probe(self) -> Answer:
         return await self._authorised.probe()
