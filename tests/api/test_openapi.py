@@ -168,6 +168,8 @@ def _pay(do: Story, world: World) -> None:
             assert do("GET", payment, at=f"/v1/payments/{id_}")["transaction"]["status"] == status
     assert do("GET", "/v1/payments", limit=100)["pagination"]["total"] >= len(Status)
     do("POST", "/v1/payments/quote", {"type": "COLLECTION", "channel": "MPESA", "amount": 1000})
+    unknown = do("POST", "/v1/recipients/lookup", {"channel": "MPESA", "phone": "+255754000001"})["recipient"]
+    assert unknown["name"] is unknown["isRegistered"] is unknown["checkedAt"] is None
     do("GET", "/v1/channels")
     do("GET", "/v1/wallet")
     assert do("GET", "/v1/wallet/entries")["entries"]
