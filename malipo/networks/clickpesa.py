@@ -29,7 +29,7 @@ from malipo.networks.connector import (
 )
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.http.connection import MOST_OF_A_BODY
-from malipo.networks.names.pace import Pace
+from malipo.networks.names.minute_limit import MinuteLimit
 from malipo.networks.statements.clickpesa import statement
 from malipo.networks.statements.source import FetchedLine
 from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
@@ -51,7 +51,7 @@ class Clickpesa:
         self._base = (settings.clickpesa_base_url or "").rstrip("/")
         self.timeout_seconds: float = settings.clickpesa_timeout_seconds
         self.concurrency = settings.clickpesa_concurrency
-        self._look_ups = Pace(settings.clickpesa_lookups_per_minute)
+        self._look_ups = MinuteLimit(settings.clickpesa_lookups_per_minute)
         self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
@@ -95,17 +95,18 @@ class Clickpesa:
     async def look_up(self, channel: Channel, phone: str) -> Recipient:
         """By the preview of a payout, which pays nothing. They count our requests, and payouts need theirs."""
         if not self._look_ups.take():
-            return Recipient(code="pace", detail="look-ups of this minute are used up")
+            return Recipient(code="minute limit", detail="look-ups of this minute are used up")
+        number = phone.removeprefix("+")
         body = {
             "amount": _PREVIEW_AMOUNT,
             "currency": "TZS",
             "orderReference": f"NAME{randomness.token_hex(8).upper()}",  # longer than any key of a payment
-            "phoneNumber": phone.removeprefix("+"),
+            "phoneNumber": number,
         }
         reply = await self._call("POST", "/payouts/preview-mobile-money-payout", self._with_checksum(body))
         if isinstance(reply, Answer):
             return Recipient(code=reply.code, detail=reply.detail)
-        return replies.of_preview(reply, channel, body["phoneNumber"])
+        return replies.of_preview(reply, channel, number)
 
     async def probe(self) -> Answer:
         return await self._authorised.probe()

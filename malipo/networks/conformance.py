@@ -12,8 +12,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from malipo import clock, randomness
-from malipo.networks.channels import PROFILES
-from malipo.networks.connector import Answer, Channel, Connector, Order, ReadsBalance, Resubmit, Type, Verdict
+from malipo.networks.channels import channel_of
+from malipo.networks.connector import Answer, Connector, LooksUpNames, Order, ReadsBalance, Resubmit, Type, Verdict
 from malipo.networks.statements.source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -39,6 +39,11 @@ async def verify(
         balance = await connector.balance()
         said = f"TZS {balance.amount:,}" if balance.amount is not None else f"{balance.code} {balance.detail}".strip()
         yield Check("it says what it holds for us", balance.amount is not None, said)
+    if isinstance(connector, LooksUpNames) and (channel := channel_of(phone)) and connector.looks_up(channel):
+        found = await connector.look_up(channel, phone)
+        is_known = found.name is not None or found.is_registered is not None
+        said = "it has a name" if found.name else f"{found.code} {found.detail}".strip()  # A name is printed nowhere.
+        yield Check("it tells whose number this is", is_known, said)
     for type_ in types:
         async for check in _verify_type(connector, type_, phone, amount, patience_seconds):
             yield check
@@ -102,13 +107,8 @@ def _order(type_: Type, phone: str, amount: int) -> Order:
         amount=amount,
         note="malipo verify",
         name="malipo verify",
-        channel=_channel_of(phone),
+        channel=channel_of(phone),
     )
-
-
-def _channel_of(phone: str) -> Channel | None:
-    """By its prefix: nobody else says whose number it is."""
-    return next((channel for channel, profile in PROFILES.items() if phone.startswith(profile.prefixes)), None)
 
 
 def _ends(answer: Answer) -> bool:

@@ -11,8 +11,9 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import TooMany
+from malipo.networks.connector import Channel
 
-ACTION = "recipient.looked_up"
+ACTIONS = ("recipient.looked_up", "recipients.looked_up")
 
 
 class LookupsUsedUp(TooMany):
@@ -28,7 +29,14 @@ class LookupsUsedUp(TooMany):
 
 
 async def admit(
-    tx: Tx, merchant_id: str, asked: int, *, most: int, actor: Actor, now: datetime, **details: object
+    tx: Tx,
+    merchant_id: str,
+    asked: int,
+    *,
+    most: int,
+    actor: Actor,
+    now: datetime,
+    of: tuple[Channel, str] | None = None,  # the number, if it is one
 ) -> int:
     """How many of the asked may be looked up, and an entry in the audit log for them; 0 for `most` is no limit.
 
@@ -36,10 +44,13 @@ async def admit(
     """
     admitted = asked
     if most:
-        used = await audit_log.sum_of_day(tx, merchant_id, ACTION, since=_day(now))
+        used = await audit_log.sum_of_day(tx, merchant_id, ACTIONS, since=_day(now))
         admitted = min(asked, max(most - used, 0))
-    if admitted:
-        await audit_log.append(tx, actor, ACTION, now=now, merchant_id=merchant_id, count=admitted, **details)
+    if admitted and of is not None:
+        details = {"count": 1, "channel": of[0], "phone": of[1]}
+        await audit_log.append(tx, actor, "recipient.looked_up", now=now, merchant_id=merchant_id, **details)
+    elif admitted:
+        await audit_log.append(tx, actor, "recipients.looked_up", now=now, merchant_id=merchant_id, count=admitted)
     return admitted
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from malipo.audit_log.actor import Actor
 from malipo.db import ConnectionLost, Contention
-from malipo.errors import Conflict, Unavailable
+from malipo.errors import Conflict, OutcomeUnknown, Unavailable
 from malipo.networks.connector import Channel
 from malipo.networks.names.lookup import Looked
 from malipo.recipients.daily_limit import LookupsUsedUp, admit
@@ -35,6 +35,11 @@ class Line(msgspec.Struct, frozen=True):
     name: str = ""  # as it was typed
 
 
+def whose(merchant_id: str, actor: Actor) -> str:
+    """For whom a name is cached: what one has asked for is told to no other without an entry in the audit log."""
+    return f"{merchant_id} {actor.name}"
+
+
 class NameCheck(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a recipient; None where it is not known."""
 
@@ -51,11 +56,21 @@ async def look_up(service: Service, merchant_id: str, line: Line, *, actor: Acto
     if not service.networks.names.can_look_up(line.channel):
         raise LookupUnavailable(line.channel)
     now = service.clock()
-    most = service.settings.recipient_lookups_daily
-    details = {"channel": line.channel, "phone": line.phone}
-    if not await service.write(lambda tx: admit(tx, merchant_id, 1, most=most, actor=actor, now=now, **details)):
+    most, of = service.settings.recipient_lookups_daily, (line.channel, line.phone)
+    try:
+        admitted = await service.write(lambda tx: admit(tx, merchant_id, 1, most=most, actor=actor, now=now, of=of))
+    except OutcomeUnknown:
+        raise Unavailable from None  # Whether it was counted does not matter: nobody was asked.
+    if not admitted:
         raise LookupsUsedUp(most, now)
-    return _check(line, await service.networks.names.look_up(line.channel, line.phone, now=now))
+    asker = whose(merchant_id, actor)
+    return _check(line, await service.networks.names.look_up(asker, line.channel, line.phone, now=now))
+
+
+def recall(service: Service, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck | None:
+    """What the same person or key was told of this number within the last minute. It counts no second time."""
+    looked = service.networks.names.recall(whose(merchant_id, actor), line.channel, line.phone)
+    return None if looked is None else _check(line, looked)
 
 
 async def look_up_many(
@@ -76,7 +91,7 @@ async def look_up_many(
             )
         except (Unavailable, ConnectionLost, Contention):
             return [NameCheck() for _ in lines]  # What cannot be counted is not asked.
-    found = await names.look_up_many(numbers[:admitted], seconds=seconds, now=now)
+    found = await names.look_up_many(whose(merchant_id, actor), numbers[:admitted], seconds=seconds, now=now)
     over = set(numbers[admitted:])
     return [
         NameCheck(is_over_limit=True)

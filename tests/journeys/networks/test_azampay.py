@@ -10,7 +10,7 @@ from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 
 CHANNELS = ("MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA")
-ROUTES = {f"route_{channel.lower()}_disbursement": "azampay" for channel in CHANNELS}
+ROUTES: dict[str, Any] = {f"route_{channel.lower()}_disbursement": "azampay" for channel in CHANNELS}
 WALLET = 1_000_000
 
 # By the last digits of the number. What is open stays open until somebody looks at AzamPay's own book.
@@ -90,7 +90,7 @@ async def test_a_payout_that_its_query_cannot_find_waits_for_an_operator_and_is_
 
             async def are_there() -> bool:
                 rows = await _rows(full_stack)
-                return rows[heard]["status"] == "COMPLETED" and rows[lost]["attention"] == "said_paid"
+                return (rows[heard]["status"], rows[lost]["attention"]) == ("COMPLETED", "said_paid")
 
             # The callback says that it was paid; nobody can confirm it.
             await until(are_there, seconds=60, what="the operator's case")
@@ -110,7 +110,7 @@ async def test_where_its_query_names_no_status_a_listed_callback_ends_a_payout_t
 
             async def are_there() -> bool:
                 rows = await _rows(full_stack)
-                return rows[paid]["status"] == "COMPLETED" and rows[failed]["status"] == "COMPLETED"
+                return (rows[paid]["status"], rows[failed]["status"]) == ("COMPLETED", "COMPLETED")
 
             # Of the second, the failure that was told first ends nothing: a payout that is given back by hearsay could
             # be paid twice. The success that follows does.
