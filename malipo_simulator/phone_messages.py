@@ -16,6 +16,7 @@ BRANDS = {
     "TIGO_PESA": "Tigo Pesa",
     "HALOPESA": "HaloPesa",
     "CLICKPESA": "ClickPesa",
+    "AZAMPAY": "AzamPay",
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from malipo_simulator import credentials
 from malipo_simulator.callback_sender import CallbackSender
 from malipo_simulator.control import Control
-from malipo_simulator.gateways import airtel, clickpesa, halopesa, mpesa, tigo
+from malipo_simulator.gateways import airtel, azampay, clickpesa, halopesa, mpesa, tigo
 from malipo_simulator.gateways.gateway import Gateway
 from malipo_simulator.journal import Journal
 from malipo_simulator.network import Network
@@ -20,6 +20,7 @@ _GATEWAYS: dict[GatewayName, tuple[Callable[[], credentials.Keys], Callable[[Net
     GatewayName.TIGO_PESA: (tigo.mint, tigo.Tigo),
     GatewayName.HALOPESA: (halopesa.mint, halopesa.Halopesa),
     GatewayName.CLICKPESA: (clickpesa.mint, clickpesa.Clickpesa),
+    GatewayName.AZAMPAY: (azampay.mint, azampay.Azampay),
 }
 
 

@@ -86,8 +86,8 @@ class State:
         gateway = transaction.gateway
         self.by_id[transaction.id] = transaction
         self.by_reference[gateway][transaction.reference] = transaction
-        # M-Pesa may be asked by its own names, and HaloPesa takes no request twice.
-        if gateway in (GatewayName.MPESA, GatewayName.HALOPESA):
+        # M-Pesa and AzamPay may be asked by their own names, and HaloPesa takes no request twice.
+        if gateway in (GatewayName.MPESA, GatewayName.HALOPESA, GatewayName.AZAMPAY):
             self.by_network_id[gateway][transaction.network_id] = transaction
         if gateway is GatewayName.MPESA:
             self.by_receipt[gateway][transaction.receipt] = transaction

@@ -30,5 +30,8 @@ WORDS = {
     "checksum": "what a checksum is taken over",
     "summaryTimes": "how times are written in the summary of transactions",
     "balanceForm": "whether balances come as a list, or as an object that has one",
+    "namesStatus": "whether the query says what became of a payout",
+    "findsByReference": "whether the query finds a payout by the merchant's own reference",
+    "duplicateStatus": "the HTTP status of a repeated reference",
     "initiatedStatus": "the status in PAYOUT INITIATED, which says only that a payout has begun",
 }

@@ -82,10 +82,23 @@ class ClickpesaSwitches(QuerySwitches, kw_only=True, rename="camel"):
     token_seconds: Seconds = 3600
 
 
+class AzampaySwitches(QuerySwitches, kw_only=True, rename="camel"):
+    query_error: HttpStatus | None = None
+    # accounts: both accounts come first, as test hosts have accepted it; bank: the destination's bank and account do.
+    checksum: Literal["accounts", "bank"] = "accounts"
+    callback_form: Literal["payouts", "collections"] = "payouts"  # the names of its fields
+    names_status: bool = True  # Not every account's query names one.
+    finds_by_reference: bool = True  # Nor does every one find by the merchant's own reference.
+    duplicate_status: Literal["403", "400", "200"] = "403"  # the HTTP status of a repeated reference
+    skew_seconds: Seconds = 300
+    token_seconds: Seconds = 21_600
+
+
 KINDS: dict[GatewayName, type[Switches]] = {
     GatewayName.MPESA: MpesaSwitches,
     GatewayName.AIRTEL_MONEY: AirtelSwitches,
     GatewayName.TIGO_PESA: TigoSwitches,
     GatewayName.HALOPESA: HalopesaSwitches,
     GatewayName.CLICKPESA: ClickpesaSwitches,
+    GatewayName.AZAMPAY: AzampaySwitches,
 }

@@ -8,13 +8,14 @@ from malipo_simulator.behaviour import Kind, Outcome
 
 
 class GatewayName(StrEnum):
-    """The gateways that a merchant's programs call: the networks' own, and one aggregator's."""
+    """The gateways that a merchant's programs call: the networks' own, and two aggregators'."""
 
     MPESA = "MPESA"
     AIRTEL_MONEY = "AIRTEL_MONEY"
     TIGO_PESA = "TIGO_PESA"
     HALOPESA = "HALOPESA"
     CLICKPESA = "CLICKPESA"
+    AZAMPAY = "AZAMPAY"
 
 
 class PromptState(StrEnum):

@@ -88,4 +88,4 @@ def test_somebody_who_knows_may_reach_a_network_without_tls() -> None:
     where = "http://10.20.0.5:8080/push"
     settings = read({"MALIPO_TIGO_PESA_PUSH_URL": where, "MALIPO_ALLOW_HTTP_NETWORKS": "true"})
     assert settings.tigo_pesa_push_url == where
-    assert len(ADDRESSES) == 8
+    assert len(ADDRESSES) == 10

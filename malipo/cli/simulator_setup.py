@@ -67,6 +67,16 @@ _SETTINGS: dict[str, dict[str, str]] = {
         "clickpesa_api_key": "apiKey",
         "clickpesa_checksum_key": "checksumSecret",
     },
+    "AZAMPAY": {
+        "azampay_base_url": "disbursementPath",
+        "azampay_authenticator_url": "authenticatorPath",
+        "azampay_app_name": "appName",
+        "azampay_client_id": "clientId",
+        "azampay_client_secret": "clientSecret",
+        "azampay_public_key": "publicKey",
+        "azampay_source_account": "sourceAccount",
+        "azampay_source_name": "sourceName",
+    },
 }
 
 

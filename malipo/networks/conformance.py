@@ -9,8 +9,11 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from malipo import clock, randomness
-from malipo.networks.connector import Answer, Connector, Order, ReadsBalance, Resubmit, Type, Verdict
+from malipo.networks.channels import channel_of
+from malipo.networks.connector import Answer, Connector, LooksUpNames, Order, ReadsBalance, Resubmit, Type, Verdict
 from malipo.networks.statements.source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -36,6 +39,11 @@ async def verify(
         balance = await connector.balance()
         said = f"TZS {balance.amount:,}" if balance.amount is not None else f"{balance.code} {balance.detail}".strip()
         yield Check("it says what it holds for us", balance.amount is not None, said)
+    if isinstance(connector, LooksUpNames) and (channel := channel_of(phone)) and connector.looks_up(channel):
+        found = await connector.look_up(channel, phone)
+        is_known = found.name is not None or found.is_registered is not None
+        said = "it has a name" if found.name else f"{found.code} {found.detail}".strip()  # A name is printed nowhere.
+        yield Check("it tells whose number this is", is_known, said)
     for type_ in types:
         async for check in _verify_type(connector, type_, phone, amount, patience_seconds):
             yield check
@@ -82,6 +90,7 @@ async def _verify_type(
 
 async def _until_it_ends(connector: Connector, order: Order, answer: Answer, patience_seconds: float) -> Answer:
     deadline = asyncio.get_running_loop().time() + patience_seconds
+    order = replace(order, network_id=answer.network_id)
     while True:
         answer = await connector.ask(order)
         if _ends(answer) or asyncio.get_running_loop().time() > deadline:
@@ -91,7 +100,15 @@ async def _until_it_ends(connector: Connector, order: Order, answer: Answer, pat
 
 def _order(type_: Type, phone: str, amount: int) -> Order:
     key = "".join(_KEY_CHARACTERS[randomness.below(len(_KEY_CHARACTERS))] for _ in range(16))
-    return Order(key=key, type=type_, phone=phone, amount=amount, note="malipo verify", name="malipo verify")
+    return Order(
+        key=key,
+        type=type_,
+        phone=phone,
+        amount=amount,
+        note="malipo verify",
+        name="malipo verify",
+        channel=channel_of(phone),
+    )
 
 
 def _ends(answer: Answer) -> bool:

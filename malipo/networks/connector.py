@@ -65,6 +65,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
     note: str  # for the customer's eyes; each network cleans it in its own way
     name: str = ""  # of the customer or the recipient
+    channel: Channel | None = None  # whose customer it is: an aggregator must be told, for numbers are portable
+    network_id: str | None = None  # what the network calls it, if it has said so
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +83,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     is_fault: bool = False  # the network, or the connection to it, has a fault: it counts towards the circuit breaker
     refuses_us: bool = False  # it would refuse every customer (credentials, configuration): it counts too
     alert: str | None = None  # something only an operator can fix: credentials, our float
+    network_id: str | None = None  # what the network calls it, where its query needs that: it is kept for the query
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +91,16 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
 
     amount: int | None = None
     code: str = ""  # why there is none
+    detail: str = ""
+
+
+class Recipient(msgspec.Struct, frozen=True, kw_only=True):
+    """Who has a phone number, as the network has it on file. What it does not say is None: unknown, never an error."""
+
+    name: str | None = None  # personal data: it is shown to who asked, and not logged
+    is_registered: bool | None = None  # False only if the network says that this number has no account
+    is_barred: bool | None = None  # True if the network says that this account takes no payments now
+    code: str = ""  # why something is unknown; never a part of the name
     detail: str = ""
 
 
@@ -159,6 +172,17 @@ class ReadsBalance(Protocol):
 
     async def balance(self) -> Balance:
         """What lies in the account that payouts are paid from. An answer that is not understood is no amount."""
+
+
+@runtime_checkable
+class LooksUpNames(Protocol):
+    """A connector whose network tells the name behind a phone number. Not every one does."""
+
+    def looks_up(self, channel: Channel) -> bool:
+        """Whether it tells names of this channel: what it names need not be what it carries."""
+
+    async def look_up(self, channel: Channel, phone: str) -> Recipient:
+        """Who has this number (+255…). It moves no money. An answer that is not understood is an unknown name."""
 
 
 def cannot_query(connector: Connector) -> frozenset[Type]:

@@ -26,6 +26,7 @@ def public_key(text: str) -> RSAPublicKey:
     return key
 
 
-def encrypted(key: RSAPublicKey, secret: str, *, padding_: str = "pkcs1v15") -> str:
+def encrypted(key: RSAPublicKey, secret: str | bytes, *, padding_: str = "pkcs1v15") -> str:
     """The secret, encrypted for the holder of the private key."""
-    return base64.b64encode(key.encrypt(secret.encode(), _PADDINGS[padding_])).decode()
+    plain = secret.encode() if isinstance(secret, str) else secret
+    return base64.b64encode(key.encrypt(plain, _PADDINGS[padding_])).decode()

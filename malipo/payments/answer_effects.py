@@ -19,7 +19,7 @@ from malipo.payments.dispatch import Decision, Dispatch, LatestAnswer, ReceivedA
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.status_writer import Change, Corrected
-from malipo.payments.store import cases, dispatches, transactions
+from malipo.payments.store import cases, dispatches, network_ids, transactions
 from malipo.payments.store.dispatches import Subject
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -55,6 +55,7 @@ class AnswerEffects:
         self._contradicted: list[tuple[Transaction, ReceivedAnswer, int]] = []
         self._credited: list[Corrected] = []
         self._decided: dict[transactions.Key, tuple[Transaction, Decision]] = {}
+        self._network_ids: dict[transactions.Key, str] = {}
 
     def apply(self, subject: Subject, received: ReceivedAnswer, *, is_new: bool) -> Settled:
         key = (subject.transaction.merchant_id, subject.transaction.id)
@@ -65,6 +66,7 @@ class AnswerEffects:
         last = None if corrected is None else LatestAnswer(corrected.is_paid, corrected.source)
         decision = decide(transaction, dispatch, received, self._rules, last=last)
         _log_review_reason(transaction, dispatch, decision)
+        transaction = self._with_network_id(key, transaction, received)
         for cause in _causes(decision):
             change = self._change(transaction, received, decision, cause)
             after = status_writer.after_change(transaction, change, self._now)
@@ -79,6 +81,17 @@ class AnswerEffects:
         self._decided[key] = (transaction, decision)
         self._current[key] = Subject(transaction, decision.dispatch, corrected)
         return Settled(transaction, before, decision.is_contradiction, is_merchant_notified)
+
+    def _with_network_id(
+        self, key: transactions.Key, transaction: Transaction, received: ReceivedAnswer
+    ) -> Transaction:
+        """What the network calls it is kept for the query. The first counts; an unsigned callback could name another
+        payment, whose outcome would then be taken for that of this one."""
+        network_id = received.answer.network_id
+        if network_id is None or not received.is_trusted or transaction.network_id is not None:
+            return transaction
+        self._network_ids[key] = network_id
+        return msgspec.structs.replace(transaction, network_id=network_id)
 
     def _correct(
         self, transaction: Transaction, corrected: Correction | None, received: ReceivedAnswer
@@ -117,6 +130,7 @@ class AnswerEffects:
     async def write(self, tx: Tx) -> None:
         await status_writer.write(tx, self._found, self._reached, self._corrected, now=self._now)
         await self._write_dispatches(tx)
+        await network_ids.keep(tx, self._network_ids)
         for transaction, received, ordinal in self._contradicted:
             await self._audit_contradiction(tx, transaction, received, ordinal)
         for each in self._credited:

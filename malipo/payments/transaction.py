@@ -107,6 +107,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     order_reference: str | None = None  # the merchant's own number for it
     refund_of: str | None = None  # of a payout: the id of the collection that it gives back
     batch_id: str | None = None  # of a payout: the batch that it is a line of
+    network_id: str | None = None  # what its network calls it, where the query needs that
 
     @property
     def net_amount(self) -> int:

@@ -49,6 +49,19 @@ REQUIREMENTS: dict[str, NetworkRequirements] = {
         address="clickpesa_base_url",
         needs=("clickpesa_client_id", "clickpesa_api_key"),
     ),
+    "azampay": NetworkRequirements(
+        address="azampay_base_url",
+        needs=(
+            "azampay_authenticator_url",
+            "azampay_app_name",
+            "azampay_client_id",
+            "azampay_client_secret",
+            "azampay_public_key",
+            "azampay_source_account",
+            "azampay_source_name",
+        ),
+        query=("azampay_query",),
+    ),
 }
 
 

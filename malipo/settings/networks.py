@@ -56,6 +56,7 @@ class AirtelMoneySettings:
     airtel_money_collection_query_path: str = setting("standard/v1/payments/", _PATH)
     airtel_money_disbursement_version: str = setting("v1", parse.one_of("v1", "v2"))
     airtel_money_disbursement_path: str = setting("standard/{version}/disbursements/", _PATH)
+    airtel_money_user_path: str = setting("standard/v1/users/", _PATH)
     airtel_money_balance_path: str = setting("standard/v1/users/balance", _PATH)
     airtel_money_disbursement_query_path: str = setting("standard/{version}/disbursements/", _PATH)
     airtel_money_summary_path: str = setting("merchant/v1/transactions", _PATH)
@@ -133,11 +134,58 @@ class ClickpesaSettings:
     clickpesa_checksum: str = setting("canonical", parse.one_of("canonical", "concatenated"))
     clickpesa_timeout_seconds: int = setting(60, _TIMEOUT)
     clickpesa_concurrency: int = setting(16, _CONCURRENCY)
+    clickpesa_lookups_per_minute: int = setting(60, parse.whole(0, 10_000))
     clickpesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
     clickpesa_callback_networks: tuple[Network, ...] = setting((), parse.networks)
 
 
-_ROUTE = parse.one_of("mpesa", "airtel_money", "tigo_pesa", "halopesa", "clickpesa")
+# What AzamPay's checksum may be taken over, by the names of the fields.
+_CHECKSUM_FIELDS = (
+    *("source.accountNumber", "source.bankName", "source.currency"),
+    *("destination.accountNumber", "destination.bankName", "destination.currency"),
+    *("transferDetails.amount", "transferDetails.dateInEpoch", "externalReferenceId"),
+)
+_PLAIN_TEXT = parse.matching(r"[A-Za-z0-9&'.,_/() -]{1,100}", "1 to 100 letters, digits, spaces or common punctuation")
+
+
+def _checksum_fields(value: str) -> tuple[str, ...]:
+    parts = tuple(part.strip() for part in value.split(","))
+    if len(set(parts)) != len(parts) or not set(parts) <= set(_CHECKSUM_FIELDS):
+        raise ValueError(f"must be fields with commas between them, each once, of {', '.join(_CHECKSUM_FIELDS)}")
+    return parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class AzampaySettings:
+    azampay_base_url: str | None = setting(None, parse.base_url, is_shown=False)
+    azampay_authenticator_url: str | None = setting(None, parse.base_url, is_shown=False)
+    azampay_app_name: str | None = setting(None, _PLAIN_TEXT)
+    azampay_client_id: str | None = setting(None, _ANYTHING)
+    azampay_client_secret: str | None = setting(None, _ANYTHING, secret=True)
+    azampay_public_key: str | None = setting(None, _PUBLIC_KEY)
+    azampay_checksum_fields: tuple[str, ...] = setting(
+        (
+            *("source.accountNumber", "destination.accountNumber", "source.currency"),
+            *("transferDetails.amount", "transferDetails.dateInEpoch", "externalReferenceId"),
+        ),
+        _checksum_fields,
+    )
+    azampay_source_account: str | None = setting(None, _CODE)
+    azampay_source_name: str | None = setting(None, _PLAIN_TEXT)
+    azampay_source_bank: str = setting("Azampesa", _CODE)
+    azampay_transfer_type: str = setting("FUND", _CODE)
+    azampay_mpesa_bank: str = setting("Vodacom", _CODE)
+    azampay_tigo_pesa_bank: str = setting("Yas", _CODE)
+    azampay_airtel_money_bank: str = setting("Airtel", _CODE)
+    azampay_halopesa_bank: str = setting("Halotel", _CODE)
+    azampay_query: bool = setting(True, parse.boolean)
+    azampay_timeout_seconds: int = setting(60, _TIMEOUT)
+    azampay_concurrency: int = setting(8, _CONCURRENCY)
+    azampay_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
+    azampay_callback_networks: tuple[Network, ...] = setting((), parse.networks)
+
+
+_ROUTE = parse.one_of("mpesa", "airtel_money", "tigo_pesa", "halopesa", "clickpesa", "azampay")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -149,4 +149,6 @@ def _order_of(transaction: Transaction) -> Order:
         amount=transaction.amount,
         note=transaction.description,
         name=transaction.name,
+        channel=transaction.channel,
+        network_id=transaction.network_id,
     )

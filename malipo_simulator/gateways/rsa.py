@@ -35,12 +35,20 @@ class RsaSecrets:
         if found is not None:
             return found
         try:
-            opened = self._key.decrypt(
-                base64.b64decode(encrypted, validate=True), _OAEP if is_oaep else _PKCS1V15
-            ).decode()
+            opened = self._decrypted(encrypted, is_oaep=is_oaep).decode()
         except (ValueError, binascii.Error):
             return None
         if len(self._opened) >= _MOST_REMEMBERED:
             self._opened.clear()
         self._opened[encrypted, is_oaep] = opened
         return opened
+
+    def is_digest(self, encrypted: object, digest: bytes) -> bool:
+        """Whether this is the digest, encrypted with our key. Each is new, so none is remembered."""
+        try:
+            return isinstance(encrypted, str) and self._decrypted(encrypted) == digest
+        except (ValueError, binascii.Error):
+            return False
+
+    def _decrypted(self, encrypted: str, *, is_oaep: bool = False) -> bytes:
+        return self._key.decrypt(base64.b64decode(encrypted, validate=True), _OAEP if is_oaep else _PKCS1V15)

@@ -24,6 +24,7 @@ _FEES = {
     GatewayName.TIGO_PESA: {Kind.COLLECTION: 9, Kind.DISBURSEMENT: 5},
     GatewayName.HALOPESA: {Kind.COLLECTION: 7, Kind.DISBURSEMENT: 7},
     GatewayName.CLICKPESA: {Kind.COLLECTION: 20, Kind.DISBURSEMENT: 15},
+    GatewayName.AZAMPAY: {Kind.COLLECTION: 20, Kind.DISBURSEMENT: 12},
 }
 
 

@@ -183,4 +183,5 @@ _LAYOUTS: dict[GatewayName, Callable[[Statement], Rows]] = {
     GatewayName.TIGO_PESA: _signed,
     GatewayName.HALOPESA: _signed,
     GatewayName.CLICKPESA: _clickpesa,
+    GatewayName.AZAMPAY: _signed,
 }

@@ -25,6 +25,7 @@ PROFILES = {
     GatewayName.TIGO_PESA: "generic",
     GatewayName.HALOPESA: "generic",
     GatewayName.CLICKPESA: "clickpesa",
+    GatewayName.AZAMPAY: "generic",
 }
 PAYMENTS = [  # kind, amount, hour, whether it was taken back
     (Kind.COLLECTION, 5_000, 9, False),

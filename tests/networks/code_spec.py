@@ -218,3 +218,29 @@ CLICKPESA: dict[str, Meanings] = {
     },
     "not found": {FAIL_CFG: ("Account has no payment collection methods",)},
 }
+
+_OUTCOMES: Meanings = {
+    SUCCESS: ("success", "SUCCESS"),
+    REJECTED: ("failure", "FAILURE"),
+    PENDING: ("pending", "PENDING"),
+}
+AZAMPAY: dict[str, Meanings] = {
+    "query": _OUTCOMES,
+    "callback": _OUTCOMES,
+    "callback as of a collection": _OUTCOMES,
+    "bad request": {
+        FAIL_CFG: ("Invalid BankName.", "Invalid Checksum"),
+        AMBIGUOUS: (
+            "Potential XSS Detected",
+            "Potential SQL Injection Detected",
+            "Invalid request data: Destination.BankName: The BankName field is required.",
+            "One or more validation errors occurred.",
+        ),
+        UNKNOWN: ("Detected duplicate transaction: Duplicate ExternalReferenceId", "Transaction not found"),
+        FAULT: ("Request expired",),
+    },
+    "forbidden": {
+        UNKNOWN: ("Duplicate External Reference Id", "Invalid BankName."),
+        FAULT: ("Request expired",),
+    },
+}

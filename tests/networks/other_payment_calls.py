@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from malipo.networks.azampay.connector import Azampay
 from malipo.networks.clickpesa import Clickpesa
 from malipo.networks.connector import Connector, Type
 from malipo.networks.halopesa import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.networks.tigo_pesa import TigoPesa
 from malipo.settings import Settings
-from tests.networks import airtel_money_spec, clickpesa_spec, halopesa_spec, tigo_pesa_spec
+from tests.networks import airtel_money_spec, azampay_spec, clickpesa_spec, halopesa_spec, tigo_pesa_spec
 from tests.networks.payment_calls import Call, connect_airtel
 from tests.networks.scripted_server import http
 from tests.networks.verdict_words import PENDING, SUCCESS
@@ -31,14 +32,20 @@ def connect_clickpesa(port: int, http_client: HttpClient, timeout_seconds: int =
     return Clickpesa(Settings(**chosen), http_client)
 
 
+def connect_azampay(port: int, http_client: HttpClient, timeout_seconds: int = 10, **changes: Any) -> Connector:
+    chosen = azampay_spec.settings(port) | {"azampay_timeout_seconds": timeout_seconds} | changes
+    return Azampay(Settings(**chosen), http_client)
+
+
 def connect_airtel_v2(port: int, http_client: HttpClient, timeout_seconds: int = 10, **changes: Any) -> Connector:
     chosen = {"airtel_money_disbursement_version": "v2", "airtel_money_signing": True} | changes
     return connect_airtel(port, http_client, timeout_seconds, **chosen)
 
 
-_tigo, _halo, _click, _airtel = tigo_pesa_spec, halopesa_spec, clickpesa_spec, airtel_money_spec
+_tigo, _halo, _click, _airtel, _azam = tigo_pesa_spec, halopesa_spec, clickpesa_spec, airtel_money_spec, azampay_spec
 _TIGO_ENTRY = (_tigo.GET_TOKEN, _tigo.TOKEN_GIVEN)
 _CLICK_ENTRY = (_click.GET_TOKEN, _click.TOKEN_GIVEN)
+_AZAM_ENTRY = (_azam.GET_TOKEN, _azam.TOKEN_GIVEN)
 _AIRTEL_ENTRY = (_airtel.GET_TOKEN, _airtel.TOKEN_GIVEN)
 _IN, _OUT = Type.COLLECTION, Type.DISBURSEMENT
 
@@ -80,6 +87,26 @@ CLICK_QUERY = Call(
     _click.DONE[_OUT],
     SUCCESS,
 )
+AZAM_PAYOUT = Call(
+    "AzamPay payout",
+    connect_azampay,
+    *_AZAM_ENTRY,
+    _azam.PAY_OUT,
+    _azam.DISBURSEMENT,
+    True,
+    _azam.ACCEPTED,
+    PENDING,
+)
+AZAM_QUERY = Call(
+    "AzamPay query",
+    connect_azampay,
+    *_AZAM_ENTRY,
+    _azam.ASK,
+    _azam.ACCEPTED_ORDER,
+    False,
+    _azam.PAID_OUT,
+    SUCCESS,
+)
 AIRTEL_PAYOUT = Call(
     "Airtel v2 payout",
     connect_airtel_v2,
@@ -98,5 +125,7 @@ OTHER_CALLS = [
     CLICK_PUSH,
     CLICK_PAYOUT,
     CLICK_QUERY,
+    AZAM_PAYOUT,
+    AZAM_QUERY,
     AIRTEL_PAYOUT,
 ]

@@ -14,16 +14,18 @@ from malipo.networks import (
     mpesa_codes,
     tigo_pesa_codes,
 )
+from malipo.networks.azampay import codes as azampay_codes
 from malipo.networks.code_meanings import Table
 from malipo.networks.connector import Answer, Callback, Connector, Order, Type, Verdict
 from malipo.networks.http.client import HttpClient
 from tests.networks import airtel_money_spec as airtel
+from tests.networks import azampay_spec as azam
 from tests.networks import clickpesa_spec as click
 from tests.networks import code_spec as sheet
 from tests.networks import halopesa_spec as halo
 from tests.networks import mpesa_spec as mpesa
 from tests.networks import tigo_pesa_spec as tigo
-from tests.networks.other_payment_calls import connect_clickpesa, connect_halopesa, connect_tigo
+from tests.networks.other_payment_calls import connect_azampay, connect_clickpesa, connect_halopesa, connect_tigo
 from tests.networks.payment_calls import connect_airtel, connect_mpesa
 from tests.networks.scripted_server import Reply, ScriptedServer, http
 from tests.networks.verdict_words import UNKNOWN, Outcome
@@ -112,6 +114,18 @@ CLICKPESA: dict[str, Say] = {
     ),
 }
 
+AZAMPAY: dict[str, Say] = {
+    "query": in_answer(azam.ASK, azam.ACCEPTED_ORDER, lambda code: azam.told(status=code)),
+    "callback": in_callback(
+        lambda code: json.dumps({"initiatorReferenceId": "K1", "status": code, "amount": "250000"})
+    ),
+    "callback as of a collection": in_callback(
+        lambda code: json.dumps({"utilityref": "K1", "transactionstatus": code, "amount": "250000"})
+    ),
+    "bad request": in_reply(azam.PAY_OUT, azam.DISBURSEMENT, lambda code: azam.refused(400, code)),
+    "forbidden": in_reply(azam.PAY_OUT, azam.DISBURSEMENT, lambda code: azam.refused(403, code)),
+}
+
 # Its sheet, its places, its tables, how its codes look, how to reach it.
 NETWORKS = {
     "mpesa": (sheet.MPESA, MPESA, mpesa_codes.TABLES, "INS-{}", connect_mpesa),
@@ -125,14 +139,15 @@ NETWORKS = {
         "PAYMENT {}",
         connect_clickpesa,
     ),
+    "azampay": (sheet.AZAMPAY, AZAMPAY, azampay_codes.TABLES, "status {}", connect_azampay),
 }
 EACH = pytest.mark.parametrize("network", NETWORKS)
 # Not what the wire says, but what we call it; each is reached by its message.
-NAMES_OF_OURS = {name for table in clickpesa_codes.ERRORS.values() for name in table}
+NAMES_OF_OURS = {name for table in clickpesa_codes.ERRORS.values() for name in table} | set(azampay_codes.ERRORS)
 
 
 # A sentence with a few more letters says the same.
-IN_SENTENCES = ("bad request", "not found")
+IN_SENTENCES = ("bad request", "not found", "forbidden")
 
 
 def codes_of(places: Iterable[sheet.Meanings]) -> set[str]:
@@ -144,12 +159,15 @@ def let_in(server: ScriptedServer) -> None:
     server.always(airtel.GET_TOKEN, airtel.TOKEN_GIVEN)
     server.always(tigo.GET_TOKEN, tigo.TOKEN_GIVEN)
     server.always(click.GET_TOKEN, click.TOKEN_GIVEN)
+    server.always(azam.GET_TOKEN, azam.TOKEN_GIVEN)
 
 
 def made_up(shape: str, known: set[str]) -> list[str]:
     """A hundred: half in the network's own form, half that are nearly one that it knows."""
     rng = random.Random(20261115)
-    near = [f"{code}{tail}" for code in sorted(known) for tail in ("X", "-7", ".0", " 0", "/")]
+    near = [
+        f"{code}{tail}" for code in sorted(known) for tail in ("X", "-7", ".0", " 0", "/", "Y", "_1", "#", "~2", "=0")
+    ]
     numbers = rng.sample(range(70_000, 90_000), 50)
     return [*map(shape.format, numbers), *rng.sample(near, 50)]
 
@@ -224,4 +242,13 @@ def test_every_error_of_clickpesa_is_reached_by_a_message() -> None:
         409: ["Order reference exists"],
     }
     named = {clickpesa_codes.error_of(status, each) for status, all_ in messages.items() for each in all_}
-    assert named == NAMES_OF_OURS | {"400", "404"}
+    assert named == NAMES_OF_OURS - set(azampay_codes.ERRORS) | {"400", "404"}
+
+
+def test_every_error_of_azampay_is_reached_by_a_message() -> None:
+    messages = {
+        status: [code for codes in sheet.AZAMPAY[place].values() for code in codes]
+        for status, place in ((400, "bad request"), (403, "forbidden"))
+    }
+    named = {azampay_codes.error_of(status, each) for status, all_ in messages.items() for each in all_}
+    assert named == set(azampay_codes.ERRORS) | {"400", "403"}

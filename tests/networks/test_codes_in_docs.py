@@ -12,6 +12,7 @@ from malipo.networks import (
     mpesa_codes,
     tigo_pesa_codes,
 )
+from malipo.networks.azampay import codes as azampay_codes
 from malipo.networks.code_meanings import Meaning, Table
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "networks"
@@ -22,6 +23,7 @@ NETWORKS = {
     "tigo-pesa": tigo_pesa_codes.TABLES,
     "halopesa": halopesa_codes.TABLES,
     "clickpesa": clickpesa_codes.TABLES | {"event": clickpesa_callbacks.EVENTS},
+    "azampay": azampay_codes.TABLES,
 }
 
 

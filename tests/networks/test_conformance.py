@@ -36,11 +36,11 @@ async def _checks(connector: Connector, types: list[Type]) -> list[Check]:
     return [check async for check in found]
 
 
-@pytest.mark.parametrize("name", ["mpesa", "airtel_money", "tigo_pesa", "halopesa", "clickpesa"])
+@pytest.mark.parametrize("name", ["mpesa", "airtel_money", "tigo_pesa", "halopesa", "clickpesa", "azampay"])
 async def test_every_connector_passes(variables: dict[str, str], name: str) -> None:
     async with HttpClient.opened() as http_client:
         connector = connect(read(variables), http_client).connectors[name]
-        types = [Type.COLLECTION] if name == "halopesa" else list(Type)
+        types = {"halopesa": [Type.COLLECTION], "azampay": [Type.DISBURSEMENT]}.get(name, list(Type))
         checks = await _checks(connector, types)
     assert [check for check in checks if not check.is_good] == []
     assert len(checks) >= 1 + 2 * len(types)
@@ -53,6 +53,7 @@ async def test_every_connector_passes(variables: dict[str, str], name: str) -> N
         ("airtel_money", "MALIPO_AIRTEL_MONEY_CLIENT_SECRET"),
         ("tigo_pesa", "MALIPO_TIGO_PESA_PASSWORD"),
         ("clickpesa", "MALIPO_CLICKPESA_API_KEY"),
+        ("azampay", "MALIPO_AZAMPAY_CLIENT_SECRET"),
     ],
 )
 async def test_whoever_is_not_let_in_is_told_so_and_moves_nothing(

@@ -177,6 +177,24 @@ CLICKPESA_DISBURSEMENT = {
     "111": clickpesa("200 AUTHORIZED", [INITIATED, "PAYOUT REFUNDED:REFUNDED"], "SUCCESS", True, 0),
     "112": clickpesa("200 AUTHORIZED", [INITIATED, "PAYOUT REVERSED:REVERSED"], "REVERSED", BACK, 0),
 }
+ACCEPTED = "200 True"
+AZAMPAY_DISBURSEMENT = {
+    "456": clickpesa(ACCEPTED, ["success"], "success", True, 0),
+    "100": clickpesa(ACCEPTED, ["success"], "success", True, 5),
+    "101": clickpesa(ACCEPTED, [], "failure", False, 0),
+    "102": clickpesa(ACCEPTED, [], "failure", False, 0),
+    "103": clickpesa(ACCEPTED, ["success"], "success", True, 8),
+    "104": clickpesa(CUT, ["success"], "success", True, 0),
+    "105": clickpesa(CUT, [], "success", True, 0),
+    "106": clickpesa(ACCEPTED, ["success"] * 3, "success", True, 0),
+    "107": clickpesa(CUT, [], "success", True, 0),
+    "108": clickpesa(HTML, [], "404", False, None),
+    "109": clickpesa(ACCEPTED, [], "pending", False, None),
+    "110": clickpesa(ACCEPTED, ["failure", "success"], "success", True, 0),
+    "111": clickpesa(ACCEPTED, ["failure"], "success", True, 0),
+    "112": clickpesa(ACCEPTED, ["success"], "failure", BACK, 0),
+}
+
 GRIDS = {
     ("MPESA", "collection"): MPESA_COLLECTION,
     ("MPESA", "disbursement"): MPESA_DISBURSEMENT,
@@ -187,6 +205,7 @@ GRIDS = {
     ("HALOPESA", "collection"): HALOPESA_COLLECTION,
     ("CLICKPESA", "collection"): CLICKPESA_COLLECTION,
     ("CLICKPESA", "disbursement"): CLICKPESA_DISBURSEMENT,
+    ("AZAMPAY", "disbursement"): AZAMPAY_DISBURSEMENT,
 }
 # Those whose queries can be asked between one thing and the next.
 ASKED = [key for key in GRIDS if key not in (("TIGO_PESA", "disbursement"), ("HALOPESA", "collection"))]

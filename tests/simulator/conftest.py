@@ -12,9 +12,10 @@ import pytest
 from aiohttp import web
 
 from tests.simulator.airtel import Airtel
+from tests.simulator.azampay.client import Azampay
 from tests.simulator.clickpesa import Clickpesa
 from tests.simulator.halopesa import Halopesa
-from tests.simulator.merchant_clients import ByAirtel, ByClickpesa, ByHalopesa, ByMpesa, ByTigo, Merchant
+from tests.simulator.merchant_clients import ByAirtel, ByAzampay, ByClickpesa, ByHalopesa, ByMpesa, ByTigo, Merchant
 from tests.simulator.mpesa import Mpesa
 from tests.simulator.processes import Listener, Process, Sim, start
 from tests.simulator.tigo import Tigo
@@ -96,8 +97,13 @@ async def clickpesa(sim: Sim) -> Clickpesa:
 
 
 @pytest.fixture
+async def azampay(sim: Sim) -> Azampay:
+    return await Azampay(sim.http, sim.url, sim.credentials["AZAMPAY"]).open()
+
+
+@pytest.fixture
 def merchants(
-    mpesa: Mpesa, airtel: Airtel, tigo: Tigo, halopesa: Halopesa, clickpesa: Clickpesa
+    mpesa: Mpesa, airtel: Airtel, tigo: Tigo, halopesa: Halopesa, clickpesa: Clickpesa, azampay: Azampay
 ) -> dict[str, Merchant]:
     return {
         "MPESA": ByMpesa(mpesa),
@@ -105,6 +111,7 @@ def merchants(
         "TIGO_PESA": ByTigo(tigo),
         "HALOPESA": ByHalopesa(halopesa),
         "CLICKPESA": ByClickpesa(clickpesa),
+        "AZAMPAY": ByAzampay(azampay),
     }
 
 

@@ -1,10 +1,11 @@
-"""The five programs of a merchant behind one face: what became of a payment, in few words."""
+"""The six programs of a merchant behind one face: what became of a payment, in few words."""
 
 import secrets
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tests.simulator.airtel import Airtel
+from tests.simulator.azampay.client import Azampay
 from tests.simulator.clickpesa import Clickpesa
 from tests.simulator.halopesa import Halopesa, fields_of
 from tests.simulator.mpesa import Mpesa
@@ -138,3 +139,25 @@ class ByClickpesa:
 
     def told(self, call: Call) -> str:
         return f"{call.body['event']}:{call.body['data']['status']}"
+
+
+@dataclass
+class ByAzampay:
+    """It pays out only. The prefix of its phones is not that of the network that it names: numbers are portable."""
+
+    wire: Azampay
+    start: str = "+255746123"
+
+    def reference(self) -> str:
+        return secrets.token_hex(8)
+
+    async def pay(self, kind: str, phone: str, reference: str) -> str:
+        answer = await self.wire.disburse(phone, 1000, reference)
+        return HTML if isinstance(answer.body, str) else f"{answer.status} {answer.body['success']}"
+
+    async def status(self, kind: str, reference: str) -> str:
+        answer = await self.wire.ask(externalReferenceId=reference)
+        return str(answer.body["status"]) if answer.status == 200 else str(answer.status)
+
+    def told(self, call: Call) -> str:
+        return str(call.body["status"])

@@ -130,9 +130,9 @@ async def _decided(sim: Sim, channel: str, reference: str, after: str | None = N
 
 
 FIRST_WORDS = {
-    "110": ["Failed", "Failed", "TF", "TF", "Declined", "FAILED", "FAILED"],
-    "111": ["Expired", "Failed", "TE", "TF", "Declined", "FAILED", "FAILED"],
-    "112": ["Completed", "Completed", "TS", "TS", "Posted", "SUCCESS", "SUCCESS"],
+    "110": ["Failed", "Failed", "TF", "TF", "Declined", "FAILED", "FAILED", "failure"],
+    "111": ["Expired", "Failed", "TE", "TF", "Declined", "FAILED", "FAILED", "failure"],
+    "112": ["Completed", "Completed", "TS", "TS", "Posted", "SUCCESS", "SUCCESS", "success"],
 }
 
 

@@ -19,6 +19,7 @@ KINDS = [
     ("HALOPESA", "collection"),
     ("CLICKPESA", "collection"),
     ("CLICKPESA", "disbursement"),
+    ("AZAMPAY", "disbursement"),
 ]
 
 

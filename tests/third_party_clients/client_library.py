@@ -39,6 +39,7 @@ LIBRARIES = (
     _library("airtel-money-node-sdk", "airtel_money_node_sdk", "AIRTEL_MONEY", "pay"),
     _library("tigopesasdk", "tigopesasdk", "TIGO_PESA", "collect", "requirements"),
     _library("clickpesa", "clickpesa", "CLICKPESA", "collect query", "requirements"),
+    _library("azampay-python-sdk", "azampay_python_sdk", "AZAMPAY", "disburse", "requirements"),
     _library("clickpesa-python-sdk", "clickpesa_python_sdk", "CLICKPESA", _BOTH_WAYS, "requirements-namesakes"),
 )
 NAMED = {library.name: library for library in LIBRARIES}

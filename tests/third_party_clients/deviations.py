@@ -17,6 +17,7 @@ _TWELVE_DIGITS = "it sends the number with its country code; Airtel takes nine d
 _NOT_FOUND = "of an unknown id it says only that the status is not one it knows"
 _CHARGES = "its payout posts to the path of collections, so the payee is asked to pay"
 _SENDS_AGAIN = "it sends a lost request again and shows the refusal of the repeat; the first one was carried out"
+_NO_TIME = "it sends no dateInEpoch, signs without it, and has the amount as text: no integrator had that accepted"
 _SWALLOWS = "it throws 'Transaction failed' within its own try, polls on, and says that it polled too often"
 
 DEVIATIONS = {
@@ -51,5 +52,7 @@ DEVIATIONS = {
     ("airtel-money-node-sdk", "pays: declined"): Deviation(("unknown",), _SWALLOWS),
     ("airtel-money-node-sdk", "pays: balance too low"): Deviation(("unknown",), _SWALLOWS),
     ("airtel-money-node-sdk", "pays: reply lost"): Deviation(("refused",), _SENDS_AGAIN),
+    ("azampay-python-sdk", "paid out"): Deviation(("refused",), _NO_TIME, []),
+    ("azampay-python-sdk", "same payout twice"): Deviation(("refused", "refused"), _NO_TIME, []),
     ("clickpesa-python-sdk", "reply lost"): Deviation(("duplicate", "paid"), _SENDS_AGAIN),
 }

@@ -10,8 +10,20 @@ from tests.third_party_clients.client_library import Library, Understood
 from tests.third_party_clients.conftest import Asking
 from tests.third_party_clients.scenarios import AMOUNT, Scene, steps_of
 
-_STARTS = {"MPESA": "255754123", "AIRTEL_MONEY": "255684123", "TIGO_PESA": "255714123", "CLICKPESA": "255621123"}
-_SECRETS = {"MPESA": "apiKey", "AIRTEL_MONEY": "clientSecret", "TIGO_PESA": "password", "CLICKPESA": "apiKey"}
+_STARTS = {
+    "MPESA": "255754123",
+    "AIRTEL_MONEY": "255684123",
+    "TIGO_PESA": "255714123",
+    "CLICKPESA": "255621123",
+    "AZAMPAY": "255622123",
+}
+_SECRETS = {
+    "MPESA": "apiKey",
+    "AIRTEL_MONEY": "clientSecret",
+    "TIGO_PESA": "password",
+    "CLICKPESA": "apiKey",
+    "AZAMPAY": "clientSecret",
+}
 _numbers = count(1)
 
 

@@ -14,7 +14,7 @@ Key = tuple[str, str]  # a merchant's id and a transaction's
 COLUMNS = """
     t.merchant_id, t.id, t.reference, t.network_key, t.type, t.channel, t.status, t.amount, t.fee, t.phone, t.name,
     t.description, t.metadata, t.created_at, t.provider_reference, t.failure_code, t.failure_reason,
-    t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id
+    t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id, t.network_id
 """
 
 _decode = msgspec.json.Decoder().decode
@@ -52,6 +52,7 @@ def transaction_of(row: Row) -> Transaction:
         order_reference=row["order_reference"],
         refund_of=row["refund_of"],
         batch_id=row["batch_id"],
+        network_id=row["network_id"],
     )
 
 
@@ -120,6 +121,29 @@ async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Trans
         return None
     found = transaction_of(row)
     return found if row["latest"] is None else replace(found, correction=_decode_notice(row["latest"]))
+
+
+async def find_by_ids(connection: Conn, merchant_id: str, ids: Sequence[str]) -> list[Transaction]:
+    """The newest first."""
+    rows = await connection.fetch(
+        f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id = ANY($2) ORDER BY t.id DESC",
+        merchant_id,
+        ids,
+    )
+    return [transaction_of(row) for row in rows]
+
+
+async def find_corrections(connection: Conn, merchant_id: str, ids: Sequence[str]) -> dict[str, CorrectionNotice]:
+    """The latest correction of each of these transactions that has any."""
+    rows = await connection.fetch(
+        """
+        SELECT transaction_id, latest FROM corrections
+        WHERE merchant_id = $1 AND transaction_id = ANY($2::text[]) AND latest IS NOT NULL
+        """,
+        merchant_id,
+        ids,
+    )
+    return {row["transaction_id"]: _decode_notice(row["latest"]) for row in rows}
 
 
 async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, Status]:

@@ -51,6 +51,7 @@ GET   /dashboard/collect                                              s o
 POST  /dashboard/collect                                              s o
 GET   /dashboard/payout                                               s o
 POST  /dashboard/payout                                               s o
+POST  /dashboard/payout/recipient                                     s o
 GET   /dashboard/keys                                               v s o
 POST  /dashboard/keys                                                   o
 GET   /dashboard/keys/new                                               o
@@ -90,6 +91,8 @@ POST  /dashboard/settings/second-factor/remove                      v s o
 POST  /dashboard/settings/people/second-factor                          o
 POST  /dashboard/settings/people/{person}/second-factor                 o
 GET   /dashboard/settings/activity                                      o
+GET   /dashboard/settings/payments                                      o
+POST  /dashboard/settings/payments/idempotency-key                      o
 GET   /dashboard/settings/people                                        o
 POST  /dashboard/settings/people                                        o
 GET   /dashboard/settings/people/new                                    o

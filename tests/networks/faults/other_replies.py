@@ -3,13 +3,21 @@
 import pytest
 
 from malipo.networks.connector import Answer, Verdict
-from tests.networks.other_payment_calls import AIRTEL_PAYOUT, CLICK_PUSH, CLICK_QUERY, OTHER_CALLS, TIGO_PUSH
+from tests.networks.other_payment_calls import (
+    AIRTEL_PAYOUT,
+    AZAM_PAYOUT,
+    AZAM_QUERY,
+    CLICK_PUSH,
+    CLICK_QUERY,
+    OTHER_CALLS,
+    TIGO_PUSH,
+)
 from tests.networks.payment_calls import Call
 from tests.networks.scripted_server import Reply
 from tests.networks.verdict_words import UNKNOWN, assert_fit_to_keep
 
 EACH = pytest.mark.parametrize("call", OTHER_CALLS, ids=str)
-WITH_A_DOOR = [TIGO_PUSH, CLICK_PUSH, CLICK_QUERY, AIRTEL_PAYOUT]
+WITH_A_DOOR = [TIGO_PUSH, CLICK_PUSH, CLICK_QUERY, AZAM_PAYOUT, AZAM_QUERY, AIRTEL_PAYOUT]
 
 
 def split(reply: Reply) -> tuple[bytes, bytes]:

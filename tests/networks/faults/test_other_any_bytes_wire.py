@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from malipo.networks.connector import Answer, Verdict
 from malipo.networks.http.client import HttpClient
-from tests.networks import clickpesa_spec, halopesa_spec, tigo_pesa_spec
+from tests.networks import azampay_spec, clickpesa_spec, halopesa_spec, tigo_pesa_spec
 from tests.networks.faults.other_replies import EACH, WITH_A_DOOR, split
 from tests.networks.payment_calls import Call
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
@@ -23,6 +23,7 @@ MANY = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+AZAM_REFUSING = ("Invalid BankName.", "Invalid Checksum", "Invalid request data: x", "Potential XSS Detected")
 KEYS = ["0K3ABCDEFGHJ1234", "0K3ABCDEFGHJ5678", "MLP0K3ABCDEFGHJ1234", "MLP0K3ABCDEFGHJ5678", "0K3ABCDEFGHJ9999"]
 WORDS = [
     *KEYS,
@@ -30,6 +31,8 @@ WORDS = [
     *(code for code, _ in tigo_pesa_spec.CASH_IN_CODES),
     *(code for code, *_ in halopesa_spec.CODES),
     *(word for word, _ in clickpesa_spec.STATUSES),
+    *(word for word, _ in azampay_spec.STATUSES),
+    *(azampay_spec.NETWORK_ID, *AZAM_REFUSING, "Duplicate External Reference Id"),
     *(
         "BILLER-18-0000-S",
         "Posted",
@@ -72,6 +75,7 @@ JSON_NAMES = (
         "id",
         "data",
     ),
+    *("success", "statusCode", "pgReferenceId", "initiatorReferenceId", "amount", "title"),
 )
 XML_NAMES = (
     *("TYPE", "REFERENCEID", "TXNID", "TXNSTATUS", "MESSAGE", "RESULTCODE", "EXTERNALREFID", "AMOUNT"),
@@ -143,6 +147,23 @@ def may_be(call: Call, verdict: Verdict, status: int, body: bytes) -> bool:
             return result.strip("0") == "" and result != "" and word.lower() in expected
         case "HaloPesa push":
             return not is_good and bool(set(said_in_xml("response_code", body)) & HALO_REFUSING)
+        case "AzamPay payout":
+            words = next((said[name] for name in ("message", "title") if isinstance(said.get(name), str)), "")
+            is_known = any(known.rstrip("x.").lower() in words.lower() for known in AZAM_REFUSING)
+            return not is_good and (
+                status == 401 or (status in (200, 400) and is_known and not said.get("pgReferenceId"))
+            )
+        case "AzamPay query":
+            is_named = (
+                azampay_spec.NETWORK_ID in str(said.get("pgReferenceId")) or said.get("initiatorReferenceId") in KEYS
+            )
+            word = str(said.get("status")).strip().lower()
+            return (
+                status == 200
+                and said.get("success") is True
+                and is_named
+                and word == ("success" if is_good else "failure")
+            )
         case "Airtel v2 payout":
             return True  # held to its codes elsewhere
     word = said.get("status")
@@ -190,7 +211,7 @@ async def test_no_bytes_at_all_bring_it_down(
     assert_fit_to_keep(answer)
 
 
-@pytest.mark.parametrize("call", WITH_A_DOOR[:3], ids=str)
+@pytest.mark.parametrize("call", WITH_A_DOOR[:5], ids=str)
 @settings(MANY, max_examples=15)
 @given(status=st.sampled_from(STATUSES), body=bodies | damages)
 async def test_no_bytes_at_the_door_bring_it_down(

@@ -8,7 +8,7 @@ import pytest
 
 from malipo import log
 from malipo.networks.http.client import HttpClient
-from tests.networks import clickpesa_spec, halopesa_spec, tigo_pesa_spec
+from tests.networks import azampay_spec, clickpesa_spec, halopesa_spec, tigo_pesa_spec
 from tests.networks.faults.test_secrets_wire import lines as lines
 from tests.networks.other_payment_calls import OTHER_CALLS
 from tests.networks.scripted_server import After, Reply, Request, ScriptedServer, http
@@ -16,6 +16,7 @@ from tests.networks.scripted_server import After, Reply, Request, ScriptedServer
 SECRETS = [
     *(tigo_pesa_spec.PASSWORD, tigo_pesa_spec.PIN, tigo_pesa_spec.TOKEN),
     *(halopesa_spec.PASSWORD, halopesa_spec.SECRET_KEY),
+    *(azampay_spec.CLIENT_SECRET, azampay_spec.TOKEN),
     *(clickpesa_spec.API_KEY, clickpesa_spec.TOKEN, clickpesa_spec.CHECKSUM_KEY),
 ]
 FAILURES = {

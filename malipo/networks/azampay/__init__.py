@@ -1,0 +1,1 @@
+"""AzamPay, an aggregator, for payouts and for the names behind phone numbers."""

@@ -1,0 +1,35 @@
+"""AzamPay's callbacks. Pure.
+
+Those of payouts are not signed, so each is a hint, and the query decides. Two forms are known: that of payouts, and
+that of collections, in which some accounts get payouts too; its signature covers neither the amount nor the receipt.
+"""
+
+from msgspec.structs import replace
+
+from malipo.networks.azampay.replies import of_status
+from malipo.networks.connector import Acknowledgement, Callback, News, Verdict
+from malipo.networks.http.client import json_object, key_of, text_of
+
+
+def read(callback: Callback) -> News | None:
+    said = json_object(callback.body) or {}
+    is_of_payouts = "initiatorReferenceId" in said
+    key = key_of(said.get("initiatorReferenceId" if is_of_payouts else "utilityref"))
+    status = said.get("status" if is_of_payouts else "transactionstatus")
+    if not key or not isinstance(status, str):
+        return None
+    answer = of_status(said, status)
+    network_id = text_of(said.get("pgReferenceId" if is_of_payouts else "reference"))
+    answer = replace(
+        answer,
+        detail=f"{answer.detail} pgReferenceId {network_id}".strip() if network_id else answer.detail,
+        # A callback always names it.
+        lacks_amount=answer.verdict is Verdict.CONFIRMED and answer.amount is None,
+    )
+    return News(key=key, answer=answer, is_signed=False)
+
+
+def acknowledge(news: News | None) -> Acknowledgement:
+    if news is None:
+        return Acknowledgement(status=400, body=b'{"success":false}')
+    return Acknowledgement(status=200, body=b'{"success":true}')

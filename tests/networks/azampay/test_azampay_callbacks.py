@@ -1,0 +1,103 @@
+"""AzamPay's callbacks: never signed, so only hints; read in both of their forms, and harmless whatever stands in them."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from malipo.networks.connector import Callback as Heard
+from malipo.networks.connector import Verdict
+from tests.networks.azampay.connector import Connect
+from tests.networks.azampay.connector import offline as offline
+from tests.networks.azampay_spec import (
+    CALLED_BACK,
+    CALLED_BACK_AS_COLLECTION,
+    DISBURSEMENT,
+    NETWORK_ID,
+    RECEIPT,
+    STATUSES,
+)
+from tests.networks.hostile_bodies import UNREADABLE, WRONG_SHAPES
+from tests.networks.verdict_words import assert_fit_to_keep
+
+FORMS = {"status": CALLED_BACK, "transactionstatus": CALLED_BACK_AS_COLLECTION}
+EACH = pytest.mark.parametrize("word", FORMS)
+
+
+def heard(body: str | bytes) -> Heard:
+    return Heard({"content-type": "application/json"}, body if isinstance(body, bytes) else body.encode())
+
+
+@EACH
+def test_a_callback_says_what_became_of_a_payout_and_is_not_signed(offline: Connect, word: str) -> None:
+    connector = offline()
+    news = connector.read(heard(FORMS[word]))
+    assert news is not None
+    assert (news.key, news.is_signed) == (DISBURSEMENT.key, False)
+    answer = news.answer
+    assert (answer.verdict, answer.amount, answer.provider_reference) == (Verdict.CONFIRMED, 250000, RECEIPT)
+    assert not answer.lacks_amount
+    # It may name another payout's, so that it is shown, and never asked for.
+    assert answer.network_id is None
+    assert NETWORK_ID in answer.detail
+    acknowledged = connector.acknowledge(heard(FORMS[word]), news)
+    assert (acknowledged.status, json.loads(acknowledged.body)) == (200, {"success": True})
+
+
+@EACH
+@pytest.mark.parametrize(("status", "verdict"), STATUSES)
+def test_it_is_read_by_its_status(offline: Connect, word: str, status: str, verdict: Verdict) -> None:
+    news = offline().read(heard(json.dumps(json.loads(FORMS[word]) | {word: status})))
+    assert news is not None
+    assert news.answer.verdict is verdict
+
+
+@EACH
+def test_a_success_without_an_amount_lacks_it(offline: Connect, word: str) -> None:
+    said = json.loads(FORMS[word])
+    del said["amount"]
+    news = offline().read(heard(json.dumps(said)))
+    assert news is not None
+    assert news.answer.lacks_amount
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"initiatorReferenceId": None},
+        {"initiatorReferenceId": ""},
+        {"initiatorReferenceId": 7},
+        {"initiatorReferenceId": "a b"},
+        {"initiatorReferenceId": "x" * 31},
+        {"status": None},
+        {"status": True},
+        {"status": ["success"]},
+    ],
+)
+def test_what_names_no_payout_or_no_status_is_not_understood(offline: Connect, changes: dict[str, object]) -> None:
+    connector, callback = offline(), heard(json.dumps(json.loads(CALLED_BACK) | changes))
+    assert connector.read(callback) is None
+    assert connector.acknowledge(callback, None).status == 400
+
+
+@pytest.mark.parametrize("name", UNREADABLE | WRONG_SHAPES)
+def test_a_strange_body_is_not_understood(offline: Connect, name: str) -> None:
+    body = (UNREADABLE | WRONG_SHAPES)[name]
+    assert offline().read(heard(body)) is None
+
+
+VALUES: st.SearchStrategy[Any] = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40) | st.just(["x"]) | st.just({})
+)
+
+
+@hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=st.dictionaries(st.sampled_from(sorted(json.loads(CALLED_BACK))), VALUES))
+def test_no_field_brings_it_down(offline: Connect, changes: dict[str, object]) -> None:
+    news = offline().read(heard(json.dumps(json.loads(CALLED_BACK) | changes)))
+    if news is not None:
+        assert_fit_to_keep(news.answer)
+        assert not news.is_signed

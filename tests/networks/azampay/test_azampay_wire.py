@@ -1,0 +1,185 @@
+"""AzamPay, byte for byte: what is sent, what signs it, and by which name a payout is asked about."""
+
+import json
+import time
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from msgspec.structs import replace
+
+from malipo.networks.azampay.connector import Azampay
+from malipo.networks.connector import Channel, Resubmit, Type, Verdict
+from malipo.networks.http.client import HttpClient
+from malipo.settings import Settings
+from tests.networks.azampay.connector import Connect, asked, assert_checksum, assert_headers, sent
+from tests.networks.azampay.connector import azampay as azampay
+from tests.networks.azampay.connector import offline as offline
+from tests.networks.azampay_spec import (
+    ACCEPTED,
+    APP_NAME,
+    CLIENT_ID,
+    CLIENT_SECRET,
+    DISBURSEMENT,
+    GET_TOKEN,
+    NETWORK_ID,
+    PAID_OUT,
+    RECEIPT,
+    TOKEN,
+    TOKEN_GIVEN,
+    settings,
+)
+from tests.networks.rsa_keys import AIRTEL_MONEY_PUBLIC_KEY
+from tests.networks.scripted_server import After, Reply, ScriptedServer, http
+from tests.networks.verdict_words import PENDING, SUCCESS
+
+# What is sent.
+
+
+async def test_a_token_is_asked_for_with_the_name_the_id_and_the_secret(
+    server: ScriptedServer, azampay: Connect
+) -> None:
+    await sent(server, azampay, ACCEPTED)
+    request = server.heard[0]
+    assert f"{request.method} {request.target}" == GET_TOKEN
+    assert json.loads(request.body) == {"appName": APP_NAME, "clientId": CLIENT_ID, "clientSecret": CLIENT_SECRET}
+    assert "authorization" not in request.header_names
+
+
+async def test_a_payout_is_this_object(server: ScriptedServer, azampay: Connect) -> None:
+    PENDING.check(await sent(server, azampay, ACCEPTED))
+    request = server.heard[1]
+    said = json.loads(request.body)
+    checksum, at = said.pop("checksum"), said["transferDetails"].pop("dateInEpoch")
+    assert said == {
+        "source": {
+            "countryCode": "TZ",
+            "fullName": "Duka la Asha Ltd",
+            "bankName": "Azampesa",
+            "accountNumber": "1000000164",
+            "currency": "TZS",
+        },
+        "destination": {
+            "countryCode": "TZ",
+            "fullName": "Juma Nyerere Mwinyi",
+            "bankName": "Halotel",
+            "accountNumber": "255622345678",
+            "currency": "TZS",
+        },
+        "transferDetails": {"type": "FUND", "amount": 250000},
+        "externalReferenceId": "0K3ABCDEFGHJ5678",
+        "remarks": "Wages week 7 Juma",
+    }
+    assert isinstance(at, int)
+    assert abs(at - time.time()) < 60
+    assert_checksum(checksum, f"1000000164255622345678TZS250000{at}0K3ABCDEFGHJ5678")
+    assert_headers(request, TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("channel", "bank"),
+    [
+        (Channel.MPESA, "Vodacom"),
+        (Channel.TIGO_PESA, "Yas"),
+        (Channel.AIRTEL_MONEY, "Airtel"),
+        (Channel.HALOPESA, "Halotel"),
+    ],
+)
+async def test_the_channel_names_the_network_whatever_the_number_looks_like(
+    server: ScriptedServer, azampay: Connect, channel: Channel, bank: str
+) -> None:
+    order = replace(DISBURSEMENT, channel=channel)
+    await sent(server, azampay, ACCEPTED, order)
+    assert json.loads(server.heard[1].body)["destination"]["bankName"] == bank
+
+
+async def test_the_names_of_networks_the_transfer_and_the_source_are_settings(
+    server: ScriptedServer, azampay: Connect
+) -> None:
+    changes: dict[str, Any] = {
+        "azampay_halopesa_bank": "Halopesa",
+        "azampay_transfer_type": "MNO",
+        "azampay_source_bank": "CRDB",
+    }
+    await sent(server, azampay, ACCEPTED, **changes)
+    said = json.loads(server.heard[1].body)
+    assert said["destination"]["bankName"] == "Halopesa"
+    assert (said["transferDetails"]["type"], said["source"]["bankName"]) == ("MNO", "CRDB")
+
+
+async def test_what_the_checksum_is_taken_over_is_a_setting(server: ScriptedServer, azampay: Connect) -> None:
+    fields = ("destination.bankName", "destination.accountNumber", "externalReferenceId", "transferDetails.amount")
+    await sent(server, azampay, ACCEPTED, azampay_checksum_fields=fields)
+    assert_checksum(json.loads(server.heard[1].body)["checksum"], "Halotel2556223456780K3ABCDEFGHJ5678250000")
+
+
+async def test_a_payout_without_a_name_or_a_note_has_words_in_their_place(
+    server: ScriptedServer, azampay: Connect
+) -> None:
+    order = replace(DISBURSEMENT, name="", note="???")
+    await sent(server, azampay, ACCEPTED, order)
+    said = json.loads(server.heard[1].body)
+    assert (said["destination"]["fullName"], said["remarks"]) == ("Customer", "Payout")
+
+
+async def test_an_acceptance_gives_their_id_which_the_query_then_asks_for(
+    server: ScriptedServer, azampay: Connect
+) -> None:
+    accepted = await sent(server, azampay, ACCEPTED)
+    assert accepted.network_id == NETWORK_ID
+    assert NETWORK_ID in accepted.detail  # Operators need it when they call AzamPay.
+    assert accepted.provider_reference is None
+    answer = await asked(server, azampay, PAID_OUT)
+    SUCCESS.check(answer)
+    assert (answer.provider_reference, answer.amount) == (RECEIPT, 250000)
+    assert _query(server) == {"pgReferenceId": NETWORK_ID, "bankName": "Halotel"}
+    assert_headers(server.heard[-1], TOKEN)
+
+
+async def test_a_payout_whose_acceptance_was_lost_is_asked_about_by_our_reference(
+    server: ScriptedServer, azampay: Connect
+) -> None:
+    SUCCESS.check(await asked(server, azampay, PAID_OUT, DISBURSEMENT))
+    assert _query(server) == {"externalReferenceId": "0K3ABCDEFGHJ5678", "bankName": "Halotel"}
+
+
+# The rest of the contract.
+
+
+def test_it_says_what_it_is(offline: Connect) -> None:
+    connector = offline(azampay_concurrency=7, azampay_timeout_seconds=33)
+    assert (connector.name, connector.concurrency) == ("azampay", 7)
+    assert connector.timeout_seconds >= 33
+    assert connector.can_query(Type.DISBURSEMENT)
+    assert not offline(azampay_query=False).can_query(Type.DISBURSEMENT)
+    # What it does not find is never sent again by itself.
+    assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.UNSAFE
+
+
+async def test_it_collects_nothing(server: ScriptedServer, azampay: Connect) -> None:
+    order = replace(DISBURSEMENT, type=Type.COLLECTION)
+    answer = await azampay().send(order)
+    assert (answer.verdict, answer.refuses_us) == (Verdict.REFUSED, True)
+    assert server.heard == []
+
+
+@pytest.mark.parametrize("key", ["", "AAAA", AIRTEL_MONEY_PUBLIC_KEY[:-20]])
+def test_a_key_that_cannot_sign_is_no_connector(key: str) -> None:
+    with pytest.raises(ValueError, match="key"):
+        Azampay(Settings(**settings(9) | {"azampay_public_key": key}), HttpClient())
+
+
+async def test_a_knock_moves_no_money(server: ScriptedServer, azampay: Connect) -> None:
+    server.always(GET_TOKEN, TOKEN_GIVEN)
+    assert not (await azampay().probe()).is_fault
+    assert set(server.lines) == {GET_TOKEN}
+
+
+async def test_a_knock_that_hears_of_trouble_is_a_fault(server: ScriptedServer, azampay: Connect) -> None:
+    for said in (http("500 Internal Server Error"), http("503 Service Unavailable"), Reply(after=After.RESET)):
+        server.always(GET_TOKEN, said)
+        assert (await azampay().probe()).is_fault
+
+
+def _query(server: ScriptedServer) -> dict[str, str]:
+    return dict(parse_qsl(urlsplit(server.heard[-1].target).query))
