@@ -88,7 +88,7 @@ async def _wrong_sums(connection: Conn, within: KeyRange) -> list[Finding]:
 
 
 async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
-    """A refund that was paid, by its status or by a report after its end, was told once. Pruned events are not missed."""
+    """A refund that was paid, by its status or by a report after its end, was told once. Pruned ones are not missed."""
     rows = await connection.fetch(
         f"""
         SELECT r.refund_id AS id, e.id IS NULL AS is_lost
