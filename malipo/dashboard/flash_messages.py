@@ -31,6 +31,8 @@ NOTICES = {
     "payment-made": "It is taken in. Below you see how it goes on.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",
     "payment-cancelled": "It is cancelled.",
+    "key-required": "A collection or payout without an Idempotency-Key is refused from now on.",
+    "key-optional": "An Idempotency-Key is no longer required.",
     "key-revoked": "The key is revoked. It no longer works.",
     "webhook-changed": "It is saved.",
     "webhook-paused": "It is paused. Nothing is sent there.",

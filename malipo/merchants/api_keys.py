@@ -26,6 +26,7 @@ class Permission(StrEnum):
     PAYMENTS_CREATE = "payments.create"
     WALLET_READ = "wallet.read"
     EVENTS_READ = "events.read"
+    WEBHOOKS_MANAGE = "webhooks.manage"
 
 
 class Environment(StrEnum):
@@ -96,6 +97,7 @@ class KnownKey(msgspec.Struct, frozen=True):
     revoked_at: datetime | None
     last_used_at: datetime | None
     payout_limits: PayoutLimits | None = None
+    requires_idempotency_key: bool = False  # the merchant does, of what moves money
 
     def is_good(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

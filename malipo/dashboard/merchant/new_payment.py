@@ -21,7 +21,7 @@ from malipo.errors import Unavailable
 from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
-from malipo.networks.channels import PROFILES
+from malipo.networks.channels import PROFILES, channel_of
 from malipo.payments import idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
@@ -41,7 +41,7 @@ SENTENCES = (
 _TOO_LITTLE, _TOO_MUCH_OWED, _IN_DOUBT = SENTENCES
 
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
-_TYPED = ("amount", "channel", "phone", "name", "description")
+_TYPED = ("amount", "channel", "phone", "name", "description", "orderReference")
 _CURRENCY = re.compile(r"^(?:tzs|tshs?|sh)\.?\s*|\s*(?:tzs|tshs?|/=|/-)$", re.IGNORECASE)
 _AMOUNT = re.compile(r"(?:[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,15})(?:\.00?)?")
 _BETWEEN_DIGITS = re.compile(r"[\s().-]")
@@ -206,10 +206,8 @@ def _kept(page: Response) -> Response:
 
 def _usual_network(draft: Transaction) -> str | None:
     """The network that first assigned this number, if that is another one: a warning, not an error."""
-    for channel, profile in PROFILES.items():
-        if draft.phone.startswith(profile.prefixes):
-            return None if channel is draft.channel else profile.name
-    return None
+    usual = channel_of(draft.phone)
+    return None if usual in (None, draft.channel) else PROFILES[usual].name
 
 
 def _mint() -> str:
@@ -224,6 +222,7 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
         f"{party}Phone": phone_of(typed["phone"]),
         f"{party}Name": typed["name"],
         "description": typed["description"],
+        "orderReference": typed["orderReference"],
     }
     return Fields({name: value for name, value in values.items() if value != ""})
 

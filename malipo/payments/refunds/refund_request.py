@@ -24,6 +24,7 @@ def refund_order_of(
     actor: Actor | None = None,
     created_by: str | None = None,
     payout_limits: Limits | None = None,
+    is_key_required: bool = False,
 ) -> Order:
     """A payout to who paid, on the same channel. How much is left, and so its network key, is decided with the lock."""
     suffix = ids.suffix(now)
@@ -46,9 +47,8 @@ def refund_order_of(
         order_reference=fields.order_reference(),
         refund_of=collection.id,
     )
-    if key is not None and (problem := idempotency.problem_with(key)):
-        fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
-        key = None
+    fields.currency()
+    key = idempotency.key_in(fields, key, is_required=is_key_required)
     known = {
         "refundOf": collection.id,
         "amount": fields.raw("amount"),
