@@ -53,7 +53,7 @@ class AdoptedRefund(Conflict):
 
 
 class WrongRefundAmount(Invalid):
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, message: str, *, code: str) -> None:
         super().__init__("The request has invalid fields.", code=code, details={"amount": [message]})
 
 
@@ -100,10 +100,10 @@ def amount_of(
     amount = left if wanted is None else wanted
     if amount > left:
         message = f"amount must be at most {left}: that is what is left of this payment."
-        return WrongRefundAmount("amount_too_large", message)
+        return WrongRefundAmount(message, code="amount_too_large")
     if 0 < left - amount < MIN_AMOUNT:
         message = f"amount must leave 0 or at least {MIN_AMOUNT}: {left} is left of this payment."
-        return WrongRefundAmount("refund_leaves_too_little", message)
+        return WrongRefundAmount(message, code="refund_leaves_too_little")
     return amount
 
 
