@@ -67,6 +67,7 @@ SENTENCES = {
     "webhook.switched_off": "A webhook endpoint was switched off",
     "payment.initiated": "Made a payment of {amount} in the dashboard",
     "payment.cancelled": "Cancelled a payment in the dashboard",
+    "refund.withheld": "Did not send a refund: the money was given back, or taken back, already",
     "payment.resolved": "Decided how a payment of {amount} has ended",
     "wallet.top_up": "Put {amount} into the wallet",
     "wallet.settlement": "Sent you {amount} from the wallet",

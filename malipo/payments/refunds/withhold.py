@@ -61,7 +61,7 @@ async def _end(tx: Tx, excess: Sequence[Transaction], *, now: datetime) -> list[
         await audit_log.append(
             tx,
             _ACTOR,
-            "payment.cancelled",
+            "refund.withheld",
             now=now,
             merchant_id=each.merchant_id,
             transaction=each.id,

@@ -103,7 +103,7 @@ async def test_a_refund_that_still_waits_is_not_sent_when_the_money_is_gone(step
     assert await steps.status(waiting) is X
     available, in_flight = await database_facts.wallet(steps.database, steps.merchant_id)
     assert (available, in_flight) == (1_000_000 + 5000 - 30, 0)
-    assert await steps.value("SELECT actor FROM audit_log WHERE action = 'payment.cancelled'") == "malipo"
+    assert await steps.value("SELECT actor FROM audit_log WHERE action = 'refund.withheld'") == "malipo"
     await database_facts.assert_clean(steps.database)
 
 
