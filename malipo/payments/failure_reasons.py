@@ -37,6 +37,6 @@ def failure_reason_of(code: FailureCode) -> str:
 
 def in_language(language: Language, code: str | None, reason: str | None) -> str | None:
     """A payment's reason. One whose code has no sentence here stays as it is."""
-    if language is Language.ENGLISH or code not in FailureCode.__members__.values():
+    if language is Language.ENGLISH or code is None or code not in FailureCode.__members__.values():
         return reason
     return IN_KISWAHILI[FailureCode(code)]

@@ -95,7 +95,7 @@ class World:
         # What has ended is answered at once, also to somebody who would wait.
         ended = [self.payments[status] for status in Status if status.is_final]
         names = {"retrieve": ended, "cancel": list(self.payments.values()), "changeRole": self.people}.get(operation)
-        if operation in ABOUT_AN_ENDPOINT:
+        if operation.removesuffix("ByKey") in ABOUT_AN_ENDPOINT:
             names = self.endpoints
         if names is not None:
             case.path_parameters["id"] = [*names, "unknown"][number % (len(names) + 1)]

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -14,18 +13,16 @@ from malipo.access.passwords import Passwords
 from malipo.api.routes import ROUTES
 from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.merchants import issue_api_keys, manage_people, onboard
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants import issue_api_keys, onboard
+from malipo.merchants.api_keys import Permission
 from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
-from malipo.merchants.store import api_keys, people
-from malipo.outbox.event import Event
+from malipo.merchants.store import people
 from malipo.settings import Settings
-from malipo.webhooks import manage_endpoints, rotate_secrets, send_test
-from malipo.webhooks.store import endpoints
+from malipo.webhooks import rotate_secrets, send_test
+from tests.api.auth.authorisation_world import HOOKS, NOBODY_HOME, PASSWORD, SECRET_KEY, World
 from tests.conftest import (
     COLLECTION,
-    NO_LIMITS,
     NOBODY,
     PAYOUT,
     Client,
@@ -37,7 +34,8 @@ from tests.conftest import (
 from tests.journeys.full_stack import Elsewhere, a_worker
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
-# (read, create, wallet, events), of another merchant (with all), a bearer token sent as a key.
+# (read, create, wallet, events; for the others see `auth/routes.py`), of another merchant (with all), a bearer token
+# sent as a key.
 # Callers by token: a viewer, staff, the owner, another merchant's owner, one who logged out, an API key sent as a token.
 TABLE = """
     route                                                          none unknown expired revoked inactive   read create wallet events other token   viewer staff owner stranger ended key
@@ -57,6 +55,18 @@ TABLE = """
     GET /v1/wallet                                                 401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
     GET /v1/wallet/entries                                         401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
     GET /v1/events                                                 401  401     401     401     403        403  403    403    200    200   401     401    401   401   401      401   401
+    GET /v1/webhooks                                               401  401     401     401     403        403  403    403    403    200   401     401    401   401   401      401   401
+    POST /v1/webhooks                                              401  401     401     401     403        403  403    403    403    201   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}                                          401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    PATCH /v1/webhooks/{id}                                        401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    DELETE /v1/webhooks/{id}                                       401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/test                                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/rotate-secret                           401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/rotate-secret/finish                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}/deliveries                               401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}/deliveries/{delivery}                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/deliveries/{delivery}/redeliver         401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/recover                                 401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
     POST /callbacks/{route}/{token}                                404  404     404     404     404        404  404    404    404    404   404     404    404   404   404      404   404
     POST /merchant/auth/login                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
     POST /merchant/auth/refresh                                    200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
@@ -86,98 +96,6 @@ TABLE = """
 """
 HEADER, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CALLERS = HEADER[1:]
-PASSWORD = "maji ya kunde 7"
-SECRET_KEY = "a-secret-of-the-table-of-authorisation"
-# Whoever is told there is never at home, and says so at once.
-HOOKS: dict[str, Any] = {"secret_key": SECRET_KEY, "webhook_allow_private": True, **NO_LIMITS}
-NOBODY_HOME = "http://127.0.0.1:9/hook"
-
-
-@dataclass
-class World:
-    """A live service with a worker, and one of every kind of caller."""
-
-    client: Client
-    database: Database
-    merchant_id: str
-    stranger_id: str
-    key_texts: dict[str, str] = field(default_factory=dict)
-    password_hash: str = ""
-    known: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    async def key(self, merchant_id: str, permissions: list[Permission], **changes: Any) -> Any:
-        async with self.database.begin() as tx:
-            # Old ones go, or the limit of keys would be reached.
-            for each in (await api_keys.find_all(tx, merchant_id))[15:]:
-                await api_keys.revoke(tx, merchant_id, each.id, now=clock.now())
-            return await issue_api_keys.create_key(
-                tx,
-                merchant_id,
-                name="test",
-                permissions=permissions,
-                environment=Environment.LIVE,
-                brand="mlp",
-                actor=NOBODY,
-                now=clock.now(),
-                **changes,
-            )
-
-    async def person(self, merchant_id: str, role: Role) -> tuple[str, str]:
-        email = f"{secrets.token_hex(8)}@example.com"
-        async with self.database.begin() as tx:
-            person = await manage_people.add_person(
-                tx, merchant_id, email=email, name="", role=role, actor=NOBODY, now=clock.now()
-            )
-            await people.set_password(tx, person.id, self.password_hash)
-        return person.id, email
-
-    async def session(self, merchant_id: str, role: Role) -> dict[str, str]:
-        _, email = await self.person(merchant_id, role)
-        answer = await self.client("POST", "/merchant/auth/login", {"email": email, "password": PASSWORD})
-        assert answer.status == 200, answer.body
-        async with self.database.begin() as tx:
-            await tx.execute("DELETE FROM login_attempts")
-        return dict(answer.body)
-
-    async def endpoint(self) -> str:
-        """A new endpoint of the merchant. Old ones go, or the limit of endpoints would be reached."""
-        now = clock.now()
-        async with self.database.begin() as tx:
-            for each in await endpoints.find_all(tx, self.merchant_id):
-                await manage_endpoints.delete(tx, self.merchant_id, each.id, actor=NOBODY, now=now)
-            encryption = Encryption(SECRET_KEY)
-            made, _ = await manage_endpoints.register(
-                tx, self.merchant_id, url=NOBODY_HOME, events=list(Event), encryption=encryption, actor=NOBODY, now=now
-            )
-        return made.id
-
-    async def headers(self, caller: str, *, is_ending: bool) -> dict[str, str]:
-        """What the caller holds up. A session is kept for the next call, unless this one may end it."""
-        if is_ending or caller not in self.known:
-            self.known[caller] = await self._new_headers(caller)
-        return self.known.pop(caller) if is_ending else self.known[caller]
-
-    async def _new_headers(self, caller: str) -> dict[str, str]:
-        if caller in self.key_texts:
-            return {"x-api-key": self.key_texts[caller]}
-        match caller:
-            case "none":
-                return {}
-            case "unknown":
-                return {"x-api-key": "mlp_live_0000000000000000000000000000000000000000"}
-            case "token":
-                return {"x-api-key": (await self.session(self.merchant_id, Role.OWNER))["token"]}
-            case "key":
-                return {"Authorization": f"Bearer {self.key_texts['read']}"}
-            case "stranger":
-                session = await self.session(self.stranger_id, Role.OWNER)
-            case "ended":
-                session = await self.session(self.merchant_id, Role.OWNER)
-                ended = {"Authorization": f"Bearer {session['token']}"}
-                assert (await self.client("POST", "/merchant/auth/logout", headers=ended)).status == 200
-            case role:
-                session = await self.session(self.merchant_id, Role(role))
-        return {"Authorization": f"Bearer {session['token']}"}
 
 
 @pytest.fixture(scope="module")
@@ -321,6 +239,10 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /merchant/people": _new_person,
     "PATCH /merchant/people/{id}": _by_person,
     "DELETE /merchant/people/{id}": _by_person,
+}
+
+PREPARE |= {
+    route.replace("/merchant/", "/v1/"): prepare for route, prepare in PREPARE.items() if "/merchant/webhooks" in route
 }
 
 

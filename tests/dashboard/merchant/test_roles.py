@@ -90,6 +90,8 @@ POST  /dashboard/settings/second-factor/remove                      v s o
 POST  /dashboard/settings/people/second-factor                          o
 POST  /dashboard/settings/people/{person}/second-factor                 o
 GET   /dashboard/settings/activity                                      o
+GET   /dashboard/settings/payments                                      o
+POST  /dashboard/settings/payments/idempotency-key                      o
 GET   /dashboard/settings/people                                        o
 POST  /dashboard/settings/people                                        o
 GET   /dashboard/settings/people/new                                    o
