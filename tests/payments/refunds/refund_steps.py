@@ -64,9 +64,10 @@ class RefundSteps(PaymentSteps):
 
     async def seen(self, collection: Transaction) -> Transaction:
         """As the merchant reads it."""
-        found = await self.service.read(
-            lambda connection: transactions.get(connection, self.merchant_id, collection.id)
-        )
+        return await self.seen_by_id(collection.id)
+
+    async def seen_by_id(self, id_: str) -> Transaction:
+        found = await self.service.read(lambda connection: transactions.get(connection, self.merchant_id, id_))
         assert found is not None
         return found
 
