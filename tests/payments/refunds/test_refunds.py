@@ -1,18 +1,24 @@
 """A refund is a payout to who paid. The collection knows what of it was given back."""
 
 import pytest
+from msgspec.structs import replace
 
+from malipo.access.reauthentication import ConfirmationRequired
 from malipo.errors import Invalid
 from malipo.networks.connector import Verdict
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance
+from malipo.payments.key_limits import DayUsedUp, PayoutTooLarge
+from malipo.payments.person_limits import PersonLimit
 from malipo.payments.refunds.refundable import AlreadyRefunded, NotRefundable, RefundInProgress
 from malipo.payments.transaction import Status, Type
+from tests.conftest import Merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.payments.payment_steps import FEE
 from tests.payments.refunds.refund_steps import RefundSteps
 from tests.payments.refunds.refund_steps import steps as steps
+from tests.payments.test_key_limits import limits_of
 
 
 async def test_a_refund_pays_all_of_it_back_to_who_paid(steps: RefundSteps) -> None:
@@ -136,3 +142,24 @@ async def test_what_is_owed_cannot_be_refunded(steps: RefundSteps) -> None:
         await steps.ask(collection, 5000)
     await steps.hear(paid, Verdict.REFUSED)
     assert await steps.refund(collection)
+
+
+async def test_the_limits_of_a_key_and_of_a_person_hold_for_refunds(steps: RefundSteps, merchant: Merchant) -> None:
+    collection = await steps.collected()
+    key = await limits_of(steps.database, merchant, each=2000, daily=3000)
+    person = PersonLimit(merchant.id, "asha@example.com", since=steps.service.clock(), most=1000)
+    for limits, amount, refusal in (
+        (key, 2500, PayoutTooLarge),
+        (key, 5000, PayoutTooLarge),
+        (person, 1500, ConfirmationRequired),
+    ):
+        with pytest.raises(refusal):
+            await steps.service.initiate(replace(steps.order(collection, amount), payout_limits=limits))
+    first = await steps.service.initiate(replace(steps.order(collection, 2000), payout_limits=key))
+    await steps.claim()
+    await steps.hear(first.transaction, Verdict.CONFIRMED)
+    with pytest.raises(DayUsedUp):
+        await steps.service.initiate(replace(steps.order(collection, 1500), payout_limits=key))
+    with pytest.raises(PayoutTooLarge):  # What is left counts, where no amount is named.
+        await steps.service.initiate(replace(steps.order(collection), payout_limits=key))
+    await database_facts.assert_clean(steps.database)
