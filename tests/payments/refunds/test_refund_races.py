@@ -10,7 +10,8 @@ from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.networks.connector import Verdict
 from malipo.payments.cancel import Cancellation
-from malipo.payments.initiate import Initiated
+from malipo.payments.initiate import Initiate, Initiated
+from malipo.payments.refunds.refundable import RefundInProgress
 from malipo.payments.transaction import Status
 from malipo.service import Service
 from malipo.settings import Settings
@@ -47,6 +48,26 @@ async def test_fifty_at_once_refund_a_collection_once(processes: list[RefundStep
 
     assert _codes(answers) == {"made": 1, "refund_in_progress": 49}
     assert await database_facts.wallet(steps.database, steps.merchant_id) == (1_000_000, 5000)
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_three_processes_with_one_request_each_refund_it_once(processes: list[RefundSteps]) -> None:
+    """Nobody else in their commits: the lock alone decides, and nobody meets a constraint of the database."""
+    steps = processes[0]
+    for _ in range(10):
+        collection = await steps.collected()
+        answers = await asyncio.gather(*(each.ask(collection) for each in processes), return_exceptions=True)
+        assert _codes(answers) == {"made": 1, "refund_in_progress": 2}
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_two_in_one_commit_refund_it_once(steps: RefundSteps) -> None:
+    collection = await steps.collected()
+    orders = [steps.order(collection, 1000), steps.order(collection, 1000)]
+    async with steps.database.begin() as tx:
+        first, second = await Initiate(clock=steps.service.clock)(tx, orders, again=False)
+    assert isinstance(first, Initiated)
+    assert isinstance(second, RefundInProgress)
     await database_facts.assert_clean(steps.database)
 
 
