@@ -53,6 +53,7 @@ from malipo.payments.initiate import Initiated, Order
 from malipo.payments.lapse import lapse
 from malipo.payments.listing import transaction_list
 from malipo.payments.payment_request import Terms
+from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.settle import Report
 from malipo.payments.status_effects import event_of
 from malipo.payments.status_writer import Outcome
@@ -210,6 +211,8 @@ class Service:
         except DataError as error:
             if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
                 raise
+            if order.draft is not None and order.draft.refund_of is not None:
+                raise AdoptedRefund from error
             if order.draft is not None and order.draft.is_key_derived:
                 return await self._derived_keys.replay(order.draft)
             # The reference exists already. Nothing was written, so another one is tried.

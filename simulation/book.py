@@ -19,9 +19,16 @@ class Book:
         """Shillings that moved under a key and have not gone back."""
         return sum(-each.amount if each.is_reversal else each.amount for each in self._of(reference))
 
-    def times(self, phone: str) -> int:
+    def times(self, phone: str, *, is_charge: bool) -> int:
         """How often a phone was charged or paid, whether or not the money went back."""
-        return sum(1 for each in self.movements if each.phone == phone and not each.is_reversal)
+        kind = "charged" if is_charge else "paid"
+        return sum(1 for each in self.movements if (each.phone, each.kind) == (phone, kind) and not each.is_reversal)
+
+    def paid_to(self, phone: str) -> int:
+        """Shillings that a phone was paid, and that have not gone back."""
+        # A payout that is taken back is charged to the phone.
+        payouts = [each for each in self.movements if each.phone == phone and (each.kind == "paid") != each.is_reversal]
+        return sum(-each.amount if each.is_reversal else each.amount for each in payouts)
 
     def is_paid(self, reference: str, channel: str) -> bool | None:
         """None while the network has not decided, or may still change its mind."""

@@ -1,4 +1,4 @@
-"""Merchants: they ask for payments over HTTP, ask again when they heard nothing, cancel, and read the event feed.
+"""Merchants: they ask for payments over HTTP, ask again when they heard nothing, cancel, refund, and read the feed.
 
 They remember what they were told. The oracle holds that against the networks' book.
 """
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from simulation.plan import Payment
+from simulation.refunds.merchant_refunds import MerchantRefunds
 from simulation.template import Merchant
 from simulation.world import API_PORTS, HOST, World
 
@@ -84,6 +85,7 @@ class Merchants:
         self.told = {payment.number: Told() for payment in payments}
         self.feeds: dict[int, list[list[str]]] = {0: [[]], 1: [[]]}  # the ids that were read, from each beginning
         self.is_reading = True
+        self.refunds = MerchantRefunds(self._call, payments, world.loop.time)
         self.acts: list[tuple[float, str, str]] = []  # when, about which phone, and what
 
     async def pay_all(self) -> None:
@@ -101,10 +103,27 @@ class Merchants:
         if payment.cancelled_after is not None and self.told[payment.number].ids:
             await asyncio.sleep(payment.cancelled_after)
             await self._cancel(payment)
+        if self.told[payment.number].ids:
+            await self.refunds.give_back(payment, self.told[payment.number].ids[0])
 
     async def repeat_all(self) -> None:
         """After a restore: everything that was asked for is asked for again, under the same keys."""
         await asyncio.gather(*(self._until_told(each, 0) for each in self._payments))
+        paid = [(each, self.told[each.number].ids) for each in self._payments]
+        await asyncio.gather(*(self.refunds.give_back_again(each, ids[-1]) for each, ids in paid if ids))
+
+    async def _call(
+        self, payment: Payment, turn: int, method: str, path: str, body: Any, key: str | None
+    ) -> tuple[int, Any]:
+        """The answer about a refund; 0 if there is none."""
+        port, merchant = API_PORTS[(payment.number + turn) % len(API_PORTS)], self._accounts[payment.merchant]
+        try:
+            status, answer = await call(port, method, path, merchant, body=body, key=key)
+        except (OSError, TimeoutError):
+            status, answer = 0, None
+        if method == "POST":
+            self._note(payment, f"refunds {payment.key}, {key}: {status or 'no answer'}", answer)
+        return status, answer
 
     async def _until_told(self, payment: Payment, number: int) -> None:
         """Ask until there is an answer that is not the service's own trouble."""

@@ -3,6 +3,7 @@
 It is asked when everything is quiet. It knows nothing of how the service works, only what must be true:
 
     paid-twice       a phone was charged or paid more than once for one wish of a merchant
+    refunded         a customer got more back than was collected
     cancelled        a payment that its merchant was told is cancelled moved money all the same
     lost             an acknowledged request is not there
     doubled          one wish of a merchant became two payments, or one key had two answers
@@ -31,6 +32,7 @@ from simulation.operators import Operators
 from simulation.plan import Plan
 from simulation.postgres_gate import EPOCH
 from simulation.receivers import Receivers
+from simulation.refunds import refund_oracle
 from simulation.template import Merchant
 from simulation.world import World
 
@@ -67,6 +69,7 @@ class _Row:
     floated: int  # what the ledger says moved at the network, in shillings
     processing_at: float | None  # seconds since the run began, by the clock of the worker that claimed it
     ended_at: float | None
+    is_refund: bool
     is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
 
@@ -141,7 +144,8 @@ class Oracle:
                 WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
             ), EXISTS (
                 SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
-            ), date_part('epoch', processing_at), date_part('epoch', ended_at) FROM transactions t ORDER BY id
+            ), date_part('epoch', processing_at), date_part('epoch', ended_at), refund_of IS NOT NULL
+            FROM transactions t ORDER BY id
             """
         )
         return [
@@ -158,6 +162,7 @@ class Oracle:
                 is_borne=is_borne == "t",
                 processing_at=_seconds(processing_at),
                 ended_at=_seconds(ended_at),
+                is_refund=is_refund == "t",
             )
             for (
                 id_,
@@ -172,6 +177,7 @@ class Oracle:
                 is_borne,
                 processing_at,
                 ended_at,
+                is_refund,
             ) in found
         ]
 
@@ -187,16 +193,22 @@ class Oracle:
                     self._find("lost", f"{payment.key} was acknowledged as {id_}, which is not there", id_)
             if len(set(kept)) > 1 and self._database.brought_back_at is None:
                 self._find("doubled", f"{payment.key} was answered with {sorted(set(kept))}", kept[0])
-            made = [row.id for row in rows if row.phone == payment.phone]
+            made = [row.id for row in rows if row.phone == payment.phone and not row.is_refund]
             if len(made) > 1:
                 self._find("doubled", f"{payment.key} became {len(made)} payments: {made}", made[0])
-            if self._book.times(payment.phone) > 1 and not self._is_approved_again(payment.type, payment.channel):
-                self._find(
-                    "paid-twice",
-                    f"{payment.key}: {payment.phone} {self._book.times(payment.phone)} times",
-                    made[0] if made else None,
-                )
-            if _OK in told.cancelled and self._book.times(payment.phone) and self._database.brought_back_at is None:
+            times = self._book.times(payment.phone, is_charge=payment.type == "COLLECTION")
+            if times > 1 and not self._is_approved_again(payment.type, payment.channel):
+                what = f"{payment.key}: {payment.phone} {times} times"
+                self._find("paid-twice", what, made[0] if made else None)
+            refund_oracle.check(
+                payment,
+                self._merchants.refunds.told[payment.number],
+                self._book,
+                ids=ids,
+                is_in_lost_time=self._is_in_lost_time,
+                find=self._find,
+            )
+            if _OK in told.cancelled and times and self._database.brought_back_at is None:
                 self._find("cancelled", f"{payment.key} was cancelled, and {payment.phone} moved money", told.ids[0])
             for status in (*told.troubles, *(each for each in told.cancelled if each == _INTERNAL_ERROR)):
                 self._find("broke", f"{payment.key} was answered with {status}")

@@ -24,6 +24,7 @@ _CROWD = 25  # So many payments more have as many faults more.
 # Not before the worker has looked, and while merchants still pay: at other times a hold stops nothing.
 _HELD, _HELD_FROM = 0.08, (_FIRST_BURST, TRAFFIC_SECONDS - 1)
 _LARGE = 4  # One payout of so many is large.
+_REFUNDS = ("", "", "all", "parts", "raced", "repeated")
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -55,6 +56,7 @@ class Payment(msgspec.Struct, frozen=True):
     repeats: int  # sent so often in all, though it was answered
     is_raced: bool  # twice at once, to two API processes
     cancelled_after: float | None
+    refund: str = ""  # how a collection is given back when it was paid, if it is
 
     @property
     def key(self) -> str:
@@ -200,7 +202,8 @@ _CANNOT_BE_ONCE = "network-request-twice"  # What the way to such a network doub
 def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None) -> Plan:
     chance = random.Random(f"plan {seed}")
     channels = tuple(sorted(chance.sample([str(each) for each in Channel], chance.choice((1, 2, 2, 3)))))
-    wanted = tuple(_payment(chance, number, channels) for number in range(payments))
+    returns = random.Random(f"refunds {seed}")
+    wanted = tuple(_with_refund(returns, _payment(chance, number, channels)) for number in range(payments))
     names = list(KINDS)
     weights = [KINDS[name][0] for name in names]
     crowd = max(1, payments // _CROWD)
@@ -254,3 +257,9 @@ def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> P
         is_raced=chance.random() < 0.15,
         cancelled_after=round(chance.uniform(0, 3), 2) if chance.random() < 0.15 else None,
     )
+
+
+def _with_refund(chance: random.Random, payment: Payment) -> Payment:
+    """Drawn apart, so that payments and faults are what they were without refunds."""
+    refund = chance.choice(_REFUNDS)
+    return payment if payment.type != Type.COLLECTION else msgspec.structs.replace(payment, refund=refund)

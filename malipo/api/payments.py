@@ -1,4 +1,4 @@
-"""/v1/payments: create, read, list and cancel payments."""
+"""/v1/payments: create, read, list, cancel and refund payments."""
 
 import re
 from enum import StrEnum
@@ -9,16 +9,18 @@ from starlette.responses import Response
 from malipo.accept_language import Language, preferred
 from malipo.api.auth import header_of
 from malipo.api.client_disconnect import while_connected
-from malipo.api.request_body import object_of
+from malipo.api.request_body import object_of, optional_object_of
 from malipo.api.responses import pagination, success
 from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
 from malipo.payments.cancel import Cancellation, NoSuchTransaction
+from malipo.payments.initiate import Order
 from malipo.payments.listing import transaction_list
 from malipo.payments.listing.filter import filter_in
 from malipo.payments.payment_request import order_of
+from malipo.payments.refunds.refund_request import refund_order_of
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Transaction, Type
 from malipo.request_ids import enter_payment, note_transaction
@@ -43,6 +45,22 @@ async def disburse(service: Service, caller: Caller, request: Request) -> Respon
     return await _initiate(service, caller, request, Type.DISBURSEMENT)
 
 
+async def refund(service: Service, caller: Caller, request: Request) -> Response:
+    body = await optional_object_of(request)
+    collection = await _get(service, caller, request)
+    order = refund_order_of(
+        Fields(body),
+        collection,
+        key=header_of(request, idempotency.HEADER),
+        terms=service.terms,
+        now=service.clock(),
+        created_by=caller.key_id,
+        payout_limits=caller.payout_limits,
+        is_key_required=caller.requires_idempotency_key,
+    )
+    return await _create(service, order)
+
+
 async def _initiate(service: Service, caller: Caller, request: Request, type_: Type) -> Response:
     order = order_of(
         Fields(await object_of(request)),
@@ -55,6 +73,10 @@ async def _initiate(service: Service, caller: Caller, request: Request, type_: T
         payout_limits=caller.payout_limits,
         is_key_required=caller.requires_idempotency_key,
     )
+    return await _create(service, order)
+
+
+async def _create(service: Service, order: Order) -> Response:
     if order.draft is not None:
         enter_payment(order.draft.id)
     try:

@@ -15,8 +15,18 @@ _TOO_LARGE = f"The body must be at most {MOST_BODY_BYTES // 1024} KiB."
 
 async def object_of(request: Request) -> dict[str, Any]:
     """The JSON object that a request carries."""
+    return _object_in(await body_of(request))
+
+
+async def optional_object_of(request: Request) -> dict[str, Any]:
+    """The same, where no body at all is an object without fields."""
+    body = await body_of(request)
+    return _object_in(body) if body.strip() else {}
+
+
+def _object_in(text: bytes) -> dict[str, Any]:
     try:
-        body = msgspec.json.decode(await body_of(request))
+        body = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         raise Invalid("The body is not valid JSON.", code="json_invalid") from None
     if not isinstance(body, dict):

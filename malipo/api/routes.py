@@ -100,6 +100,7 @@ ROUTES: list[AnyRoute] = [
     ByKey("POST", "/v1/payments/quote", quote.preview, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/payments/{id}", payments.retrieve, Permission.PAYMENTS_READ),
     ByKey("POST", "/v1/payments/{id}/cancel", payments.cancel, Permission.PAYMENTS_CREATE),
+    ByKey("POST", "/v1/payments/{id}/refund", payments.refund, Permission.PAYMENTS_CREATE),
     ByKey("POST", "/v1/recipients/lookup", recipients.look_up_one, Permission.RECIPIENTS_LOOKUP),
     ByKey("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),

@@ -30,6 +30,7 @@ NOTICES = {
     "password-chosen": "Your password is saved. Log in with it.",
     "payment-made": "It is taken in. Below you see how it goes on.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",
+    "refund-changed": "Nothing was refunded: the payment has changed since you looked.",
     "payment-cancelled": "It is cancelled.",
     "key-required": "A collection or payout without an Idempotency-Key is refused from now on.",
     "key-optional": "An Idempotency-Key is no longer required.",

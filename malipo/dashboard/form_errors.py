@@ -14,6 +14,7 @@ SENTENCES = {
     "amount_invalid": "Type a whole number of shillings, such as 25,000.",
     "amount_too_small": "The least is TZS {least}.",
     "amount_too_large": "The most is TZS {most}.",
+    "refund_leaves_too_little": "Refund all that is left, or leave at least TZS 500.",
     "order_reference_invalid": "1 to 64 characters that can be printed.",
     "phone_invalid": "This is not a Tanzanian mobile number. Type it like 0754 000 100.",
     "channel_invalid": "Choose a network.",

@@ -9,6 +9,7 @@ class Event(StrEnum):
     PAYMENT_FAILED = "payment.failed"
     PAYMENT_CANCELLED = "payment.cancelled"
     PAYMENT_CORRECTED = "payment.corrected"
+    PAYMENT_REFUNDED = "payment.refunded"
     PAYOUT_COMPLETED = "payout.completed"
     PAYOUT_FAILED = "payout.failed"
     PAYOUT_CANCELLED = "payout.cancelled"
@@ -27,7 +28,7 @@ ENDS = frozenset(
     }
 )
 # The same as a condition in SQL: a list of what is not an end, so that an index on few rows suffices.
-IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payout.corrected')"
+IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
 
 
 # Sent to an endpoint to test it. Nothing happened to a payment, so it is not in the feed.

@@ -16,6 +16,7 @@ from malipo.installation.store.send_counts import CountedBatch
 from malipo.networks.connector import Channel, Type
 from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
+from malipo.payments.refunds.withhold import withhold
 from malipo.payments.status_writer import Change
 from malipo.payments.store import dispatch_claims
 from malipo.payments.store.dispatches import Subject
@@ -36,7 +37,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 class Claimed(msgspec.Struct, frozen=True):
     to_send: list[Transaction]
-    lapsed: list[Transaction]
+    lapsed: list[Transaction]  # and refunds that must not be sent any more
     batch: CountedBatch | None = None  # how many batches of sends there were, with this one
 
 
@@ -64,9 +65,10 @@ class ClaimForSending:
 
 
 async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, now: datetime) -> Claimed:
-    """Payments to send now. A collection that has waited too long is ended instead."""
-    late, in_time = split_lapsed(await _find(tx, claim, pairs), claim.lapse_seconds)
-    lapsed = await end_lapsed(tx, late, now=now)
+    """Payments to send now. A collection that has waited too long is ended instead, and so is a refund too many."""
+    subjects, withheld = await withhold(tx, await _find(tx, claim, pairs), now=now)
+    late, in_time = split_lapsed(subjects, claim.lapse_seconds)
+    lapsed = [*withheld, *await end_lapsed(tx, late, now=now)]
     if not in_time:
         return Claimed([], lapsed)
     found = {(each.merchant_id, each.id): each for each in in_time}

@@ -26,8 +26,8 @@ class DerivedKeys:
 
     async def give(self, order: Order) -> Order:
         """Where there is an Idempotency-Key, the network knows the payment by a key that is the same at every try."""
-        if order.draft is None or order.key is None:
-            return order
+        if order.draft is None or order.key is None or order.draft.refund_of is not None:
+            return order  # The key of a refund comes from its collection, with that locked.
         if self._secret is None:
             found = await retry.read(self._database, installation.get)
             self._secret = found.key_secret

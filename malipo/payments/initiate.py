@@ -1,7 +1,7 @@
 """Creates payments from orders: many in one commit, each decided in the order of arrival.
 
 An order has its ids before the first try, so that a second try after a lost connection finds what the first one wrote,
-and does not pay twice.
+and does not pay twice. A refund is a payout, whose amount and network key are decided here, with its collection locked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +23,7 @@ from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of
 from malipo.payments.payout_sums import Limits, PayoutSums
+from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store import batch_read, idempotency_keys, transactions
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
@@ -50,10 +51,11 @@ class Order(msgspec.Struct, frozen=True):
     request_hash: bytes
     actor: Actor | None = None  # a person; what API keys do is not in the audit log
     payout_limits: Limits | None = None  # of who makes it, if there are any
+    scope: str | None = None  # of the idempotency key, if it is not that of the type
 
     @property
     def idempotency_key(self) -> IdempotencyKey | None:
-        return (self.merchant_id, self.type, self.key) if self.key is not None else None
+        return (self.merchant_id, self.scope or self.type, self.key) if self.key is not None else None
 
 
 class Initiated(msgspec.Struct, frozen=True):
@@ -71,6 +73,7 @@ class Initiate:
     async def __call__(self, tx: Tx, orders: Sequence[Order], /, *, again: bool) -> list[Answer]:
         wanted = _claims_of(orders)
         drafts = [order.draft for order in orders if order.draft is not None]
+        reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
         needed = await batch_read.find(
             tx,
@@ -88,7 +91,7 @@ class Initiate:
         written = await transactions.find_written(tx, drafts) if again else {}
         limits = [order.payout_limits for order in orders if order.type is Type.DISBURSEMENT]
         sums = await PayoutSums.find(tx, limits, now=self._clock())
-        decision = _Decision(dict(needed.wallets), used, needed.bands, written, sums)
+        decision = _Decision(dict(needed.wallets), used, needed.bands, written, sums, reservations)
         answers = [decision.on(order) for order in orders]
         await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, decision.claims)
         now = self._clock()
@@ -111,6 +114,7 @@ class Initiate:
                     transaction=made.id,
                     type=made.type,
                     amount=made.amount,
+                    **({} if made.refund_of is None else {"refund_of": made.refund_of}),
                 )
 
     @staticmethod
@@ -145,12 +149,14 @@ class _Decision:
         bands: Mapping[tuple[str, Type, str], Sequence[Band]],
         written: Mapping[str, Transaction],
         sums: PayoutSums,
+        reservations: Reservations,
     ) -> None:
         self._wallets = wallets
         self._used = dict(used)
         self._bands = bands
         self._written = written
         self._sums = sums
+        self._reservations = reservations
         self.created: list[Transaction] = []
         self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
 
@@ -176,6 +182,11 @@ class _Decision:
     def _open(self, draft: Transaction, limits: Limits | None) -> Answer:
         if draft.id in self._written:
             return Initiated(self._written[draft.id])
+        if draft.refund_of is not None:
+            refund = self._reservations.take(draft)
+            if isinstance(refund, Refusal):
+                return refund
+            draft = refund
         bands = self._bands.get((draft.merchant_id, draft.type, draft.channel), ())
         transaction = replace(draft, fee=fee_of(draft.amount, bands))
         if posting := posting_of(transaction):
@@ -188,5 +199,7 @@ class _Decision:
             if limits is not None:
                 self._sums.add(limits, draft.amount)
             self._wallets[draft.merchant_id] = wallet.after(posting.moves)
+        if draft.refund_of is not None:
+            self._reservations.add(transaction)
         self.created.append(transaction)
         return Initiated(transaction)

@@ -1,6 +1,6 @@
 """The only writer of a status. A status, its moves and its event are always written in one commit.
 
-Locks are always taken in this order, here or by the caller: idempotency keys, transactions, wallets, each sorted by
+Locks are always taken in this order, here or by the caller: transactions, idempotency keys, wallets, each sorted by
 id. So there are no deadlocks.
 """
 
@@ -20,7 +20,7 @@ from malipo.outbox.store import OutboxEvent
 from malipo.payments import views
 from malipo.payments.correction_moves import Change as CorrectionChange
 from malipo.payments.status_effects import CORRECTED, event_of, posting_of
-from malipo.payments.store import batch_write, corrections, transactions
+from malipo.payments.store import batch_write, corrections, refunds, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -58,14 +58,22 @@ class Corrected:
             owed=after.owed - self.owed_before,
         )
 
+    @property
+    def is_first_paid(self) -> bool:
+        """Whether only now, after its end, the money is known to have moved."""
+        after = self.change.correction
+        return after.ordinal == 1 and after.is_paid and self.transaction.status is not Status.COMPLETED
+
+    def at(self, now: datetime) -> datetime:
+        return max(now, self.transaction.ended_at or now)
+
     def outbox_event(self, now: datetime) -> OutboxEvent | None:
         if self.change.reason is None:
             return None
         after = self.change.correction
-        at = max(now, self.transaction.ended_at or now)
         event = CORRECTED[self.transaction.type]
         transaction = replace(self.transaction, correction=after.latest)
-        return _outbox_event(event, transaction, at, ordinal=after.told)
+        return _outbox_event(event, transaction, self.at(now), ordinal=after.told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,8 @@ class Outcome:
 
 async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, Wallet], *, now: datetime) -> None:
     """Write new transactions. None of them exists yet."""
+    if refunded := [each for each in opened if each.refund_of is not None]:
+        await refunds.insert(tx, refunded)
     if opened:
         await batch_write.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
 
@@ -119,6 +129,7 @@ async def write(
         await batch_write.advance(tx, [(found[key].status, each) for key, each in latest.items()])
     postings = _postings(reached) + [each.posting for each in corrected]
     events = _events(reached) + [event for each in corrected if (event := each.outbox_event(now))]
+    events += await _refunded_events(tx, reached, corrected, now=now)
     wallets = await ledger.lock(tx, {each.merchant_id for each in postings})
     await batch_write.write_moves_and_events(tx, wallets, postings, events, now=now)
     if corrected:
@@ -153,6 +164,28 @@ def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
     return [
         _outbox_event(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))
     ]
+
+
+async def _refunded_events(
+    tx: Tx, reached: Sequence[Transaction], corrected: Sequence[Corrected], *, now: datetime
+) -> list[OutboxEvent]:
+    """Of the collections: once for each refund that was paid, whether its status says so or a report after its end."""
+    paid = {each.id: (each, each.ended_at or now) for each in reached if each.status is Status.COMPLETED}
+    paid |= {each.transaction.id: (each.transaction, each.at(now)) for each in corrected if each.is_first_paid}
+    told = [(each, at) for each, at in paid.values() if each.refund_of is not None]
+    if not told:
+        return []
+    # The statuses are written by now, the corrections are not.
+    reports = {each.transaction.id: each.change.correction.is_paid for each in corrected}
+    found = await refunds.find(tx, {(each.merchant_id, each.refund_of or "") for each, _ in told})
+    events = []
+    for refund, at in told:
+        collection, _, known = found[refund.merchant_id, refund.refund_of or ""]
+        latest = [replace(each, is_reported_paid=reports.get(each.id, each.is_reported_paid)) for each in known]
+        [ordinal] = [each.ordinal for each in latest if each.id == refund.id]
+        shown = replace(collection, refunds=latest)
+        events.append(_outbox_event(Event.PAYMENT_REFUNDED, shown, at, ordinal=ordinal))
+    return events
 
 
 def _outbox_event(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> OutboxEvent:

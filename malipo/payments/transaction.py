@@ -1,7 +1,7 @@
 """A transaction, its statuses, and the transitions between them. Pure."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -57,6 +57,29 @@ class CorrectionNotice(msgspec.Struct, frozen=True, rename="camel"):
     reason: Reason
 
 
+class Refund(msgspec.Struct, frozen=True):
+    """One refund of a collection, as far as it is known."""
+
+    id: str
+    ordinal: int
+    amount: int
+    status: Status
+    is_reported_paid: bool | None = None  # by the latest report after its end; None: nothing was reported since
+
+    @property
+    def is_under_way(self) -> bool:
+        return not self.status.is_final
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether the customer has it. A report after the end counts more than the status, which stays."""
+        return self.status is Status.COMPLETED if self.is_reported_paid is None else self.is_reported_paid
+
+    @property
+    def was_never_sent(self) -> bool:
+        return self.status is Status.CANCELLED and self.is_reported_paid is None
+
+
 TRANSITIONS = {
     (Status.PENDING, Cause.SUBMITTED): Status.PROCESSING,
     (Status.PENDING, Cause.WITHDRAWN): Status.CANCELLED,
@@ -108,6 +131,8 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     refund_of: str | None = None  # of a payout: the id of the collection that it gives back
     batch_id: str | None = None  # of a payout: the batch that it is a line of
     network_id: str | None = None  # what its network calls it, where the query needs that
+    refund_ordinal: int = 0  # of a draft that is a refund: its place among those of the collection
+    refunds: Sequence[Refund] = ()  # of a collection, where they are read for the merchant
 
     @property
     def net_amount(self) -> int:

@@ -60,6 +60,9 @@ def in_event(transaction: Transaction) -> View:
         shown["providerReference"] = transaction.provider_reference
     if transaction.status is Status.FAILED:
         shown |= {"failureCode": transaction.failure_code, "failureReason": transaction.failure_reason}
+    if transaction.refunds:
+        shown["refundedAmount"] = sum(each.amount for each in transaction.refunds if each.is_paid)
+        shown["refunds"] = [each.id for each in transaction.refunds]
     if transaction.correction is not None:
         shown["correction"] = _correction(transaction.correction)
     return shown | _times(transaction)

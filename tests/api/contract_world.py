@@ -97,7 +97,12 @@ class World:
         number = next(self.numbers)
         # What has ended is answered at once, also to somebody who would wait.
         ended = [self.payments[status] for status in Status if status.is_final]
-        names = {"retrieve": ended, "cancel": list(self.payments.values()), "changeRole": self.people}.get(operation)
+        names = {
+            "retrieve": ended,
+            "cancel": list(self.payments.values()),
+            "refund": ended,
+            "changeRole": self.people,
+        }.get(operation)
         if operation.removesuffix("ByKey") in ABOUT_AN_ENDPOINT:
             names = self.endpoints
         if names is not None:

@@ -51,6 +51,7 @@ TABLE = """
     POST /v1/payments/quote                                        401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/{id}/refund                                  401  401     401     401     403        403  409    403    403    404   401     401    401   401   401      401   401
     POST /v1/recipients/lookup                                     401  401     401     401     403        403  403    403    403    409   401     401    401   401   401      401   401
     GET /v1/channels                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/wallet                                                 401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
@@ -220,6 +221,7 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /v1/recipients/lookup": _body({"channel": "AIRTEL_MONEY", "phone": "+255684000001"}),  # nobody tells names
     "GET /v1/payments/{id}": _by_transaction,
     "POST /v1/payments/{id}/cancel": _by_transaction,
+    "POST /v1/payments/{id}/refund": _by_transaction,  # which was not paid
     "POST /merchant/auth/login": _log_in,
     "POST /merchant/auth/refresh": _refresh,
     "POST /merchant/auth/reset": _reset,

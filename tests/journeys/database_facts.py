@@ -45,6 +45,14 @@ async def assert_clean(database: Database) -> None:
     async with database.snapshot() as connection:
         assert sum((await ledger_check.balances(connection)).values()) == 0
         transactions = await connection.fetch("SELECT merchant_id, id, type, status FROM transactions")
+        refunded = await connection.fetch(
+            """
+            SELECT merchant_id, refund_of, count(*) FROM transactions t
+            WHERE refund_of IS NOT NULL AND (status = 'COMPLETED' OR EXISTS (
+                SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id))
+            GROUP BY 1, 2
+            """
+        )
         events = await connection.fetch(
             "SELECT merchant_id, transaction_id, event FROM events WHERE event NOT LIKE '%.corrected'"
         )
@@ -52,6 +60,7 @@ async def assert_clean(database: Database) -> None:
     expected = Counter(
         (row["merchant_id"], row["id"], event) for row in transactions for event in _TOLD[row["type"], row["status"]]
     )
+    expected += Counter({(row["merchant_id"], row["refund_of"], "payment.refunded"): row["count"] for row in refunded})
     assert told == expected
 
 

@@ -7,14 +7,16 @@ import pytest
 
 from malipo.db import Database
 from malipo.payments.store import batch_read
-from malipo.payments.store.idempotency_keys import IdempotencyRecord
+from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
 from malipo.payments.transaction import Type
 from tests.conftest import make_merchant
 
 
 async def test_a_wallet_that_was_waited_for_is_as_the_other_left_it(database: Database) -> None:
     merchant = await make_merchant(database, wallet=1000)
-    wanted = {(merchant.id, Type.DISBURSEMENT, "order-1"): IdempotencyRecord(b"one", "txn_1")}
+    wanted: dict[IdempotencyKey, IdempotencyRecord] = {
+        (merchant.id, Type.DISBURSEMENT, "order-1"): IdempotencyRecord(b"one", "txn_1")
+    }
     async with database.begin() as tx:
         async with database.begin() as other:
             await other.execute(

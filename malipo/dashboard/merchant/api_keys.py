@@ -10,7 +10,7 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import confirm_pages
-from malipo.dashboard.merchant.new_payment import amount_of
+from malipo.dashboard.merchant.payment_forms import amount_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys

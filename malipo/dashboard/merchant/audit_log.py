@@ -69,6 +69,7 @@ SENTENCES = {
     "payment.cancelled": "Cancelled a payment in the dashboard",
     "recipient.looked_up": "Looked up the name behind {phone}",
     "recipients.looked_up": "Looked up the names behind {count} numbers",
+    "refund.withheld": "Did not send a refund: the money was given back, or taken back, already",
     "payment.resolved": "Decided how a payment of {amount} has ended",
     "wallet.top_up": "Put {amount} into the wallet",
     "wallet.settlement": "Sent you {amount} from the wallet",

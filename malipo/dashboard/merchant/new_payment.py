@@ -6,21 +6,28 @@ again are the same request, and make the same payment.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 from starlette.responses import Response
 
-from malipo import money, randomness
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant import recipient_name
+from malipo.dashboard.merchant.payment_forms import (
+    IN_DOUBT,
+    Quote,
+    amount_of,
+    kept,
+    limit_of_person,
+    new_key,
+    quote_of,
+    too_little,
+)
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.errors import Unavailable
 from malipo.installation.state import Closed
-from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.channels import PROFILES, channel_of
 from malipo.networks.connector import Channel
@@ -29,44 +36,24 @@ from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InsufficientBalance, Order
 from malipo.payments.payment_request import order_of
-from malipo.payments.person_limits import PersonLimit, limit_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Line
 from malipo.request_ids import enter_payment, note_transaction
 from malipo.validation.fields import Fields
 
-SENTENCES = (
-    "With the fee this takes {needed}, and the wallet holds {available}.",
-    "With the fee this takes {needed}. The wallet holds {available}, of which {owed} is owed.",
-    "We do not know whether this was done. Press once more: it will not be done twice.",
-)
-_TOO_LITTLE, _TOO_MUCH_OWED, _IN_DOUBT = SENTENCES
-
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
 _TYPED = ("amount", "channel", "phone", "name", "description", "orderReference")
-_CURRENCY = re.compile(r"^(?:tzs|tshs?|sh)\.?\s*|\s*(?:tzs|tshs?|/=|/-)$", re.IGNORECASE)
-_AMOUNT = re.compile(r"(?:[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,15})(?:\.00?)?")
 _BETWEEN_DIGITS = re.compile(r"[\s().-]")
 _NUMBER = re.compile(r"(?:\+|00)?255([0-9]{9})|0?([67][0-9]{8})")
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """What a payment does to the money, before it is made."""
-
-    fee: int
-    arrives: int  # in the merchant's wallet, or at the recipient
-    leaves: int  # from the customer, or from the merchant's wallet
-    wallet: Wallet
-
-
 async def show_collection(request: MerchantRequest) -> Response:
-    return await _form(request, Type.COLLECTION, {}, _mint())
+    return await _form(request, Type.COLLECTION, {}, new_key())
 
 
 async def show_payout(request: MerchantRequest) -> Response:
-    return await _form(request, Type.DISBURSEMENT, {}, _mint())
+    return await _form(request, Type.DISBURSEMENT, {}, new_key())
 
 
 async def take_collection(request: MerchantRequest) -> Response:
@@ -94,7 +81,7 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
     step, key = form.text("step"), form.text("key")
     if idempotency.problem_with(key) is not None:
         # Without its key it could be made twice, so the form is shown again.
-        step, key = "review", _mint()
+        step, key = "review", new_key()
     if step == "change":
         return await _form(request, type_, typed, key)
     fields = _fields(typed, type_)
@@ -113,7 +100,7 @@ async def _decide(
     if made is not None:
         return await _again(request, typed, *made)
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
-        return await _form(request, draft.type, typed, order.key, problems={"amount": _too_little(request, quote)})
+        return await _form(request, draft.type, typed, order.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
         return await _confirm(request, draft, typed, order.key, quote)
     enter_payment(draft.id)
@@ -129,7 +116,7 @@ async def _decide(
         said = form_errors.sentence(request.words, closed.code)
         return await _confirm(request, draft, typed, order.key, quote, problem=said, status=503)
     except Unavailable:
-        in_doubt = request.words(_IN_DOUBT)
+        in_doubt = request.words(IN_DOUBT)
         return await _confirm(request, draft, typed, order.key, quote, problem=in_doubt, status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
@@ -141,7 +128,7 @@ async def _again(
     """The form has made its payment. Sent again it redirects there; with other values it is shown as a new form."""
     if is_same:
         return request.go(f"{PATH}/{transaction.id}", "payment-once")
-    return await _form(request, transaction.type, typed, _mint(), made=transaction, status=409)
+    return await _form(request, transaction.type, typed, new_key(), made=transaction, status=409)
 
 
 async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tuple[Transaction, bool] | None, Quote]:
@@ -153,12 +140,6 @@ async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tup
     wallet, _ = await wallets.get(connection, draft.merchant_id)
     made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
     return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
-
-
-def quote_of(draft: Transaction, fee: int, wallet: Wallet) -> Quote:
-    if draft.type is Type.DISBURSEMENT:
-        return Quote(fee, arrives=draft.amount, leaves=draft.amount + fee, wallet=wallet)
-    return Quote(fee, arrives=draft.amount - fee, leaves=draft.amount, wallet=wallet)
 
 
 async def _form(
@@ -185,7 +166,7 @@ async def _form(
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
         lookups=[channel for channel in Channel if request.service.networks.names.can_look_up(channel)],
     )
-    return _kept(page)
+    return kept(page)
 
 
 async def _confirm(
@@ -215,23 +196,13 @@ async def _confirm(
         check=check,
         problem=problem,
     )
-    return _kept(page)
-
-
-def _kept(page: Response) -> Response:
-    """Going back shows the form with its key and its fields, and not the browser's page about resending."""
-    page.headers["Cache-Control"] = "private, no-cache"
-    return page
+    return kept(page)
 
 
 def _usual_network(draft: Transaction) -> str | None:
     """The network that first assigned this number, if that is another one: a warning, not an error."""
     usual = channel_of(draft.phone)
     return None if usual in (None, draft.channel) else PROFILES[usual].name
-
-
-def _mint() -> str:
-    return f"dashboard-{randomness.token_hex(16)}"
 
 
 def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
@@ -258,21 +229,7 @@ def _order(request: MerchantRequest, fields: Fields, type_: Type, key: str) -> O
         now=service.clock(),
         actor=request.actor,
         created_by=request.actor.name,
-        payout_limits=_limit(request),
-    )
-
-
-def _limit(request: MerchantRequest) -> PersonLimit | None:
-    """What may be paid out without the password; None if it was just typed."""
-    if reauthentication_pages.is_confirmed(request, SensitiveAct.PAYOUT):
-        return None
-    service = request.service
-    return limit_of(
-        request.merchant_id,
-        request.actor.name,
-        confirmed_at=request.confirmed_at,
-        most=service.settings.confirm_payout_amount,
-        now=service.clock(),
+        payout_limits=limit_of_person(request),
     )
 
 
@@ -285,18 +242,6 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
         # A choice is not filled in, so its sentence differs.
         problems["channel"] = form_errors.sentence(request.words, "channel_invalid")
     return problems
-
-
-def _too_little(request: MerchantRequest, quote: Quote) -> str:
-    sums = {"needed": quote.leaves, "available": quote.wallet.available, "owed": quote.wallet.owed}
-    words = _TOO_MUCH_OWED if quote.wallet.owed else _TOO_LITTLE
-    return request.words(words, **{name: money.display(amount) for name, amount in sums.items()})
-
-
-def amount_of(text: str) -> int | str:
-    """25000, 25,000, TZS 25,000 and 25,000/= are all the same. What could mean two things stays as it was typed."""
-    plain = _CURRENCY.sub("", text.strip())
-    return int(re.sub(r"\.00?$|[, ]", "", plain)) if _AMOUNT.fullmatch(plain) else text
 
 
 def phone_of(text: str) -> str:

@@ -14,9 +14,11 @@ from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
 from malipo.networks.channels import PROFILES
 from malipo.payments.cancel import Cancellation, NoSuchTransaction, NotCancellable
-from malipo.payments.store import creators, network_answers, transactions
+from malipo.payments.refunds import refundable
+from malipo.payments.store import creators, network_answers, refunds, transactions
 from malipo.payments.store import timeline as history
 from malipo.payments.store.creators import Creator
+from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import CorrectionNotice, Reason, Status, Transaction
 from malipo.request_ids import note_transaction
 
@@ -42,7 +44,7 @@ async def show(request: MerchantRequest) -> Response:
 
 async def ask_to_cancel(request: MerchantRequest) -> Response:
     """The confirmation page; nothing is cancelled yet."""
-    name = _name_in(request)
+    name = name_in(request)
     transaction = await request.service.read(lambda connection: _get(connection, request.merchant_id, name))
     note_transaction(transaction.id)
     if transaction.status is not Status.PENDING:
@@ -56,7 +58,7 @@ async def cancel(request: MerchantRequest) -> Response:
     await request.form()
     try:
         transaction = await request.service.cancel(
-            Cancellation(request.merchant_id, _name_in(request), actor=request.actor)
+            Cancellation(request.merchant_id, name_in(request), actor=request.actor)
         )
     except NotCancellable:
         return await _page(request, is_too_late=True)
@@ -65,10 +67,12 @@ async def cancel(request: MerchantRequest) -> Response:
 
 
 async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
-    name = _name_in(request)
-    transaction, entries, creator = await request.service.read_snapshot(
+    name = name_in(request)
+    refunded, entries, creator = await request.service.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
     )
+    transaction = refunded.collection
+    left = refundable.amount_of(transaction, refunded.correction, refunded.refunds, wanted=None)
     note_transaction(transaction.id)
     network = PROFILES[transaction.channel].name
     too_late = request.words(_ENDED if transaction.status.is_final else _SENT, network=network)
@@ -81,20 +85,25 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
         creator=creator,
         network=network,
         problem=too_late if is_too_late else None,
+        refunded_amount=sum(each.amount for each in refunded.refunds if each.is_paid),
+        left_to_refund=left if isinstance(left, int) else None,
         corrected=_corrected(request.words, transaction.correction, network),
         metadata=[(key, _shown(value)) for key, value in transaction.metadata.items()],
     )
 
 
-async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Transaction, list[Entry], Creator | None]:
+async def _everything(connection: Conn, merchant_id: str, name: str) -> tuple[Refunded, list[Entry], Creator | None]:
+    """The payment with its refunds, if it has any; its timeline; and who created it."""
     transaction = await _get(connection, merchant_id, name)
+    refunded = (await refunds.find(connection, [(merchant_id, transaction.id)]))[merchant_id, transaction.id]
     entries = timeline(
         transaction,
         await network_answers.find(connection, merchant_id, transaction.id),
         await history.find_booked(connection, merchant_id, transaction.id),
         await history.find_delivery_attempts(connection, merchant_id, transaction.id),
     )
-    return transaction, entries, await creators.find(connection, merchant_id, transaction.id)
+    creator = await creators.find(connection, merchant_id, transaction.id)
+    return refunded._replace(collection=transaction), entries, creator
 
 
 async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
@@ -113,7 +122,7 @@ def _corrected(words: Words, told: CorrectionNotice | None, network: str) -> tup
     return tone, f"{says} {words(came, amount=money.display(told.amount))}"
 
 
-def _name_in(request: MerchantRequest) -> str:
+def name_in(request: MerchantRequest) -> str:
     """The id or reference in the path. What cannot be either need not be looked for."""
     name: str = request.http.path_params["id"]
     if not _NAME.fullmatch(name):

@@ -57,7 +57,8 @@ DUE_EVENTS = [
 def found_events(within: KeyRange) -> str:
     return f"""
         SELECT merchant_id, transaction_id AS id, event, created_at AS at FROM events
-        WHERE event NOT LIKE '%.corrected' AND {within.holds("merchant_id", "transaction_id")}
+        WHERE event NOT LIKE '%.corrected' AND event <> 'payment.refunded'
+          AND {within.holds("merchant_id", "transaction_id")}
     """
 
 

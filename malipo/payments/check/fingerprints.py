@@ -22,9 +22,11 @@ from malipo.payments.check.expected import (
     uncounted,
     unnumbered,
 )
+from malipo.payments.check.refunds import found_refunds
 
 _COUNTED = f"merchant_id, {LEAF}, {CELL}"
 _SEARCHED = "merchant_id, id, search_text"
+_REFUND = "merchant_id, refund_of, id"
 # Three sums in one: the weights of a fee and of a millisecond beside a shilling. They are primes, so that an error in
 # one of the sums is not cancelled by an error in another.
 _FEE, _MS = 15_485_863, 32_452_843
@@ -33,17 +35,18 @@ _KEPT_EVENTS = [(row, f"{due} AND (f.pruned_before IS NULL OR {at} >= f.pruned_b
 
 
 # What is compared of each payment, and what only of all payments of a merchant together.
-OF_PAYMENTS = frozenset({"moves", "events", "search_index"})
+OF_PAYMENTS = frozenset({"moves", "events", "refunds", "search_index"})
 OF_MERCHANTS = frozenset({"counts", "totals"})
 
 
 async def differences(
     connection: Conn, what: Collection[str] = OF_PAYMENTS | OF_MERCHANTS, within: KeyRange = EVERYTHING
 ) -> set[str]:
-    """Which of moves, events, totals, counts and the search index differ from the transactions."""
+    """Which of moves, events, refunds, totals, counts and the search index differ from the transactions."""
     sums = {
         "moves": _sum(DUE_MOVES),
         "events": _sum(_KEPT_EVENTS),
+        "refunds": _sum([(f"t.{_REFUND}", "t.refund_of IS NOT NULL")]),
         "counts": _sum([(_COUNTED, "t.ended_at IS NOT NULL")]),
         "search_index": _sum([(f"t.{_SEARCHED}", "t.ended_at IS NOT NULL")]),
         "totals": _totals("t.ended_at IS NOT NULL"),
@@ -68,6 +71,8 @@ async def _found_of(connection: Conn, what: str, within: KeyRange) -> int:
             return await _found(connection, found_moves(within), columns, within)
         case "events":
             return await _found(connection, _kept(found_events(within)), "merchant_id, id, event", within)
+        case "refunds":
+            return await _found(connection, found_refunds(within), _REFUND, within)
         case "search_index":
             found = await _found(connection, found_in_search(within), _SEARCHED, within)
             return found + await _found(connection, uncounted(within), _SEARCHED, within)

@@ -12,6 +12,7 @@ from malipo.ledger.check import Finding
 from malipo.payments.check import corrections as corrections_check
 from malipo.payments.check import counts as counts_check
 from malipo.payments.check import fingerprints
+from malipo.payments.check import refunds as refunds_check
 from malipo.payments.check.expected import DUE_EVENTS, DUE_MOVES, found_events, found_moves
 
 
@@ -52,6 +53,7 @@ async def _wrong_payments(connection: Conn, differs: Collection[str], within: Ke
         *(await _wrong_events(connection, within) if "events" in differs else []),
         *await _idle(connection, within),
         *await corrections_check.check(connection, within),
+        *await refunds_check.check(connection, differs, within),
         *(await counts_check.wrong_search_index(connection, within) if "search_index" in differs else []),
     ]
 

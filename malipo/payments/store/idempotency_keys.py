@@ -7,9 +7,9 @@ import msgspec
 
 from malipo.db import Conn, Tx
 from malipo.payments.store.transactions import COLUMNS, transaction_of
-from malipo.payments.transaction import Transaction, Type
+from malipo.payments.transaction import Transaction
 
-IdempotencyKey = tuple[str, Type, str]  # a merchant's id, the route, the idempotency key
+IdempotencyKey = tuple[str, str, str]  # a merchant's id, the route, the idempotency key
 
 _encode = msgspec.json.Encoder().encode
 
@@ -49,7 +49,7 @@ async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey,
         *map(list, zip(*keys, strict=True)),
     )
     return {
-        (row["merchant_id"], Type(row["route"]), row["key"]): (
+        (row["merchant_id"], row["route"], row["key"]): (
             IdempotencyRecord(row["request_hash"], row["id"]),
             transaction_of(row),
         )

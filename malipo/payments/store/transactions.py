@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
-from malipo.payments.transaction import CorrectionNotice, Status, Transaction, Type
+from malipo.payments.transaction import CorrectionNotice, Refund, Status, Transaction, Type
 
 Key = tuple[str, str]  # a merchant's id and a transaction's
 
@@ -17,7 +17,17 @@ COLUMNS = """
     t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id, t.network_id
 """
 
+# The refunds of a collection, in their order; null if there are none.
+REFUNDS = """
+    (SELECT json_agg(json_build_object('id', r.refund_id, 'ordinal', r.ordinal, 'amount', p.amount, 'status', p.status,
+                                       'is_reported_paid', k.is_paid) ORDER BY r.ordinal)
+     FROM refunds r JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
+     LEFT JOIN corrections k ON k.merchant_id = r.merchant_id AND k.transaction_id = r.refund_id
+     WHERE r.merchant_id = t.merchant_id AND r.collection_id = t.id)
+"""
+
 _decode = msgspec.json.Decoder().decode
+_decode_refunds = msgspec.json.Decoder(list[Refund]).decode
 _decode_notice = msgspec.json.Decoder(CorrectionNotice).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -54,6 +64,10 @@ def transaction_of(row: Row) -> Transaction:
         batch_id=row["batch_id"],
         network_id=row["network_id"],
     )
+
+
+def refunds_of(document: str | None) -> list[Refund]:
+    return [] if document is None else _decode_refunds(document)
 
 
 def document_of(transactions: Sequence[Transaction]) -> str:
@@ -106,11 +120,11 @@ async def find_written(tx: Tx, drafts: Sequence[Transaction]) -> dict[str, Trans
 
 
 async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Transaction | None:
-    """With its latest correction."""
+    """With its latest correction, and its refunds."""
     column = _column_of(id_or_reference)
     row = await connection.fetchrow(
         f"""
-        SELECT {COLUMNS}, c.latest FROM transactions t
+        SELECT {COLUMNS}, c.latest, {REFUNDS} AS refunds FROM transactions t
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         WHERE t.merchant_id = $1 AND t.{column} = $2
         """,
@@ -120,6 +134,8 @@ async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Trans
     if row is None:
         return None
     found = transaction_of(row)
+    if row["refunds"] is not None:
+        found = replace(found, refunds=refunds_of(row["refunds"]))
     return found if row["latest"] is None else replace(found, correction=_decode_notice(row["latest"]))
 
 
@@ -144,6 +160,20 @@ async def find_corrections(connection: Conn, merchant_id: str, ids: Sequence[str
         ids,
     )
     return {row["transaction_id"]: _decode_notice(row["latest"]) for row in rows}
+
+
+async def find_refunds(connection: Conn, merchant_id: str, ids: Sequence[str]) -> dict[str, list[Refund]]:
+    """The refunds of each of these transactions that has any."""
+    rows = await connection.fetch(
+        f"""
+        SELECT t.id, {REFUNDS} AS refunds FROM transactions t
+        WHERE t.merchant_id = $1 AND t.id IN (
+            SELECT collection_id FROM refunds WHERE merchant_id = $1 AND collection_id = ANY($2::text[]))
+        """,
+        merchant_id,
+        ids,
+    )
+    return {row["id"]: refunds_of(row["refunds"]) for row in rows}
 
 
 async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, Status]:

@@ -21,6 +21,8 @@ NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
     ("POST", "/v1/payments", Permission.PAYMENTS_CREATE, RateClass.CREATE, 201),
     ("POST", "/v1/payments/disburse", Permission.PAYMENTS_CREATE, RateClass.OTHER, 201),
     ("POST", "/v1/payments/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 200),
+    # The payment that it is called with was not paid.
+    ("POST", "/v1/payments/{id}/refund", Permission.PAYMENTS_CREATE, RateClass.OTHER, 409),
     ("POST", "/v1/payments/quote", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
     # No network that tells names is connected.
     ("POST", "/v1/recipients/lookup", Permission.RECIPIENTS_LOOKUP, RateClass.OTHER, 409),

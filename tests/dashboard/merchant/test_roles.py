@@ -44,6 +44,8 @@ GET   /dashboard/transactions.csv                                   v s o
 GET   /dashboard/transactions/{transaction}                         v s o
 GET   /dashboard/transactions/{transaction}/cancel                    s o
 POST  /dashboard/transactions/{transaction}/cancel                    s o
+GET   /dashboard/transactions/{transaction}/refund                    s o
+POST  /dashboard/transactions/{transaction}/refund                    s o
 GET   /dashboard/wallet                                             v s o
 GET   /dashboard/wallet.csv                                         v s o
 GET   /dashboard/wallet/print                                       v s o

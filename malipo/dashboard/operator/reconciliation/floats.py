@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.merchant.new_payment import amount_of
+from malipo.dashboard.merchant.payment_forms import amount_of
 from malipo.dashboard.operator import bookings
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
 from malipo.dashboard.operator.request import OperatorRequest

@@ -2,7 +2,8 @@
 
 import pytest
 
-from malipo.dashboard.merchant.new_payment import amount_of, phone_of
+from malipo.dashboard.merchant.new_payment import phone_of
+from malipo.dashboard.merchant.payment_forms import amount_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,233 @@
+"""Refunds a collection: a form with what is left, a confirmation page, and one refund, however often it is sent.
+
+Its idempotency key comes with the form, as for a new payment. Whatever has changed meanwhile, the lock of the
+collection decides: then nothing is refunded, and the collection's page shows why.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec.structs import replace
+from starlette.responses import Response
+
+from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
+from malipo.dashboard import form_errors, reauthentication_pages, render
+from malipo.dashboard.merchant.payment_forms import (
+    IN_DOUBT,
+    Quote,
+    amount_of,
+    kept,
+    limit_of_person,
+    new_key,
+    quote_of,
+    too_little,
+)
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.merchant.transaction_detail import name_in
+from malipo.dashboard.merchant.transaction_list import PATH
+from malipo.db import Conn
+from malipo.errors import Conflict, Invalid, Unavailable
+from malipo.installation.state import Closed
+from malipo.ledger.accounts import Wallet
+from malipo.ledger.store import wallets
+from malipo.payments import idempotency
+from malipo.payments.cancel import NoSuchTransaction
+from malipo.payments.fees import Band, fee_of
+from malipo.payments.idempotency import KeyReused
+from malipo.payments.initiate import InsufficientBalance, Order
+from malipo.payments.refunds import refundable
+from malipo.payments.refunds.refund_request import refund_order_of
+from malipo.payments.refunds.reserve import SCOPE
+from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
+from malipo.payments.store.refunds import Refunded
+from malipo.payments.transaction import Transaction, Type
+from malipo.request_ids import enter_payment, note_transaction
+from malipo.validation.fields import Fields
+
+_TYPED = ("amount", "reason")
+
+
+class Known(NamedTuple):
+    """What is known of a collection, and what a refund of it would cost."""
+
+    refunded: Refunded
+    wallet: Wallet
+    bands: list[Band]
+    made: tuple[bytes, str] | None  # what this form has made already: the hash of its request, and the refund
+
+    @property
+    def collection(self) -> Transaction:
+        return self.refunded.collection
+
+    def amount(self, wanted: int | None = None) -> int | Conflict | Invalid:
+        return refundable.amount_of(*self.refunded, wanted=wanted)
+
+
+async def show(request: MerchantRequest) -> Response:
+    known = await _look(request, key=None)
+    amount = known.amount()
+    if not isinstance(amount, int):
+        return request.go(f"{PATH}/{known.collection.id}")
+    return _form(request, known, {"amount": f"{amount:,}"}, new_key())
+
+
+async def take(request: MerchantRequest) -> Response:
+    form = await request.form()
+    typed = {name: form.text(name) for name in _TYPED}
+    step, key = form.text("step"), form.text("key")
+    if idempotency.problem_with(key) is not None:
+        # Without its key it could be made twice, so the form is shown again.
+        step, key = "review", new_key()
+    known = await _look(request, key=key)
+    fields = Fields({name: value for name, value in _values(typed).items() if value != ""})
+    order = _order(request, fields, known.collection, key)
+    if known.made is not None:
+        hash_, refund_id = known.made
+        if hash_ == order.request_hash:
+            return request.go(f"{PATH}/{refund_id}", "payment-once")
+        key = new_key()
+        order, step = _order(request, fields, known.collection, key), "review"
+    if step == "change":
+        return _form(request, known, typed, key)
+    if order.draft is None:
+        return _form(request, known, typed, key, problems=form_errors.in_words(request.words, fields))
+    return await _decide(request, known, order, order.draft, typed, is_meant=step == "pay")
+
+
+async def _decide(
+    request: MerchantRequest,
+    known: Known,
+    order: Order,
+    draft: Transaction,
+    typed: Mapping[str, str],
+    *,
+    is_meant: bool,
+) -> Response:
+    """Ask for confirmation, or make it; unless the payment or the wallet has changed."""
+    assert order.key is not None
+    amount = known.amount(draft.amount or None)
+    if isinstance(amount, Conflict):
+        return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
+    if isinstance(amount, Invalid):
+        return _form(request, known, typed, order.key, problems={"amount": _said(request, amount, known)})
+    draft = replace(draft, amount=amount)
+    quote = quote_of(draft, fee_of(amount, known.bands), known.wallet)
+    if quote.leaves > quote.wallet.spendable:
+        return _form(request, known, typed, order.key, problems={"amount": too_little(request, quote)})
+    if not is_meant:
+        return _confirm(request, known, draft, order.key, quote)
+    enter_payment(draft.id)
+    try:
+        initiated = await request.service.initiate(order)
+    except ConfirmationRequired:
+        asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
+        if asked is not None:
+            return asked
+        confirmed = replace(order, payout_limits=None)
+        return await _decide(request, known, confirmed, draft, typed, is_meant=True)
+    except (InsufficientBalance, KeyReused):
+        # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
+        known = await _look(request, key=None)
+        return await _decide(request, known, order, draft, typed, is_meant=False)
+    except (Conflict, Invalid):
+        return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
+    except Closed as closed:
+        said = form_errors.sentence(request.words, closed.code)
+        return _confirm(request, known, draft, order.key, quote, problem=said, status=503)
+    except Unavailable:
+        return _confirm(request, known, draft, order.key, quote, problem=request.words(IN_DOUBT), status=503)
+    note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
+    return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
+
+
+def _said(request: MerchantRequest, refusal: Invalid, known: Known) -> str:
+    left = refundable.left_of(known.collection, known.refunded.refunds)
+    return form_errors.sentence(request.words, refusal.code, {"most": left})
+
+
+async def _look(request: MerchantRequest, *, key: str | None) -> Known:
+    name = name_in(request)
+    known = await request.service.read_snapshot(
+        lambda connection: _find(connection, request.merchant_id, name, key=key)
+    )
+    note_transaction(known.collection.id)
+    return known
+
+
+async def _find(connection: Conn, merchant_id: str, name: str, *, key: str | None) -> Known:
+    named = await transactions.get(connection, merchant_id, name)
+    if named is None:
+        raise NoSuchTransaction
+    found = (await refunds.find(connection, [(merchant_id, named.id)]))[merchant_id, named.id]
+    place = (merchant_id, Type.DISBURSEMENT, named.channel)
+    bands = (await tariffs.find_for(connection, [place])).get(place, [])
+    wallet, _ = await wallets.get(connection, merchant_id)
+    scoped = (merchant_id, SCOPE, key or "")
+    used = (await idempotency_keys.find(connection, [scoped])).get(scoped)
+    made = None if used is None else (used[0].request_hash, used[1].id)
+    return Known(found, wallet, list(bands), made)
+
+
+def _values(typed: Mapping[str, str]) -> dict[str, int | str]:
+    return {"amount": amount_of(typed["amount"]), "reason": typed["reason"]}
+
+
+def _order(request: MerchantRequest, fields: Fields, collection: Transaction, key: str) -> Order:
+    service = request.service
+    return refund_order_of(
+        fields,
+        collection,
+        key=key,
+        terms=service.terms,
+        now=service.clock(),
+        actor=request.actor,
+        created_by=request.actor.name,
+        payout_limits=limit_of_person(request),
+    )
+
+
+def _form(
+    request: MerchantRequest,
+    known: Known,
+    typed: Mapping[str, str],
+    key: str,
+    *,
+    problems: Mapping[str, str] | None = None,
+) -> Response:
+    page = render.page(
+        request,
+        "merchant/refund/form.html",
+        status=400 if problems else 200,
+        collection=known.collection,
+        left=refundable.left_of(known.collection, known.refunded.refunds),
+        typed={name: typed.get(name, "") for name in _TYPED},
+        key=key,
+        problems=problems or {},
+        wallet=known.wallet,
+    )
+    return kept(page)
+
+
+def _confirm(
+    request: MerchantRequest,
+    known: Known,
+    draft: Transaction,
+    key: str,
+    quote: Quote,
+    *,
+    problem: str | None = None,
+    status: int = 200,
+) -> Response:
+    page = render.page(
+        request,
+        "merchant/refund/confirm.html",
+        status=status,
+        collection=known.collection,
+        draft=draft,
+        # What was seen here is what is made, whatever is left by then.
+        typed={"amount": str(draft.amount), "reason": draft.description},
+        key=key,
+        quote=quote,
+        problem=problem,
+    )
+    return kept(page)

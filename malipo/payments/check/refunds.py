@@ -1,0 +1,132 @@
+"""Compares refunds with the payouts that they are, the collections that they give back, and their events.
+
+Written out in SQL by hand, independent of `refunds/refundable.py`, so that a mistake there is found. It only reads.
+"""
+
+from collections.abc import Collection
+
+from malipo.db import Conn
+from malipo.db.key_range import EVERYTHING, KeyRange
+from malipo.ledger.check import Finding
+
+
+def found_refunds(within: KeyRange) -> str:
+    return f"""
+        SELECT merchant_id, collection_id AS refund_of, refund_id AS id FROM refunds
+        WHERE {within.holds("merchant_id", "refund_id")}
+    """
+
+
+async def check(connection: Conn, differs: Collection[str], within: KeyRange = EVERYTHING) -> list[Finding]:
+    """Of the refunds in a range. `differs` says whether the places of refunds differ from the payouts."""
+    return [
+        *(await _wrong_places(connection, within) if "refunds" in differs else []),
+        *await _wrong_collections(connection, within),
+        *await _wrong_sums(connection, within),
+        *await _wrong_events(connection, within),
+        *await _strange_events(connection, within),
+    ]
+
+
+async def _wrong_places(connection: Conn, within: KeyRange) -> list[Finding]:
+    """A payout that gives back a collection has its place among the refunds of it, and only such a payout has."""
+    rows = await connection.fetch(
+        f"""
+        SELECT id FROM (
+            SELECT merchant_id, refund_of, id FROM transactions
+            WHERE refund_of IS NOT NULL AND {within.holds("merchant_id", "id")}) t
+        FULL JOIN ({found_refunds(within)}) r USING (merchant_id, id)
+        WHERE t.refund_of IS DISTINCT FROM r.refund_of ORDER BY 1 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [Finding("refund without its place, or in another", row["id"], None, None) for row in rows]
+
+
+async def _wrong_collections(connection: Conn, within: KeyRange) -> list[Finding]:
+    """A refund goes to who has paid, on the same channel."""
+    rows = await connection.fetch(
+        f"""
+        SELECT r.refund_id AS id, p.amount AS stored, c.amount AS computed
+        FROM refunds r
+        LEFT JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
+        LEFT JOIN transactions c ON c.merchant_id = r.merchant_id AND c.id = r.collection_id
+        WHERE (c.type, p.type) IS DISTINCT FROM ('COLLECTION', 'DISBURSEMENT')
+          AND {within.holds("r.merchant_id", "r.refund_id")}
+           OR (c.channel, c.phone) IS DISTINCT FROM (p.channel, p.phone)
+          AND {within.holds("r.merchant_id", "r.refund_id")}
+        ORDER BY 1 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [Finding("refund of another payment", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _wrong_sums(connection: Conn, within: KeyRange) -> list[Finding]:
+    """Never more is given back than was collected, and one refund is under way at a time.
+
+    A refund with a correction is left out: it was FAILED when others took its place, and is paid; or the other way.
+    """
+    rows = await connection.fetch(
+        f"""
+        SELECT r.collection_id AS id, c.amount AS computed, sum(p.amount)::bigint AS stored
+        FROM refunds r
+        JOIN transactions c ON c.merchant_id = r.merchant_id AND c.id = r.collection_id
+        JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
+        WHERE p.status IN ('PENDING', 'PROCESSING', 'COMPLETED')
+          AND NOT EXISTS (SELECT FROM corrections k
+                          WHERE k.merchant_id = r.merchant_id AND k.transaction_id = r.refund_id)
+          AND (r.merchant_id, r.collection_id) IN (
+              SELECT merchant_id, collection_id FROM refunds WHERE {within.holds("merchant_id", "refund_id")})
+        GROUP BY r.merchant_id, r.collection_id, c.amount
+        HAVING sum(p.amount) > c.amount OR count(*) FILTER (WHERE p.ended_at IS NULL) > 1
+        ORDER BY 1 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [Finding("refunded beyond the payment, or twice", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def _wrong_events(connection: Conn, within: KeyRange) -> list[Finding]:
+    """A refund that was paid, by its status or by a report after its end, was told once. Pruned ones are not missed."""
+    rows = await connection.fetch(
+        f"""
+        SELECT r.refund_id AS id, e.id IS NULL AS is_lost
+        FROM refunds r
+        JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
+        LEFT JOIN events e ON e.merchant_id = r.merchant_id AND e.transaction_id = r.collection_id
+             AND e.event = 'payment.refunded' AND e.ordinal = r.ordinal
+        LEFT JOIN feeds f ON f.merchant_id = r.merchant_id
+        CROSS JOIN LATERAL (
+            SELECT p.status = 'COMPLETED' OR EXISTS (
+                SELECT FROM corrections k WHERE k.merchant_id = r.merchant_id AND k.transaction_id = r.refund_id) AS due
+        ) AS told
+        WHERE {within.holds("r.merchant_id", "r.refund_id")}
+          AND (e.id IS NOT NULL AND NOT told.due OR e.id IS NULL AND told.due AND f.pruned_before IS NULL)
+        ORDER BY 1 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [
+        Finding(
+            f"payment.refunded {'was never told' if row['is_lost'] else 'was told and is not true'}",
+            row["id"],
+            None,
+            None,
+        )
+        for row in rows
+    ]
+
+
+async def _strange_events(connection: Conn, within: KeyRange) -> list[Finding]:
+    rows = await connection.fetch(
+        f"""
+        SELECT e.transaction_id AS id FROM events e
+        LEFT JOIN refunds r ON r.merchant_id = e.merchant_id AND r.collection_id = e.transaction_id
+             AND r.ordinal = e.ordinal
+        WHERE e.event = 'payment.refunded' AND r.refund_id IS NULL
+          AND {within.holds("e.merchant_id", "e.transaction_id")} ORDER BY 1 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [Finding("payment.refunded of no refund", row["id"], None, None) for row in rows]

@@ -1,0 +1,1 @@
+"""Refunds: payouts that give a collection back to the customer who paid it."""

@@ -1,0 +1,68 @@
+"""Reads the fields of a refund request into an order, with what is wrong with them."""
+
+from datetime import datetime
+
+from malipo import ids
+from malipo.audit_log.actor import Actor
+from malipo.payments import idempotency
+from malipo.payments.fees import MIN_AMOUNT
+from malipo.payments.initiate import Order
+from malipo.payments.payment_request import Terms
+from malipo.payments.payout_sums import Limits
+from malipo.payments.refunds.reserve import SCOPE
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.validation.fields import Fields
+
+
+def refund_order_of(
+    fields: Fields,
+    collection: Transaction,
+    *,
+    key: str | None,
+    terms: Terms,
+    now: datetime,
+    actor: Actor | None = None,
+    created_by: str | None = None,
+    payout_limits: Limits | None = None,
+    is_key_required: bool = False,
+) -> Order:
+    """A payout to who paid, on the same channel. How much is left, and so its network key, is decided with the lock."""
+    suffix = ids.suffix(now)
+    draft = Transaction(
+        merchant_id=collection.merchant_id,
+        id=ids.mint("txn_", now),
+        reference=terms.reference_of(suffix),
+        network_key=suffix,
+        type=Type.DISBURSEMENT,
+        channel=collection.channel,
+        status=Status.PENDING,
+        amount=fields.optional_amount("amount", least=MIN_AMOUNT, most=collection.amount) or 0,
+        fee=0,
+        phone=collection.phone,
+        name=collection.name,
+        description=fields.text("reason", most=255),
+        metadata={},
+        created_at=now,
+        created_by=created_by,
+        order_reference=fields.order_reference(),
+        refund_of=collection.id,
+    )
+    fields.currency()
+    key = idempotency.key_in(fields, key, is_required=is_key_required)
+    known = {
+        "refundOf": collection.id,
+        "amount": fields.raw("amount"),
+        "reason": fields.raw("reason", ""),
+        "orderReference": fields.raw("orderReference"),
+    }
+    return Order(
+        merchant_id=collection.merchant_id,
+        type=Type.DISBURSEMENT,
+        draft=draft if fields.problem is None else None,
+        problem=fields.problem,
+        key=key,
+        request_hash=idempotency.request_hash(known) if key is not None else b"",
+        actor=actor,
+        payout_limits=payout_limits,
+        scope=SCOPE,
+    )

@@ -1,0 +1,72 @@
+"""Reserves what is left of collections for refunds, one after the other. The lock of a collection decides.
+
+    reservations = await Reservations.lock(tx, drafts)   # before wallets are locked
+    refund = reservations.take(draft)                     # the refund as it is to be written, or why there can be none
+    await status_writer.open_all(tx, [refund], …)         # in the same commit
+
+Who comes at the same time, in this process or another, waits at the lock, and then sees the refund.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from malipo.db import Tx
+from malipo.errors import Conflict, Invalid
+from malipo.installation import network_keys
+from malipo.installation.store import installation
+from malipo.payments.refunds import refundable
+from malipo.payments.store import refunds
+from malipo.payments.store.refunds import Refunded
+from malipo.payments.store.transactions import Key
+from malipo.payments.transaction import Refund, Transaction
+
+# The scope of idempotency keys, and the word in what network keys are derived from.
+SCOPE = "REFUND"
+
+
+class Reservations:
+    def __init__(self, found: dict[Key, Refunded], key_secret: bytes) -> None:
+        self._found = found
+        self._key_secret = key_secret
+
+    @classmethod
+    async def lock(cls, tx: Tx, drafts: Sequence[Transaction]) -> "Reservations":
+        """Hold the collections of these drafts until the commit. Drafts that refund nothing need no lock."""
+        keys = {(draft.merchant_id, draft.refund_of) for draft in drafts if draft.refund_of is not None}
+        if not keys:
+            return NO_RESERVATIONS
+        found = await refunds.lock(tx, keys)
+        return cls(found, (await installation.get(tx)).key_secret)
+
+    def take(self, draft: Transaction) -> Transaction | Conflict | Invalid:
+        """The refund, with its amount (0: what is left), its place and its network key; or why there can be none.
+
+        Nothing is reserved until `add`: the wallet may hold too little for it.
+        """
+        assert draft.refund_of is not None
+        collection, correction, refunds_ = self._found[draft.merchant_id, draft.refund_of]
+        amount = refundable.amount_of(collection, correction, refunds_, wanted=draft.amount or None)
+        if not isinstance(amount, int):
+            return amount
+        number = refundable.next_key_number(refunds_)
+        key = network_keys.derive(self._key_secret, draft.merchant_id, SCOPE, collection.id, str(number))
+        refund = replace(
+            draft,
+            amount=amount,
+            network_key=key,
+            is_key_derived=True,
+            refund_ordinal=1 + max((each.ordinal for each in refunds_), default=0),
+        )
+        if any(each.was_never_sent for each in refunds_):
+            return refund  # One that was cancelled may have the reference that follows the key.
+        return replace(refund, reference=f"{draft.reference.rpartition('-')[0]}-{key}")
+
+    def add(self, refund: Transaction) -> None:
+        """The refund is made: it is under way."""
+        assert refund.refund_of is not None
+        under_way = Refund(refund.id, refund.refund_ordinal, refund.amount, refund.status)
+        self._found[refund.merchant_id, refund.refund_of].refunds.append(under_way)
+
+
+NO_RESERVATIONS = Reservations({}, b"")

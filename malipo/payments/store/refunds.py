@@ -1,0 +1,72 @@
+"""Refunds of collections. Only `status_writer.py` may call what writes here."""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from malipo.db import Conn, Tx
+from malipo.payments.correction_moves import Correction
+from malipo.payments.store import corrections, transactions
+from malipo.payments.store.transactions import COLUMNS, REFUNDS, Key, refunds_of, transaction_of
+from malipo.payments.transaction import Refund, Transaction
+
+
+class Refunded(NamedTuple):
+    """A collection, its correction if it has one, and its refunds in their order."""
+
+    collection: Transaction
+    correction: Correction | None
+    refunds: list[Refund]
+
+
+async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
+    """These collections, held until the commit: whoever refunds one, or takes it back, waits."""
+    await transactions.lock(tx, collections)
+    # In a statement of its own: in the first, all would be as it was before the lock was granted.
+    return await find(tx, collections)
+
+
+async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refunded]:
+    rows = await connection.fetch(
+        f"""
+        SELECT {COLUMNS}, {corrections.COLUMNS}, {REFUNDS} AS refunds FROM transactions t
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        WHERE (t.merchant_id, t.id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        [merchant_id for merchant_id, _ in collections],
+        [id_ for _, id_ in collections],
+    )
+    return {
+        (row["merchant_id"], row["id"]): Refunded(
+            transaction_of(row), corrections.correction_of(row), refunds_of(row["refunds"])
+        )
+        for row in rows
+    }
+
+
+async def insert(tx: Tx, opened: Sequence[Transaction]) -> None:
+    """Write the places of new refunds, whose collections the caller holds.
+
+    A refund that was cancelled before it was sent gives its network key to the next.
+    """
+    await tx.execute(
+        """
+        UPDATE transactions t SET network_key = t.id
+        FROM unnest($1::text[], $2::text[], $3::text[]) AS new (merchant_id, collection_id, network_key)
+        JOIN refunds r ON r.merchant_id = new.merchant_id AND r.collection_id = new.collection_id
+        WHERE t.merchant_id = r.merchant_id AND t.id = r.refund_id
+          AND t.network_key = new.network_key AND t.status = 'CANCELLED'
+        """,
+        [each.merchant_id for each in opened],
+        [each.refund_of for each in opened],
+        [each.network_key for each in opened],
+    )
+    await tx.execute(
+        """
+        INSERT INTO refunds (merchant_id, collection_id, ordinal, refund_id)
+        SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::text[])
+        """,
+        [each.merchant_id for each in opened],
+        [each.refund_of for each in opened],
+        [each.refund_ordinal for each in opened],
+        [each.id for each in opened],
+    )

@@ -1,0 +1,84 @@
+"""Merchants give back what they collected: all of it, in parts, twice at once, or asked for twice.
+
+After a restore somebody sees that a payment was not refunded, and does it once more, under another key.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from simulation.plan import Payment
+
+_PART = 500
+_LOOKS = 25
+_LOOK_SECONDS = 1.0
+_TRIES = 30
+_PAUSE_SECONDS = 0.9
+
+Call = Callable[[Payment, int, str, str, Any, str | None], Awaitable[tuple[int, Any]]]
+
+
+@dataclass
+class Refunds:
+    """Of one merchant's payment: what they were told."""
+
+    ids: list[str] = field(default_factory=list)  # of acknowledged refunds
+    acknowledged_at: list[float] = field(default_factory=list)
+    troubles: list[int] = field(default_factory=list)
+
+
+class MerchantRefunds:
+    def __init__(self, call: Call, payments: tuple[Payment, ...], time: Callable[[], float]) -> None:
+        self._call = call
+        self._time = time
+        self.told = {payment.number: Refunds() for payment in payments}
+
+    async def give_back(self, payment: Payment, collection_id: str) -> None:
+        if not payment.refund or not await self._until(payment, collection_id, ("COMPLETED",)):
+            return
+        match payment.refund:
+            case "raced":
+                await asyncio.gather(*(self._ask(payment, collection_id, f"race-{turn}", turn) for turn in (0, 1)))
+            case "repeated":
+                for turn in (0, 1):
+                    await self._ask(payment, collection_id, "return", turn)
+            case "parts":
+                refund = await self._ask(payment, collection_id, "part", 0, {"amount": _PART})
+                if refund is not None and await self._until(payment, refund, ("COMPLETED", "FAILED", "CANCELLED")):
+                    await self._ask(payment, collection_id, "rest", 1)
+            case _:
+                await self._ask(payment, collection_id, "return", 0)
+
+    async def give_back_again(self, payment: Payment, collection_id: str) -> None:
+        """After a restore, by somebody who knows of no refund."""
+        if payment.refund:
+            await self._ask(payment, collection_id, "once-more", 0)
+
+    async def _until(self, payment: Payment, id_: str, statuses: tuple[str, ...]) -> bool:
+        """Whether a payment gets there, as far as the merchant has the patience to look."""
+        for _ in range(_LOOKS):
+            status, answer = await self._call(payment, 0, "GET", f"/v1/payments/{id_}", None, None)
+            if status == 200 and answer["transaction"]["status"] in statuses:
+                return True
+            await asyncio.sleep(_LOOK_SECONDS)
+        return False
+
+    async def _ask(
+        self, payment: Payment, collection_id: str, word: str, turn: int, body: dict[str, Any] | None = None
+    ) -> str | None:
+        """Ask until there is an answer that is not the service's own trouble; the refund, if one was made."""
+        told, path = self.told[payment.number], f"/v1/payments/{collection_id}/refund"
+        for attempt in range(_TRIES):
+            key = f"{word}-{payment.number}"
+            status, answer = await self._call(payment, turn + attempt, "POST", path, body or {}, key)
+            if status == 500:
+                told.troubles.append(status)
+            if status == 201:
+                told.ids.append(answer["transaction"]["id"])
+                told.acknowledged_at.append(self._time())
+                return told.ids[-1]
+            if 400 <= status < 500 and status not in (408, 429):
+                return None
+            await asyncio.sleep(_PAUSE_SECONDS)
+        return None

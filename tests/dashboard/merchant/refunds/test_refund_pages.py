@@ -1,0 +1,133 @@
+"""A collection is refunded in three clicks, once, and shows what became of it."""
+
+import pytest
+
+from malipo.audit_log import store as audit_log
+from malipo.networks.connector import Verdict
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.service import Service
+from malipo.settings import Settings
+from tests.conftest import NO_LIMITS
+from tests.dashboard.merchant.new_payment.payment_form import PaymentForm, hidden_in, key_in
+from tests.dashboard.merchant.new_payment.payment_form import payment_form as payment_form
+from tests.dashboard.merchant.new_payment.payment_form import surfer as surfer
+from tests.dashboard.page_client import Seen
+from tests.payments.refunds.refund_steps import RefundSteps
+
+
+@pytest.fixture
+def steps(payment_form: PaymentForm) -> RefundSteps:
+    return RefundSteps(Service.assemble(Settings(**NO_LIMITS), payment_form.database), payment_form.merchant_id)
+
+
+@pytest.fixture
+async def collection(steps: RefundSteps) -> Transaction:
+    """TZS 5,000 from Asha. The wallet holds 104,700 then, and a refund costs 300."""
+    return await steps.collected(5000)
+
+
+def path_of(transaction: Transaction) -> str:
+    return f"/dashboard/transactions/{transaction.id}"
+
+
+async def send(payment_form: PaymentForm, collection: Transaction, key: str, step: str, **typed: str) -> Seen:
+    fields = {"amount": "5,000", "reason": "Returned"} | typed | {"key": key, "step": step}
+    return await payment_form.surfer.post(f"{path_of(collection)}/refund", fields)
+
+
+async def test_a_collection_is_refunded_in_three_clicks(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    surfer = payment_form.surfer
+    assert "Refund TZS 5,000" in (await surfer.get(path_of(collection))).words
+
+    form = await surfer.get(f"{path_of(collection)}/refund")
+    assert 'value="5,000"' in form.text
+    asked = await send(payment_form, collection, key_in(form), "review")
+    for words in ("You refund TZS 5,000 to Asha", "Fee TZS 300", "Leaves your wallet TZS 5,300", "Reason Returned"):
+        assert words in asked.words
+    assert (await steps.seen(collection)).refunds == (), "nothing was refunded yet"
+    done = await surfer.post(f"{path_of(collection)}/refund", hidden_in(asked) | {"step": "pay"})
+
+    [refund] = (await steps.seen(collection)).refunds
+    assert (done.status, done.to) == (303, f"/dashboard/transactions/{refund.id}")
+    shown = await surfer.get(done.to)
+    assert f'href="{path_of(collection)}"' in shown.text
+    assert "Refund of" in shown.words
+    await steps.claim()
+    made = await steps.seen_by_id(refund.id)
+    await steps.hear(made, Verdict.CONFIRMED)
+    after = await surfer.get(path_of(collection))
+    assert "Refunded TZS 5,000" in after.words
+    assert f'href="/dashboard/transactions/{refund.id}"' in after.text
+    assert f"{path_of(collection)}/refund" not in after.text
+    async with payment_form.database.read() as connection:
+        entries = await audit_log.find(connection, merchant_id=payment_form.merchant_id, limit=1)
+    assert [(each.action, each.details["refund_of"]) for each in entries] == [("payment.initiated", collection.id)]
+
+
+async def test_a_form_that_is_sent_twice_refunds_once(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    key = key_in(await payment_form.surfer.get(f"{path_of(collection)}/refund"))
+    first = await send(payment_form, collection, key, "pay", amount="1,000")
+    again = await send(payment_form, collection, key, "pay", amount="1,000")
+    assert first.to == again.to
+    assert len((await steps.seen(collection)).refunds) == 1
+
+
+@pytest.mark.parametrize(
+    ("amount", "sentence"),
+    [
+        ("400", "The least is TZS 500."),
+        ("5,001", "The most is TZS 5,000."),
+        ("4,600", "Refund all that is left, or leave at least TZS 500."),
+        ("much", "Type a whole number of shillings, such as 25,000."),
+    ],
+)
+async def test_what_is_wrong_is_marked_and_nothing_is_refunded(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction, amount: str, sentence: str
+) -> None:
+    key = key_in(await payment_form.surfer.get(f"{path_of(collection)}/refund"))
+    for step in ("review", "pay"):
+        seen = await send(payment_form, collection, key, step, amount=amount)
+        assert (seen.status, sentence in seen.words) == (400, True)
+    assert (await steps.seen(collection)).refunds == ()
+
+
+async def test_what_is_left_is_offered_and_no_more_can_be_refunded(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    await steps.refunded(collection, 2000)
+    assert "Refund TZS 3,000" in (await payment_form.surfer.get(path_of(collection))).words
+    key = key_in(await payment_form.surfer.get(f"{path_of(collection)}/refund"))
+    assert "The most is TZS 3,000." in (await send(payment_form, collection, key, "pay", amount="3001")).words
+
+
+async def test_while_a_refund_is_under_way_there_is_no_button_and_no_page(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    key = key_in(await payment_form.surfer.get(f"{path_of(collection)}/refund"))
+    await steps.refund(collection, 1000)
+    assert f"{path_of(collection)}/refund" not in (await payment_form.surfer.get(path_of(collection))).text
+    assert (await payment_form.surfer.get(f"{path_of(collection)}/refund")).to == path_of(collection)
+    late = await send(payment_form, collection, key, "pay")
+    assert (late.status, late.to) == (303, path_of(collection))
+    assert "Nothing was refunded" in (await payment_form.surfer.get(late.to)).words
+    assert len((await steps.seen(collection)).refunds) == 1
+
+
+async def test_what_was_not_paid_has_no_button(payment_form: PaymentForm, steps: RefundSteps) -> None:
+    for each in (
+        await steps.open(Type.COLLECTION),
+        await steps.ended(Type.COLLECTION, Status.FAILED),
+        await steps.ended(Type.DISBURSEMENT, Status.COMPLETED),
+    ):
+        assert f"{path_of(each)}/refund" not in (await payment_form.surfer.get(path_of(each))).text
+        assert (await payment_form.surfer.get(f"{path_of(each)}/refund")).to == path_of(each)
+
+
+async def test_in_kiswahili(payment_form: PaymentForm, collection: Transaction) -> None:
+    await payment_form.surfer.post("/dashboard/language", {"language": "sw", "next": path_of(collection)})
+    assert "Rudisha TZS 5,000" in (await payment_form.surfer.get(path_of(collection))).words
+    assert "Kiasi kilichobaki kurudishwa" in (await payment_form.surfer.get(f"{path_of(collection)}/refund")).words

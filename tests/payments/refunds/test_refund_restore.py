@@ -1,0 +1,108 @@
+"""Refunds that a restore has lost: whoever repeats one, however, meets the network key of the first."""
+
+import pytest
+
+from malipo.errors import Conflict
+from malipo.installation import network_keys
+from malipo.installation.store import installation
+from malipo.networks.connector import Verdict
+from malipo.payments.transaction import Status, Transaction
+from tests.journeys import database_facts
+from tests.payments.refunds.refund_steps import RefundSteps
+from tests.payments.refunds.refund_steps import steps as steps
+from tests.restore.operators import ASHA, ask_first, fence, let_go
+
+
+async def _forget(steps: RefundSteps, *refunds: Transaction) -> None:
+    """As if the database had been restored to before these."""
+    async with steps.database.begin() as tx:
+        for refund in refunds:
+            moved = await tx.fetchval(
+                """
+                SELECT sum(CASE 'wallet' WHEN source THEN amount WHEN target THEN -amount ELSE 0 END)::bigint
+                FROM moves WHERE cause_id = $1
+                """,
+                refund.id,
+            )
+            await tx.execute(
+                """
+                UPDATE wallets SET available = available + $2, statement_lines = statement_lines - (
+                    SELECT count(*) FROM moves WHERE cause_id = $3 AND statement_line IS NOT NULL),
+                    in_flight = 0
+                WHERE merchant_id = $1
+                """,
+                steps.merchant_id,
+                moved,
+                refund.id,
+            )
+            for table, column in (
+                ("moves", "cause_id"),
+                ("dispatches", "transaction_id"),
+                ("network_answers", "transaction_id"),
+                ("events", "transaction_id"),
+                ("idempotency_keys", "transaction_id"),
+                ("refunds", "refund_id"),
+                ("transactions", "id"),
+            ):
+                await tx.execute(f"DELETE FROM {table} WHERE {column} = $1", refund.id)
+        await tx.execute("DELETE FROM events WHERE event = 'payment.refunded'")
+
+
+async def _restored(steps: RefundSteps) -> None:
+    await fence(steps)
+    assert await let_go(steps, ASHA, is_single_operator=True)
+
+
+async def test_the_key_comes_from_the_collection_and_the_number_of_the_refund(steps: RefundSteps) -> None:
+    collection = await steps.collected()
+    refunds = [await steps.refunded(collection, 1000, status=status) for status in (Status.FAILED, Status.COMPLETED)]
+    async with steps.database.read() as connection:
+        secret = (await installation.get(connection)).key_secret
+    for number, refund in enumerate(refunds, start=1):
+        key = network_keys.derive(secret, steps.merchant_id, "REFUND", collection.id, str(number))
+        assert (refund.network_key, refund.reference) == (key, f"MLP-{key}")
+
+
+@pytest.mark.parametrize("key", [None, "another-key"])
+async def test_a_refund_that_was_lost_is_asked_about_and_not_paid_again(steps: RefundSteps, key: str | None) -> None:
+    """Somebody sees that it was not refunded, and does it once more, with whatever Idempotency-Key."""
+    collection = await steps.collected()
+    lost = (await steps.ask(collection, key="return-1")).transaction
+    await steps.claim()
+    await _forget(steps, lost)
+    await _restored(steps)
+
+    again = (await steps.ask(collection, key=key)).transaction
+
+    assert (again.network_key, again.reference) == (lost.network_key, lost.reference)
+    assert (await steps.claim()).to_send == [], "the network is asked first"
+    assert [each.id for each in await ask_first(steps)] == [again.id]
+    await steps.hear(again, Verdict.CONFIRMED)
+    await steps.hear(again, Verdict.CONFIRMED)
+    assert await steps.status(again) is Status.COMPLETED
+    assert await steps.refunded_amount(collection) == 5000
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_a_refund_that_was_lost_with_a_cancelled_one_before_it_has_the_same_key_again(steps: RefundSteps) -> None:
+    """If the cancelled one had used a number up, the repeated refund would have the first key, and be paid again."""
+    collection = await steps.collected()
+    cancelled = await steps.refunded(collection, status=Status.CANCELLED)
+    paid = await steps.refunded(collection)
+    assert paid.network_key == cancelled.network_key
+    await _forget(steps, paid, cancelled)
+    assert (await steps.refund(collection)).network_key == paid.network_key
+
+
+async def test_a_refund_that_operators_took_from_a_statement_is_not_made_again(steps: RefundSteps) -> None:
+    collection = await steps.collected()
+    lost = await steps.refunded(collection)
+    await _forget(steps, lost)
+    adopted = await steps.collected()
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE transactions SET network_key = $2 WHERE id = $1", adopted.id, lost.network_key)
+
+    with pytest.raises(Conflict) as caught:
+        await steps.ask(collection)
+    assert caught.value.code == "already_refunded"
+    assert await database_facts.count(steps.database, "refunds") == 0

@@ -1,0 +1,124 @@
+"""What can be refunded, and how much: by what is last known, and not by the status alone."""
+
+from typing import Any
+
+import pytest
+
+from malipo.errors import Refusal
+from malipo.payments import correction_moves
+from malipo.payments.correction_moves import Correction
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.refunds import refundable
+from malipo.payments.transaction import Refund, Status, Transaction, Type
+from tests.journeys.concurrency import order
+
+C, F, P, X = Status.COMPLETED, Status.FAILED, Status.PENDING, Status.CANCELLED
+
+
+def collection(status: Status = C, *, amount: int = 5000, type_: Type = Type.COLLECTION) -> Transaction:
+    draft = order("mer_1", type_, amount).draft
+    assert draft is not None
+    return Transaction(**{name: getattr(draft, name) for name in draft.__struct_fields__} | {"status": status})
+
+
+def refunds(*known: tuple[int, Status] | tuple[int, Status, bool]) -> list[Refund]:
+    return [
+        Refund(f"txn_{place}", place, each[0], each[1], each[2] if len(each) > 2 else None)
+        for place, each in enumerate(known, start=1)
+    ]
+
+
+def contradicted(transaction: Transaction, *, is_paid: bool) -> Correction:
+    before = correction_moves.begin(transaction)
+    return correction_moves.contradict(transaction, before, is_paid=is_paid, source=AnswerSource.QUERY).correction
+
+
+def decided(transaction: Transaction, correction: Correction, *, is_paid: bool, available: int = 10_000) -> Correction:
+    return correction_moves.decide(transaction, correction, is_paid=is_paid, available=available).correction
+
+
+def answer(
+    known: list[Refund], wanted: int | None = None, *, of: Transaction | None = None, correction: Any = None
+) -> int | str:
+    found = refundable.amount_of(of or collection(), correction, known, wanted=wanted)
+    return found.code if isinstance(found, Refusal) else found
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted", "expected"),
+    [
+        ([], None, 5000),
+        ([], 5000, 5000),
+        ([], 500, 500),
+        ([], 4500, 4500),
+        ([], 4501, "refund_leaves_too_little"),
+        ([], 5001, "amount_too_large"),
+        ([(2000, C)], None, 3000),
+        ([(2000, C)], 3001, "amount_too_large"),
+        ([(2000, F), (2000, X)], None, 5000),
+        ([(5000, C)], None, "already_refunded"),
+        ([(5000, C)], 500, "already_refunded"),
+        ([(500, P)], None, "refund_in_progress"),
+        ([(500, Status.PROCESSING)], 500, "refund_in_progress"),
+        # Reports after the end count more than statuses.
+        ([(5000, F, True)], None, "already_refunded"),
+        ([(5000, X, True)], None, "already_refunded"),
+        ([(2000, F, True)], None, 3000),
+        ([(2000, F, False)], None, 5000),
+        ([(5000, C, False)], None, 5000),
+        ([(2000, C, True)], None, 3000),
+        ([(3000, F, True), (3000, C)], None, "already_refunded"),
+        ([(600, F, True), (4000, C)], None, "already_refunded"),
+    ],
+)
+def test_what_is_left(known: list[Any], wanted: int | None, expected: int | str) -> None:
+    assert answer(refunds(*known), wanted) == expected
+
+
+@pytest.mark.parametrize("status", [P, Status.PROCESSING, F, X])
+def test_only_what_was_paid_can_be_refunded(status: Status) -> None:
+    assert answer([], of=collection(status)) == "not_refundable"
+
+
+def test_a_payout_cannot_be_refunded() -> None:
+    assert answer([], of=collection(type_=Type.DISBURSEMENT)) == "not_refundable"
+
+
+def test_a_collection_that_was_taken_back_cannot_be_refunded_until_it_is_paid_again() -> None:
+    taken = collection()
+    correction = contradicted(taken, is_paid=False)
+    assert answer([], of=taken, correction=correction) == "not_refundable"
+    again = correction_moves.contradict(taken, correction, is_paid=True, source=AnswerSource.QUERY).correction
+    assert answer([], of=taken, correction=again) == 5000
+    collected = decided(taken, correction, is_paid=False)
+    again = correction_moves.contradict(taken, collected, is_paid=True, source=AnswerSource.QUERY).correction
+    assert answer([], of=taken, correction=again) == "not_refundable", (
+        "the wallet has given it back, and not got it yet"
+    )
+    assert answer([], of=taken, correction=decided(taken, again, is_paid=True)) == 5000
+
+
+def test_a_collection_that_was_paid_after_all_can_be_refunded_when_it_is_credited() -> None:
+    failed = collection(F)
+    correction = contradicted(failed, is_paid=True)
+    assert answer([], of=failed, correction=correction) == "not_refundable"
+    assert answer([], of=failed, correction=decided(failed, correction, is_paid=True)) == 5000
+    assert answer([], of=failed, correction=decided(failed, correction, is_paid=False)) == "not_refundable"
+
+
+def test_there_is_an_end_of_refunds() -> None:
+    assert answer(refunds(*[(500, F)] * 99)) == 5000
+    assert answer(refunds(*[(500, F)] * 100)) == "too_many_refunds"
+
+
+@pytest.mark.parametrize(
+    ("known", "number"),
+    [([], 1), ([(500, F)], 2), ([(500, C), (500, F)], 3), ([(500, X)], 1), ([(500, F), (500, X)], 2)],
+)
+def test_what_was_never_sent_does_not_use_up_a_network_key(known: list[Any], number: int) -> None:
+    assert refundable.next_key_number(refunds(*known)) == number
+
+
+def test_what_was_cancelled_and_paid_all_the_same_has_used_its_key() -> None:
+    assert refundable.next_key_number(refunds((500, X, True))) == 2
+    assert refundable.next_key_number(refunds((500, X, False))) == 2
