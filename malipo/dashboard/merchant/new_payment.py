@@ -4,7 +4,6 @@ The idempotency key is generated with the form and sent with it: a double click,
 again are the same request, and make the same payment.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -32,6 +31,7 @@ from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
 from malipo.request_ids import enter_payment, note_transaction
 from malipo.validation.fields import Fields
+from malipo.validation.typed_values import amount_of, phone_of
 
 SENTENCES = (
     "With the fee this takes {needed}, and the wallet holds {available}.",
@@ -42,10 +42,6 @@ _TOO_LITTLE, _TOO_MUCH_OWED, _IN_DOUBT = SENTENCES
 
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
 _TYPED = ("amount", "channel", "phone", "name", "description")
-_CURRENCY = re.compile(r"^(?:tzs|tshs?|sh)\.?\s*|\s*(?:tzs|tshs?|/=|/-)$", re.IGNORECASE)
-_AMOUNT = re.compile(r"(?:[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,15})(?:\.00?)?")
-_BETWEEN_DIGITS = re.compile(r"[\s().-]")
-_NUMBER = re.compile(r"(?:\+|00)?255([0-9]{9})|0?([67][0-9]{8})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,15 +268,3 @@ def _too_little(request: MerchantRequest, quote: Quote) -> str:
     sums = {"needed": quote.leaves, "available": quote.wallet.available, "owed": quote.wallet.owed}
     words = _TOO_MUCH_OWED if quote.wallet.owed else _TOO_LITTLE
     return request.words(words, **{name: money.display(amount) for name, amount in sums.items()})
-
-
-def amount_of(text: str) -> int | str:
-    """25000, 25,000, TZS 25,000 and 25,000/= are all the same. What could mean two things stays as it was typed."""
-    plain = _CURRENCY.sub("", text.strip())
-    return int(re.sub(r"\.00?$|[, ]", "", plain)) if _AMOUNT.fullmatch(plain) else text
-
-
-def phone_of(text: str) -> str:
-    """0754 000 100, 255754000100 and +255 754 000 100 are all the same. Anything else stays as it was typed."""
-    match = _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text))
-    return f"+255{match[1] or match[2]}" if match else text
