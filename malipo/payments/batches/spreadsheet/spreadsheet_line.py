@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from malipo.networks.connector import Channel
+from malipo.payments.batches.request import item_of
 from malipo.payments.batches.spreadsheet.cell_values import (
     ORDINARY,
     CellValue,
@@ -17,7 +18,6 @@ from malipo.payments.batches.spreadsheet.cell_values import (
 )
 from malipo.payments.batches.spreadsheet.columns import Column
 from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet
-from malipo.payments.fees import MIN_AMOUNT
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 
@@ -137,14 +137,9 @@ def _proposed(phone: CellValue, amount: CellValue) -> dict[str, str]:
 
 
 def _problems(values: Mapping[str, object], terms: Terms) -> Iterator[Problem]:
-    """By the same checks as a payout has, in the order of the columns."""
+    """By the same checks as an item of the API has."""
     fields = Fields(values)
-    channel = fields.choice("channel", Channel, is_required=True)
-    fields.amount("amount", least=MIN_AMOUNT, most=terms.max_amount(channel))
-    fields.phone("recipientPhone")
-    fields.text("recipientName", most=100)
-    fields.text("description", most=255)
-    fields.order_reference()
+    item_of(fields, 0, terms)
     for mistake in fields.mistakes:
         yield Problem(_NAMES[mistake.field], mistake.code, mistake.bounds)
 
