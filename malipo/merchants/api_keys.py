@@ -26,6 +26,7 @@ class Permission(StrEnum):
     PAYMENTS_CREATE = "payments.create"
     WALLET_READ = "wallet.read"
     EVENTS_READ = "events.read"
+    PAYOUTS_APPROVE = "payouts.approve"
 
 
 class Environment(StrEnum):
@@ -59,6 +60,7 @@ class NewKey:
     ip_allowlist: tuple[AddressRange, ...] = ()
     payout_limit: int | None = None
     daily_payout_limit: int | None = None
+    created_by: str | None = None  # whom it counts as, where something takes two people
 
     @property
     def last4(self) -> str:
@@ -96,6 +98,7 @@ class KnownKey(msgspec.Struct, frozen=True):
     revoked_at: datetime | None
     last_used_at: datetime | None
     payout_limits: PayoutLimits | None = None
+    created_by: str | None = None  # None: not known
 
     def is_good(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
