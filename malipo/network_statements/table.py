@@ -101,14 +101,14 @@ def _sheet(path: Path, most_bytes: int, most_columns: int | None) -> Iterator[li
     from openpyxl import load_workbook  # Few commands need it, and it takes a while to import.
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(each.file_size for each in archive.infolist()) > most_bytes:
+        with path.open("rb") as file:  # By us, because what cannot be read would leave it open.
+            if sum(each.file_size for each in zipfile.ZipFile(file).infolist()) > most_bytes:
                 raise NotATable(f"{path.name} is too large. Save it as CSV.")
-        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
-            sheet = book.worksheets[0]
-            sheet.reset_dimensions()  # Some programs write a size that is not true.
-            for row in sheet.iter_rows(max_col=most_columns, values_only=True):
-                yield [_cell(value) for value in row]
+            with closing(load_workbook(file, read_only=True, data_only=True)) as book:
+                sheet = book.worksheets[0]
+                sheet.reset_dimensions()  # Some programs write a size that is not true.
+                for row in sheet.iter_rows(max_col=most_columns, values_only=True):
+                    yield [_cell(value) for value in row]
     except _DAMAGED as error:
         raise NotATable(f"{path.name} cannot be read as XLSX: {error}.") from None
 

@@ -19,9 +19,10 @@ from malipo.dashboard.merchant.batches import preview
 from malipo.dashboard.merchant.batches.preview import Preview, Tab
 from malipo.dashboard.merchant.batches.upload import DRAFTS, PATH
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.urls import id_in
+from malipo.dashboard.urls import id_in, number_in
 from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal, Unavailable
+from malipo.installation.state import Closed
 from malipo.networks.channels import PROFILES
 from malipo.payments.batches.batch import Requester
 from malipo.payments.batches.request import batch_order_of
@@ -121,7 +122,10 @@ async def submit(request: MerchantRequest) -> Response:
         requester=Requester(request.person.email, request.person.email, request.actor),
     )
     try:
-        made = await request.service.create_batch(order)
+        made = await request.service.batches.create(order)
+    except Closed as closed:
+        problem = form_errors.sentence(request.words, closed.code)
+        return await _page(request, problem=problem, status=HTTPStatus.SERVICE_UNAVAILABLE)
     except Unavailable:
         return await _page(request, problem=_say(request, "in_doubt"), status=HTTPStatus.SERVICE_UNAVAILABLE)
     except Refusal as refusal:
@@ -159,7 +163,7 @@ async def _page(
     tabs = [(each, seen.count(each)) for each in Tab if each is Tab.ALL or seen.count(each)]
     found = seen.of(tab)
     per_page = preview.PER_PAGE_OF_PROBLEMS if tab is Tab.PROBLEMS else preview.PER_PAGE
-    page = min(_whole(request, "page", 1), max(-(-len(found) // per_page), 1))
+    page = min(number_in(request, "page", 1), max(-(-len(found) // per_page), 1))
     return render.page(
         request,
         "merchant/batches/draft.html",
@@ -173,7 +177,7 @@ async def _page(
             (f"{words[each]} {count:,}", f"{_path(request)}?show={each}", each is tab) for each, count in tabs
         ],
         lines=found[(page - 1) * per_page : page * per_page],
-        edited=_whole(request, "edit", 0),
+        edited=number_in(request, "edit", 0),
         newer=_link(request, tab, page - 1) if page > 1 else None,
         older=_link(request, tab, page + 1) if page * per_page < len(found) else None,
         left_out=[each for each in draft.sheet.rows if each.number in draft.edits.left_out],
@@ -203,11 +207,6 @@ def _column_names(draft: Draft) -> list[tuple[str, str]]:
 
 def _link(request: MerchantRequest, tab: Tab, page: int) -> str:
     return f"{_path(request)}?{urlencode({'show': tab, 'page': page})}"
-
-
-def _whole(request: MerchantRequest, name: str, default: int) -> int:
-    text = request.http.query_params.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else default
 
 
 def _path(request: MerchantRequest) -> str:

@@ -85,6 +85,7 @@ def _repair_of(typed: str) -> RepairKind | None:
 
 
 def amount_cell(text: str) -> CellValue:
+    """500.000 may be five hundred thousand, so it is not read."""
     typed = clean(text)
     if match := _SCIENTIFIC.fullmatch(typed):
         digits, is_exact = _expanded(match)
@@ -93,8 +94,6 @@ def amount_cell(text: str) -> CellValue:
         return CellValue(int(digits), Quality.GOOD if is_exact else Quality.DOUBTFUL, RepairKind.SCIENTIFIC)
     if match := _DECIMAL_COMMA.fullmatch(typed):
         return CellValue(int(match[1]), Quality.GOOD, RepairKind.DECIMAL_COMMA)
-    if match := _WHOLE_FRACTION.fullmatch(typed):
-        typed = match[1]
     amount = amount_of(typed)
     return CellValue(amount, Quality.GOOD if isinstance(amount, int) else Quality.WRONG)
 

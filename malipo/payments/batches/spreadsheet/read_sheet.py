@@ -72,7 +72,9 @@ def _filled_rows(path: Path) -> list[Row]:
     )
     for number, cells in enumerate(found, 1):
         texts = [_text(each) for each in cells[:_MOST_COLUMNS]]
-        if any(texts):
+        while texts and not texts[-1]:
+            texts.pop()
+        if texts:
             rows.append(Row(number, texts))
         if len(rows) > MOST_LINES + 100:
             raise TooManyLines
