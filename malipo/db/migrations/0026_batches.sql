@@ -73,7 +73,7 @@ ALTER TABLE merchants
 ALTER TABLE dispatches ADD COLUMN batch_id text COLLATE "C"; -- of a line of a batch
 CREATE INDEX IF NOT EXISTS dispatches_single ON dispatches (channel, type, due_at)
     WHERE connector IS NULL AND batch_id IS NULL;
-CREATE INDEX IF NOT EXISTS dispatches_of_batch ON dispatches (merchant_id, batch_id, channel, due_at)
+CREATE INDEX IF NOT EXISTS dispatches_of_batch ON dispatches (merchant_id, batch_id, channel, due_at, transaction_id)
     WHERE connector IS NULL AND batch_id IS NOT NULL;
 
 -- What was paid out to a number lately.

@@ -11,12 +11,12 @@ from malipo.payments.batches.store import payouts
 LOOKED_BACK = timedelta(days=30)
 
 
-async def find(connection: Conn, merchant_id: str, items: Sequence[Item], *, now: datetime) -> list[BatchWarning]:
+async def find(connection: Conn, merchant_id: str, items: Sequence[Item], *, now: datetime) -> tuple[BatchWarning, ...]:
     """Of each item at most one of a kind, in the order of the items."""
     phones = sorted({item.phone for item in items})
     paid = await payouts.find_paid(connection, merchant_id, phones, since=now - LOOKED_BACK)
     awaiting = await stored_items.find_awaiting(connection, merchant_id, phones)
-    found = []
+    found: list[BatchWarning] = []
     first: dict[tuple[str, int], int] = {}
     for item in items:
         # A number is the same person on every channel.
@@ -26,4 +26,4 @@ async def find(connection: Conn, merchant_id: str, items: Sequence[Item], *, now
             found.append(BatchWarning(item.index, WarningCode.PAID_BEFORE, payout_id))
         if (batch_id := awaiting.get((item.phone, item.amount))) is not None:
             found.append(BatchWarning(item.index, WarningCode.AWAITING_TOO, batch_id))
-    return found
+    return tuple(found)

@@ -1,14 +1,15 @@
 """One batch: how far it is, who made and approved it, its lines with what became of each, and the file of results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from malipo.dashboard import render
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.dashboard.urls import id_in, number_in
 from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
@@ -17,8 +18,9 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
+from malipo.payments.batches import progress, views
 from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, NoSuchBatch
-from malipo.payments.batches.store import batches, items, payouts
+from malipo.payments.batches.store import payouts
 from malipo.payments.transaction import Status
 
 PER_PAGE = 50
@@ -76,10 +78,10 @@ async def page_of(request: MerchantRequest, *, problem: str | None = None, code:
 
 
 async def look(connection: Conn, request: MerchantRequest, status: Status | None, page: int) -> Found:
-    batch = await batches.get(connection, request.merchant_id, id_in(request))
-    if batch is None:
+    progressed = await progress.find(connection, request.merchant_id, id_in(request))
+    if progressed is None:
         raise NoSuchBatch
-    counts = await payouts.count_by_status(connection, batch)
+    batch, counts = progressed.batch, progressed.counts
     indexes = await _indexes(connection, batch, status)
     wallet, _ = await wallets.get(connection, batch.merchant_id)
     return Found(
@@ -105,16 +107,28 @@ async def _lines(connection: Conn, batch: Batch, indexes: Sequence[int]) -> list
     if not indexes:
         return []
     first, limit = indexes[0], indexes[-1] - indexes[0] + 1
-    found = await items.find_page(connection, batch, first=first, limit=limit)
-    paid = {}
-    if batch.first_payout_id is not None:
-        paid = {each.id: each for each in await payouts.find_page(connection, batch, first=first, limit=limit)}
     wanted = set(indexes)
-    return [
-        BatchLine(item, paid.get(batch.payout_id(item.index)) if paid else None)
-        for item in found
-        if item.index in wanted
-    ]
+    found = await progress.find_lines(connection, batch, first=first, limit=limit)
+    return [line for line in found if line.item.index in wanted]
+
+
+async def download(request: MerchantRequest) -> Response:
+    """What was sent and what became of it, as CSV. It can be sent again as a spreadsheet, such as of those that failed."""
+    found = await request.service.read_snapshot(
+        lambda connection: progress.find(connection, request.merchant_id, id_in(request))
+    )
+    if found is None:
+        raise NoSuchBatch
+    pieces = progress.stream(request.service.queries.read_part, found.batch)
+    headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{found.batch.id}.csv"'}
+    return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
+    is_first = True
+    async for piece in pieces:
+        yield views.csv_of(piece, is_first=is_first)
+        is_first = False
 
 
 def _can_be_cancelled(found: Found) -> bool:

@@ -8,8 +8,9 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import number_in
 from malipo.db import Conn
 from malipo.merchants.roles import Right
-from malipo.payments.batches.batch import BatchStatus, Progress
-from malipo.payments.batches.store import batches, drafts, payouts
+from malipo.payments.batches import progress
+from malipo.payments.batches.batch import Batch, BatchStatus, Progress
+from malipo.payments.batches.store import batches, drafts
 from malipo.payments.batches.store.drafts import Summary
 
 PER_PAGE = 20
@@ -20,10 +21,7 @@ async def show(request: MerchantRequest) -> Response:
 
     async def find(connection: Conn) -> tuple[int, list[Progress], list[Summary]]:
         total, found = await batches.find_page(connection, request.merchant_id, page=page, limit=PER_PAGE)
-        counted = [
-            Progress(each, await payouts.count_by_status(connection, each) if _is_running(each.status) else {})
-            for each in found
-        ]
+        counted = [await _progress(connection, each) for each in found]
         uploads = (
             await drafts.find_open(connection, request.merchant_id, request.person.email)
             if page == 1 and request.may(Right.OPERATE)
@@ -42,5 +40,8 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-def _is_running(status: BatchStatus) -> bool:
-    return status is BatchStatus.RUNNING
+async def _progress(connection: Conn, batch: Batch) -> Progress:
+    """Only of what is being paid: the others do not change."""
+    is_running = batch.status is BatchStatus.RUNNING
+    found = await progress.find(connection, batch.merchant_id, batch.id) if is_running else None
+    return found or Progress(batch, {})

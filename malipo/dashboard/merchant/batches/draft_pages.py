@@ -4,6 +4,7 @@ What is typed is kept even if it is wrong, so nothing is typed twice. Submitting
 changed since, in another window, it is shown again and nothing is made.
 """
 
+import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from malipo.dashboard.merchant.batches.preview import Preview, Tab
 from malipo.dashboard.merchant.batches.upload import DRAFTS, PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in, number_in
-from malipo.db import Conn, Tx
+from malipo.db import Tx
 from malipo.errors import Missing, Refusal, Unavailable
 from malipo.installation.state import Closed
 from malipo.networks.channels import PROFILES
@@ -108,7 +109,7 @@ async def discard(request: MerchantRequest) -> Response:
 async def submit(request: MerchantRequest) -> Response:
     """One batch, however often it is pressed: the draft's id is the key of the request."""
     form = await request.form()
-    seen = await request.service.read_snapshot(lambda connection: _look(connection, request))
+    seen = await _look(request)
     if seen.draft.batch_id is not None:
         return request.go(f"{PATH}/{seen.draft.batch_id}", "batch-once")
     if (problem := _why_not(request, form, seen)) is not None:
@@ -155,7 +156,7 @@ async def _page(
     chosen: Mapping[Column, int] | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> Response:
-    seen = await request.service.read_snapshot(lambda connection: _look(connection, request))
+    seen = await _look(request)
     draft = seen.draft
     if draft.batch_id is not None:
         return request.go(f"{PATH}/{draft.batch_id}")
@@ -213,9 +214,16 @@ def _path(request: MerchantRequest) -> str:
     return f"{DRAFTS}/{id_in(request)}"
 
 
-async def _look(connection: Conn, request: MerchantRequest) -> Preview:
-    draft = await drafts.get(connection, request.merchant_id, request.person.email, id_in(request))
-    return await preview.look(connection, _found(draft), request.service.terms, request.service.clock())
+async def _look(request: MerchantRequest) -> Preview:
+    """Lines are checked in a thread, because thousands take a while: payments are answered meanwhile."""
+    service, draft_id = request.service, id_in(request)
+    draft = _found(
+        await service.read(
+            lambda connection: drafts.get(connection, request.merchant_id, request.person.email, draft_id)
+        )
+    )
+    lines = await asyncio.to_thread(draft.lines, service.terms)
+    return await service.read_snapshot(lambda connection: preview.look(connection, draft, lines, service.clock()))
 
 
 async def _lock(tx: Tx, request: MerchantRequest) -> Draft:

@@ -18,7 +18,6 @@ from malipo.payments.batches.batch import BatchWarning, Item
 from malipo.payments.batches.spreadsheet.draft import Draft
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.fees import fee_of
-from malipo.payments.payment_request import Terms
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
 
@@ -82,8 +81,7 @@ class Preview:
         return len(self.of(tab))
 
 
-async def look(connection: Conn, draft: Draft, terms: Terms, now: datetime) -> Preview:
-    lines = draft.lines(terms)
+async def look(connection: Conn, draft: Draft, lines: Sequence[SpreadsheetLine], now: datetime) -> Preview:
     right = [each for each in lines if not each.problems]
     items = [item_of(index, each) for index, each in enumerate(right)]
     found: dict[int, list[BatchWarning]] = defaultdict(list)

@@ -8,8 +8,8 @@ from malipo.db import Conn, Row, Tx
 from malipo.payments.batches.batch import Batch, BatchStatus, BatchWarning
 
 _COLUMNS = """
-    b.merchant_id, b.id, b.name, b.status, b.item_count, b.amount, b.fee, b.warnings, b.created_at, b.created_by, b.maker,
-    b.approved_at, b.approved_by, b.approver, b.first_payout_id, b.completed_at, b.cancelled_at, b.cancelled_by
+    b.merchant_id, b.id, b.name, b.status, b.item_count, b.amount, b.fee, b.warnings, b.created_at, b.created_by,
+    b.maker, b.approved_at, b.approved_by, b.approver, b.first_payout_id, b.completed_at, b.cancelled_at, b.cancelled_by
 """
 
 _encode = msgspec.json.Encoder().encode

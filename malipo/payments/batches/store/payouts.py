@@ -22,6 +22,16 @@ async def count_by_status(connection: Conn, batch: Batch) -> dict[Status, int]:
     return {Status(row[0]): row[1] for row in rows}
 
 
+async def find_last_end(connection: Conn, batch: Batch) -> datetime | None:
+    """When the last payout ended of a batch that was approved."""
+    found: datetime | None = await connection.fetchval(
+        "SELECT max(ended_at) FROM transactions WHERE merchant_id = $1 AND id BETWEEN $2 AND $3",
+        batch.merchant_id,
+        *batch.payout_ids,
+    )
+    return found
+
+
 async def find_ids(connection: Conn, batch: Batch, status: Status) -> list[str]:
     """Of the payouts of a batch that was approved, those that have this status."""
     rows = await connection.fetch(
