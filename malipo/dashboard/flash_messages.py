@@ -53,6 +53,7 @@ NOTICES = {
     "second-factor-required": "Two-step log-in is required for everybody now.",
     "second-factor-optional": "Two-step log-in is no longer required.",
     "trust-ended": "That browser is asked for a code again.",
+    "approval-changed": "The rules of approval are changed.",
     "role-changed": "The role is changed.",
     "person-removed": "They are removed, and logged out everywhere.",
 }

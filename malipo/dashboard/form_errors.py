@@ -62,6 +62,7 @@ SENTENCES = {
     "webhook_inactive": "The endpoint is paused. Resume it first.",
     "no_rotation": "The secret is not being changed.",
     "url_invalid": "This address will not do.",
+    "approval_fixed": "Owners always may approve, and viewers never: only staff can be allowed it.",
     "last_owner": "Your business needs an owner. Make somebody else one first.",
     "email_taken": "This email already has an account.",
     "restored": "No payments are taken at the moment: the service was restored from a backup, and whoever runs it "

@@ -6,6 +6,7 @@ again are the same request, and make the same payment.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 
 from msgspec.structs import replace
 from starlette.responses import Response
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from malipo import money, randomness
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
+from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
@@ -52,6 +54,7 @@ class Quote:
     arrives: int  # in the merchant's wallet, or at the recipient
     leaves: int  # from the customer, or from the merchant's wallet
     wallet: Wallet
+    needs_approval: bool = False  # somebody else must approve it
 
 
 async def show_collection(request: MerchantRequest) -> Response:
@@ -91,15 +94,19 @@ async def _decide(
 ) -> Response:
     """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
     assert order.key is not None
-    made, quote = await request.service.read_snapshot(lambda connection: _look(connection, order, draft))
+    made, submitted, quote = await request.service.read_snapshot(lambda connection: _look(connection, order, draft))
     if made is not None:
         return await _again(request, typed, *made)
+    if submitted is not None:
+        return request.go(submitted, "batch-once")
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
         return await _form(request, draft.type, typed, order.key, problems={"amount": _too_little(request, quote)})
     if not is_meant:
         return _confirm(request, draft, typed, order.key, quote)
     enter_payment(draft.id)
     try:
+        if quote.needs_approval:
+            return request.go(*await single_payout.submit(request, order))
         initiated = await request.service.initiate(order)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
@@ -125,15 +132,21 @@ async def _again(
     return await _form(request, transaction.type, typed, _mint(), made=transaction, status=409)
 
 
-async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tuple[Transaction, bool] | None, Quote]:
-    """What this form has made already, if anything, and whether it asks for the same now; and what it would cost."""
+async def _look(
+    connection: Conn, order: Order, draft: Transaction
+) -> tuple[tuple[Transaction, bool] | None, str | None, Quote]:
+    """What this form has made already, and whether it asks for the same now; or the page of what it has submitted for
+    approval; and what it would cost."""
     key, place = order.idempotency_key, (draft.merchant_id, draft.type, draft.channel)
     assert key is not None
+    assert order.key is not None
     used = (await idempotency_keys.find(connection, [key])).get(key)
     bands = await tariffs.find_for(connection, [place])
     wallet, _ = await wallets.get(connection, draft.merchant_id)
     made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
-    return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
+    submitted = await single_payout.find_submitted(connection, draft.merchant_id, order.key)
+    quote = quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
+    return made, submitted, with_changes(quote, needs_approval=await single_payout.needs_approval(connection, draft))
 
 
 def quote_of(draft: Transaction, fee: int, wallet: Wallet) -> Quote:

@@ -10,6 +10,7 @@ from malipo.dashboard import reauthentication_pages
 from malipo.dashboard.language_choice import choose_language
 from malipo.dashboard.merchant import (
     api_keys,
+    approval_settings,
     audit_log,
     deliveries,
     new_payment,
@@ -123,6 +124,8 @@ PAGES = [
     Page("GET", f"{OWN.path}/remove", OWN.ask_to_remove, Right.READ),
     Page("POST", f"{OWN.path}/remove", OWN.remove, Right.READ),
     Page("GET", "/dashboard/settings/activity", audit_log.show, Right.ADMINISTER),
+    Page("GET", approval_settings.PATH, approval_settings.show, Right.ADMINISTER),
+    Page("POST", approval_settings.PATH, approval_settings.change, Right.ADMINISTER, SensitiveAct.PEOPLE),
     Page("GET", "/dashboard/settings/people", people.show, Right.ADMINISTER),
     Page("POST", "/dashboard/settings/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
     Page("GET", "/dashboard/settings/people/new", people.ask_for_new, Right.ADMINISTER, SensitiveAct.PEOPLE),
@@ -130,6 +133,13 @@ PAGES = [
     Page("POST", "/dashboard/settings/people/{id}/second-factor", reset, Right.ADMINISTER, SensitiveAct.PEOPLE),
     Page("GET", "/dashboard/settings/people/{id}", people.show_one, Right.ADMINISTER),
     Page("POST", "/dashboard/settings/people/{id}/role", people.change_role, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page(
+        "POST",
+        "/dashboard/settings/people/{id}/approval",
+        approval_settings.allow,
+        Right.ADMINISTER,
+        SensitiveAct.PEOPLE,
+    ),
     Page(
         "POST", "/dashboard/settings/people/{id}/link", people.give_link, Right.ADMINISTER, SensitiveAct.PASSWORD_LINK
     ),

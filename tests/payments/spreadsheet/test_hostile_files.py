@@ -62,8 +62,10 @@ def test_a_file_with_only_a_header_has_no_lines(tmp_path: Path) -> None:
 
 
 def test_five_thousand_lines_are_read_and_one_more_is_refused(tmp_path: Path) -> None:
-    rows = [[f"Person {number}", f"07540{number:05}", 10_000 + number] for number in range(MOST_LINES)]
-    header = ["Name", "Phone", "Amount"]
+    rows: list[list[str | int]] = [
+        [f"Person {number}", f"07540{number:05}", 10_000 + number] for number in range(MOST_LINES)
+    ]
+    header: list[str | int] = ["Name", "Phone", "Amount"]
     for path in (
         write_workbook(tmp_path / "many.xlsx", [header, *rows]),
         _csv(tmp_path / "many.csv", [header, *rows]),
@@ -76,7 +78,7 @@ def test_five_thousand_lines_are_read_and_one_more_is_refused(tmp_path: Path) ->
         read_sheet(_csv(tmp_path / "more.csv", [header, *rows, ["One more", "0754000100", 10_000]]))
 
 
-def _csv(path: Path, rows: list[list[object]] | list[list[str]]) -> Path:
+def _csv(path: Path, rows: list[list[str | int]]) -> Path:
     path.write_text("\n".join(",".join(str(cell) for cell in row) for row in rows))
     return path
 

@@ -113,7 +113,7 @@ async def _lines(connection: Conn, batch: Batch, indexes: Sequence[int]) -> list
 
 
 async def download(request: MerchantRequest) -> Response:
-    """What was sent and what became of it, as CSV. It can be sent again as a spreadsheet, such as of those that failed."""
+    """What was sent and what became of it, as CSV."""
     found = await request.service.read_snapshot(
         lambda connection: progress.find(connection, request.merchant_id, id_in(request))
     )

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import PurePath
 from urllib.parse import urlencode
@@ -28,9 +29,9 @@ from malipo.networks.channels import PROFILES
 from malipo.payments.batches.batch import Requester
 from malipo.payments.batches.request import batch_order_of
 from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
-from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, with_columns
+from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, with_batch, with_columns
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS
-from malipo.payments.batches.store import drafts
+from malipo.payments.batches.store import batches, drafts
 from malipo.validation.fields import Fields
 
 _INPUT = re.compile(rf"({'|'.join(FIELDS)}|out)-([0-9]{{1,7}})")
@@ -223,7 +224,10 @@ async def _look(request: MerchantRequest) -> Preview:
         )
     )
     lines = await asyncio.to_thread(draft.lines, service.terms)
-    return await service.read_snapshot(lambda connection: preview.look(connection, draft, lines, service.clock()))
+    seen = await service.read_snapshot(lambda connection: preview.look(connection, draft, lines, service.clock()))
+    # Looked for last: where its own lines await approval, its batch is found.
+    made = await service.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
+    return seen if made is None else replace(seen, draft=with_batch(draft, made.batch.id))
 
 
 async def _lock(tx: Tx, request: MerchantRequest) -> Draft:

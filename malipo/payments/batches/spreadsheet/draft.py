@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
-from malipo.payments.batches.spreadsheet.read_sheet import Sheet, total_of
+from malipo.payments.batches.spreadsheet.read_sheet import Sheet, rechosen, total_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, lines_of
 from malipo.payments.payment_request import Terms
 
@@ -68,4 +68,9 @@ def brought_back(draft: Draft, row: int) -> Draft:
 
 def with_columns(draft: Draft, columns: Mapping[Column, int]) -> Draft:
     """With other columns. What was mended was read from the old ones, so it is dropped."""
-    return replace(draft, sheet=replace(draft.sheet, columns=dict(columns)), edits=Edits())
+    return replace(draft, sheet=rechosen(draft.sheet, columns), edits=Edits())
+
+
+def with_batch(draft: Draft, batch_id: str) -> Draft:
+    """It was submitted."""
+    return replace(draft, batch_id=batch_id)

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -106,7 +107,9 @@ def _choose_delimiter(sample: str) -> str:
 
 def _without_totals(rows: list[Row], columns: dict[Column, int]) -> tuple[list[Row], list[Row]]:
     """A total has no number to pay to, and a word for it; or nothing but the sum of the lines above it."""
-    left, totals, above = [], [], 0
+    left: list[Row] = []
+    totals: list[Row] = []
+    above = 0
     phone_at = columns.get(Column.PHONE, _MOST_COLUMNS)
     for row in rows:
         amount = total_of(row, columns)
@@ -118,6 +121,20 @@ def _without_totals(rows: list[Row], columns: dict[Column, int]) -> tuple[list[R
             left.append(row)
             above += amount or 0
     return left, totals
+
+
+def rechosen(sheet: Sheet, columns: Mapping[Column, int]) -> Sheet:
+    """With columns that a person has chosen. A first row that has neither a number nor an amount there is a header."""
+    header, rows = sheet.header, sheet.rows
+    if not header and len(rows) > 1 and not _is_payable(rows[0], columns):
+        header, rows = rows[0].cells, rows[1:]
+    return Sheet(header, rows, dict(columns), sheet.totals)
+
+
+def _is_payable(row: Row, columns: Mapping[Column, int]) -> bool:
+    texts = {each: row.cells[at] for each, at in columns.items() if at < len(row.cells)}
+    values = phone_cell(texts.get(Column.PHONE, "")), amount_cell(texts.get(Column.AMOUNT, ""))
+    return any(each.quality is not Quality.WRONG for each in values)
 
 
 def total_of(row: Row, columns: dict[Column, int]) -> int | None:

@@ -83,8 +83,7 @@ def lines_of(sheet: Sheet, edits: Mapping[int, Typed], terms: Terms) -> list[Spr
 
 
 def _line(row: Row, columns: Mapping[Column, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
-    in_file = _texts(row, columns)
-    texts = in_file | edited
+    texts = {**_texts(row, columns), **edited}
     phone, amount = phone_cell(texts["phone"]), amount_cell(texts["amount"])
     channel = channel_cell(texts["channel"])
     suggested = channel_by_prefix(str(phone.value)) if phone.quality is not Quality.WRONG else None
