@@ -17,9 +17,8 @@ from malipo.payments.batches.batch import Batch, BatchStatus, Item, Requester
 from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.store import items
 
-SENTENCES = {
-    "in_doubt": "We do not know whether this was done. Look at it again.",
-}
+SENTENCES = ("We do not know whether this was done. Look at it again.",)
+(_IN_DOUBT,) = SENTENCES
 _LARGEST_SHOWN = 5
 
 
@@ -69,7 +68,7 @@ async def _decide(request: MerchantRequest, decision: Awaitable[Batch], notice: 
     except Closed as closed:
         return await page_of(request, problem=form_errors.sentence(request.words, closed.code), code=503)
     except Unavailable:
-        return await page_of(request, problem=request.words(SENTENCES["in_doubt"]), code=503)
+        return await page_of(request, problem=request.words(_IN_DOUBT), code=503)
     except Missing:
         raise
     except Refusal as refusal:
