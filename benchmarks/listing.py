@@ -49,6 +49,7 @@ class Question:
 
     filter: Filter = Filter()
     page: int = 1
+    is_full: bool = False
     name: str | None = None
 
     @property
@@ -57,13 +58,17 @@ class Question:
             return f"/v1/payments/{self.name}"
         wanted = self.filter
         query = {
-            "status": wanted.status,
+            "status": ",".join(wanted.statuses),
             "type": wanted.type,
             "channel": wanted.channel,
             "from": wanted.first and clock.iso(wanted.first),
             "to": wanted.last and clock.iso(wanted.last),
             "search": wanted.search,
-            "page": self.page,
+            "orderReference": wanted.order_reference,
+            "idempotencyKey": wanted.idempotency_key,
+            "before": wanted.before,
+            "view": "full" if self.is_full else None,
+            "page": self.page if self.page > 1 else None,
         }
         return "/v1/payments?" + urlencode({name: value for name, value in query.items() if value})
 
@@ -75,14 +80,14 @@ def _questions(some: asyncpg.Record) -> dict[str, Question]:
     return {
         "newest": Question(),
         "page 1,000": Question(page=1000),
-        "completed": Question(Filter(status=Status.COMPLETED)),
+        "completed": Question(Filter(statuses=(Status.COMPLETED,))),
         "payouts, M-Pesa": Question(Filter(type=Type.DISBURSEMENT, channel=Channel.MPESA)),
         "failed payouts, HaloPesa": Question(
-            Filter(type=Type.DISBURSEMENT, channel=Channel.HALOPESA, status=Status.FAILED)
+            Filter(type=Type.DISBURSEMENT, channel=Channel.HALOPESA, statuses=(Status.FAILED,))
         ),
-        "completed, page 1,000": Question(Filter(status=Status.COMPLETED), page=1000),
+        "completed, page 1,000": Question(Filter(statuses=(Status.COMPLETED,)), page=1000),
         "a month": Question(month),
-        "a month, failed": Question(replace(month, status=Status.FAILED)),
+        "a month, failed": Question(replace(month, statuses=(Status.FAILED,))),
         "search: reference": Question(Filter(search=some["reference"])),
         "search: end of reference": Question(Filter(search=some["reference"][-6:])),
         "search: phone": Question(Filter(search=some["phone"])),

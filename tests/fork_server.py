@@ -23,8 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
+from malipo.accept_language import Language
 from malipo.cli import parser
-from malipo.dashboard.language import Language, catalogue
+from malipo.dashboard.language import catalogue
 from malipo.dashboard.render import templates
 
 ROOT = Path(__file__).parents[1]

@@ -26,7 +26,7 @@ class SensitiveAct(StrEnum):
 
     PASSWORD_LINK = "password_link"  # noqa: S105 - makes one for somebody
     PEOPLE = "people"  # adds or removes people, or changes their roles
-    API_KEYS = "api_keys"  # makes or revokes one
+    API_KEYS = "api_keys"  # makes or revokes one, or changes what requests with one need
     SECOND_FACTOR = "second_factor"  # sets up a second factor, or makes recovery codes
     PAYOUT = "payout"  # pays out more than MALIPO_CONFIRM_PAYOUT_AMOUNT in the dashboard
     APPROVAL = "approval"  # approves a batch of payouts; of an operator: what another has proposed, or a release

@@ -3,7 +3,7 @@
 from starlette.requests import Request
 
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct, is_confirmed_by_token
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import Actor, key_at
 from malipo.client_address import address_of
 from malipo.errors import Forbidden, Unauthorized
 from malipo.merchants.api_keys import Permission, hash_of
@@ -57,6 +57,15 @@ def require_confirmation(service: Service, session: Session, act: SensitiveAct |
         raise ConfirmationRequired
 
 
-def actor_of(service: Service, session: Session, request: Request) -> Actor:
+# Who asks, on routes that there are for people and for API keys.
+Party = Session | Caller
+
+
+def merchant_of(party: Party) -> str:
+    return party.merchant_id if isinstance(party, Caller) else party.person.merchant_id
+
+
+def actor_of(service: Service, party: Party, request: Request) -> Actor:
     """Who acts, for the audit log."""
-    return Actor(session.person.email, str(address_of(request, service.settings.trusted_proxies)))
+    address = str(address_of(request, service.settings.trusted_proxies))
+    return key_at(party.key_id, address) if isinstance(party, Caller) else Actor(party.person.email, address)

@@ -1,4 +1,4 @@
-"""/v1/channels: each channel with its limits, and whether it is up."""
+"""/v1/channels: each channel with its limits, whether it is up, and the one that a phone number suggests."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -6,13 +6,21 @@ from starlette.responses import Response
 from malipo.api.responses import success
 from malipo.merchants.authenticate import Caller
 from malipo.networks import circuit_store
-from malipo.networks.channels import PROFILES
+from malipo.networks.channels import PROFILES, channel_of
 from malipo.networks.connector import Channel, Type
 from malipo.payments.fees import MIN_AMOUNT
 from malipo.service import Service
+from malipo.validation.fields import Fields
 
 
 async def list_(service: Service, caller: Caller, request: Request) -> Response:
+    query = dict(request.query_params)
+    if query.get("phone", "").startswith(" "):
+        query["phone"] = "+" + query["phone"][1:]  # A plus that was not percent-encoded: what is meant is plain.
+    fields = Fields(query)
+    phone = fields.phone("phone") if fields.raw("phone") is not None else None
+    fields.check()
+    suggested = None if phone is None else channel_of(phone)
     down = await service.read(circuit_store.find_down)
 
     def is_up(channel: Channel) -> bool:
@@ -29,6 +37,7 @@ async def list_(service: Service, caller: Caller, request: Request) -> Response:
             "prefixes": profile.prefixes,
             "isUp": is_up(channel),
         }
+        | ({"suggested": True} if channel is suggested else {})
         for channel, profile in PROFILES.items()
     ]
     return success({"channels": channels})

@@ -1,4 +1,4 @@
-"""/merchant/webhooks/{id}/deliveries: the delivery log, and the resends: test, redeliver, recover."""
+"""Below /merchant/webhooks/{id} and /v1/webhooks/{id}: the delivery log, and the resends: test, redeliver, recover."""
 
 from typing import Any
 
@@ -6,12 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.auth import actor_of
+from malipo.api.auth import Party, actor_of, merchant_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.api.webhooks import endpoint_in, get
-from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation.fields import Fields
 from malipo.webhooks import resend
@@ -21,13 +20,13 @@ from malipo.webhooks.store import delivery_history
 from malipo.webhooks.store.delivery_history import Attempt, DeliveryHistory
 
 
-async def list_(service: Service, session: Session, request: Request) -> Response:
+async def list_(service: Service, party: Party, request: Request) -> Response:
     fields = Fields(request.query_params)
     state = fields.choice("state", State)
     before = fields.text("before", most=64) or None
     limit = fields.limit()
     fields.check()
-    endpoint = await get(service, session, request)
+    endpoint = await get(service, party, request)
     found = await service.read_snapshot(
         lambda connection: delivery_history.page(connection, endpoint.id, state=state, before=before, limit=limit + 1)
     )
@@ -37,38 +36,36 @@ async def list_(service: Service, session: Session, request: Request) -> Respons
     return success(shown)
 
 
-async def retrieve(service: Service, session: Session, request: Request) -> Response:
-    endpoint = await get(service, session, request)
+async def retrieve(service: Service, party: Party, request: Request) -> Response:
+    endpoint = await get(service, party, request)
     return success({"delivery": _shown(await _get(service, endpoint.id, _delivery_in(request)))})
 
 
-async def test(service: Service, session: Session, request: Request) -> Response:
+async def test(service: Service, party: Party, request: Request) -> Response:
     """The response has the receiver's answer, as soon as a worker has sent the test."""
     endpoint_id = endpoint_in(request)
-    event_id = await service.test_endpoint(
-        session.person.merchant_id, endpoint_id, actor=actor_of(service, session, request)
-    )
+    event_id = await service.test_endpoint(merchant_of(party), endpoint_id, actor=actor_of(service, party, request))
     return success({"delivery": _shown(await _get(service, endpoint_id, event_id))})
 
 
-async def redeliver(service: Service, session: Session, request: Request) -> Response:
-    actor, now, endpoint_id = actor_of(service, session, request), service.clock(), endpoint_in(request)
+async def redeliver(service: Service, party: Party, request: Request) -> Response:
+    actor, now, endpoint_id = actor_of(service, party, request), service.clock(), endpoint_in(request)
     event_id = _delivery_in(request)
     await service.write(
-        lambda tx: resend.redeliver(tx, session.person.merchant_id, endpoint_id, event_id, actor=actor, now=now)
+        lambda tx: resend.redeliver(tx, merchant_of(party), endpoint_id, event_id, actor=actor, now=now)
     )
     service.wake_deliveries()
     return success({"delivery": _shown(await _get(service, endpoint_id, event_id))}, status=202)
 
 
-async def recover(service: Service, session: Session, request: Request) -> Response:
+async def recover(service: Service, party: Party, request: Request) -> Response:
     fields = Fields(await object_of(request))
     fields.required("since")
     since = fields.moment("since")
     fields.check()
     assert since is not None
     recovered = await service.recover(
-        session.person.merchant_id, endpoint_in(request), since=since, actor=actor_of(service, session, request)
+        merchant_of(party), endpoint_in(request), since=since, actor=actor_of(service, party, request)
     )
     return success({"recovered": recovered, "message": _in_words(recovered)}, status=202)
 

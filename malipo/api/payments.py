@@ -1,14 +1,17 @@
 """/v1/payments: create, read, list and cancel payments."""
 
 import re
+from enum import StrEnum
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.accept_language import Language, preferred
 from malipo.api.auth import header_of
 from malipo.api.client_disconnect import while_connected
 from malipo.api.request_body import object_of
 from malipo.api.responses import pagination, success
+from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
 from malipo.merchants.authenticate import Caller
 from malipo.payments import idempotency, views
@@ -24,6 +27,12 @@ from malipo.validation.fields import Fields
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_WAIT_SECONDS = 30
+
+
+class View(StrEnum):
+    """How much of each payment a list shows, if not only the usual fields."""
+
+    FULL = "full"
 
 
 async def collect(service: Service, caller: Caller, request: Request) -> Response:
@@ -44,6 +53,7 @@ async def _initiate(service: Service, caller: Caller, request: Request, type_: T
         now=service.clock(),
         created_by=caller.key_id,
         payout_limits=caller.payout_limits,
+        is_key_required=caller.requires_idempotency_key,
     )
     if order.draft is not None:
         enter_payment(order.draft.id)
@@ -61,15 +71,22 @@ async def _initiate(service: Service, caller: Caller, request: Request, type_: T
 async def list_(service: Service, caller: Caller, request: Request) -> Response:
     fields = Fields(request.query_params)
     wanted = filter_in(fields)
-    page, limit = fields.page(), fields.limit()
+    page, limit, view = fields.page(), fields.limit(), fields.choice("view", View)
     fields.check_range(wanted.first, wanted.last)
     fields.check()
-    total, found = await service.read_snapshot(
-        lambda connection: transaction_list.page(connection, caller.merchant_id, wanted, page=page, limit=limit),
-        is_search=wanted.term is not None,
-    )
-    lines = [views.listed(each) for each in found]
-    return success({"transactions": lines, "pagination": pagination(total, page=page, limit=limit)})
+
+    async def find(connection: Conn) -> tuple[int, list[Transaction]]:
+        merchant_id = caller.merchant_id
+        total, found = await transaction_list.page(connection, merchant_id, wanted, page=page, limit=limit)
+        return total, found if view is None else await transaction_list.with_corrections(connection, merchant_id, found)
+
+    total, found = await service.read_snapshot(find, is_search=wanted.may_be_costly)
+    body = {"pagination": pagination(total, page=page, limit=limit)}
+    if view is None:
+        return success({"transactions": [views.listed(each) for each in found]} | body)
+    language = _language_of(request)
+    lines = [views.in_full(each, language) for each in found]
+    return success({"transactions": lines} | body, headers=_headers_of(language))
 
 
 async def retrieve(service: Service, caller: Caller, request: Request) -> Response:
@@ -83,7 +100,17 @@ async def retrieve(service: Service, caller: Caller, request: Request) -> Respon
         await while_connected(request, change)
         service.queries.begin_waiting()
         transaction = await _get(service, caller, request)
-    return success({"transaction": views.retrieved(transaction)})
+    language = _language_of(request)
+    return success({"transaction": views.retrieved(transaction, language)}, headers=_headers_of(language))
+
+
+def _language_of(request: Request) -> Language:
+    return preferred(request.headers.get("accept-language", ""))
+
+
+def _headers_of(language: Language) -> dict[str, str]:
+    """Of an answer whose sentences follow Accept-Language: a cache between us must not mix the languages up."""
+    return {"Content-Language": language, "Vary": "Accept-Language"}
 
 
 async def _get(service: Service, caller: Caller, request: Request) -> Transaction:

@@ -19,6 +19,7 @@ async def preview(service: Service, caller: Caller, request: Request) -> Respons
     type_ = fields.choice("type", Type, is_required=True)
     channel = fields.choice("channel", Channel, is_required=True)
     amount = fields.amount("amount", least=MIN_AMOUNT, most=service.terms.max_amount(channel))
+    fields.currency()
     fields.check()
     assert type_ is not None
     assert channel is not None

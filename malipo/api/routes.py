@@ -21,9 +21,11 @@ from malipo.api import (
     payments,
     people,
     quote,
+    recipients,
     wallet,
     webhooks,
 )
+from malipo.api.auth import Party
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
@@ -34,6 +36,7 @@ from malipo.service import Service
 OpenHandler = Callable[[Service, Request], Awaitable[Response]]
 TokenHandler = Callable[[Service, Session, Request], Awaitable[Response]]
 KeyHandler = Callable[[Service, Caller, Request], Awaitable[Response]]
+PartyHandler = Callable[[Service, Party, Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,22 @@ class ByToken:
 
 AnyRoute = Open | ByKey | ByToken
 
+# Webhook endpoints are managed by people, and by programs, which have an API key and no session.
+_WEBHOOKS: list[tuple[str, str, PartyHandler, Right]] = [
+    ("GET", "/webhooks", webhooks.list_, Right.READ),
+    ("POST", "/webhooks", webhooks.create, Right.OPERATE),
+    ("GET", "/webhooks/{id}", webhooks.retrieve, Right.READ),
+    ("PATCH", "/webhooks/{id}", webhooks.change, Right.OPERATE),
+    ("DELETE", "/webhooks/{id}", webhooks.delete, Right.OPERATE),
+    ("POST", "/webhooks/{id}/test", deliveries.test, Right.OPERATE),
+    ("POST", "/webhooks/{id}/rotate-secret", webhooks.rotate_secret, Right.OPERATE),
+    ("POST", "/webhooks/{id}/rotate-secret/finish", webhooks.finish_rotation, Right.OPERATE),
+    ("GET", "/webhooks/{id}/deliveries", deliveries.list_, Right.READ),
+    ("GET", "/webhooks/{id}/deliveries/{delivery}", deliveries.retrieve, Right.READ),
+    ("POST", "/webhooks/{id}/deliveries/{delivery}/redeliver", deliveries.redeliver, Right.OPERATE),
+    ("POST", "/webhooks/{id}/recover", deliveries.recover, Right.OPERATE),
+]
+
 ROUTES: list[AnyRoute] = [
     Open("GET", "/healthz", health.healthz),
     Open("GET", "/readyz", health.readyz),
@@ -88,10 +107,12 @@ ROUTES: list[AnyRoute] = [
     ByKey("POST", "/v1/payments/quote", quote.preview, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/payments/{id}", payments.retrieve, Permission.PAYMENTS_READ),
     ByKey("POST", "/v1/payments/{id}/cancel", payments.cancel, Permission.PAYMENTS_CREATE),
+    ByKey("POST", "/v1/recipients/lookup", recipients.look_up_one, Permission.RECIPIENTS_LOOKUP),
     ByKey("GET", "/v1/channels", channels.list_, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/wallet", wallet.retrieve, Permission.WALLET_READ),
     ByKey("GET", "/v1/wallet/entries", wallet.list_entries, Permission.WALLET_READ),
     ByKey("GET", "/v1/events", events.list_, Permission.EVENTS_READ),
+    *(ByKey(method, f"/v1{path}", handler, Permission.WEBHOOKS_MANAGE) for method, path, handler, _ in _WEBHOOKS),
     Open("POST", "/callbacks/{route}/{token}", callbacks.receive),
     Open("POST", "/merchant/auth/login", login.log_in),
     Open("POST", "/merchant/auth/refresh", login.refresh),
@@ -102,18 +123,7 @@ ROUTES: list[AnyRoute] = [
     ByToken("GET", "/merchant/api-keys", api_keys.list_, Right.READ),
     ByToken("POST", "/merchant/api-keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
     ByToken("DELETE", "/merchant/api-keys/{id}", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
-    ByToken("GET", "/merchant/webhooks", webhooks.list_, Right.READ),
-    ByToken("POST", "/merchant/webhooks", webhooks.create, Right.OPERATE),
-    ByToken("GET", "/merchant/webhooks/{id}", webhooks.retrieve, Right.READ),
-    ByToken("PATCH", "/merchant/webhooks/{id}", webhooks.change, Right.OPERATE),
-    ByToken("DELETE", "/merchant/webhooks/{id}", webhooks.delete, Right.OPERATE),
-    ByToken("POST", "/merchant/webhooks/{id}/test", deliveries.test, Right.OPERATE),
-    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret", webhooks.rotate_secret, Right.OPERATE),
-    ByToken("POST", "/merchant/webhooks/{id}/rotate-secret/finish", webhooks.finish_rotation, Right.OPERATE),
-    ByToken("GET", "/merchant/webhooks/{id}/deliveries", deliveries.list_, Right.READ),
-    ByToken("GET", "/merchant/webhooks/{id}/deliveries/{delivery}", deliveries.retrieve, Right.READ),
-    ByToken("POST", "/merchant/webhooks/{id}/deliveries/{delivery}/redeliver", deliveries.redeliver, Right.OPERATE),
-    ByToken("POST", "/merchant/webhooks/{id}/recover", deliveries.recover, Right.OPERATE),
+    *(ByToken(method, f"/merchant{path}", handler, right) for method, path, handler, right in _WEBHOOKS),
     ByToken("GET", "/merchant/people", people.list_, Right.READ),
     ByToken("POST", "/merchant/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
     ByToken("PATCH", "/merchant/people/{id}", people.change, Right.ADMINISTER, SensitiveAct.PEOPLE),

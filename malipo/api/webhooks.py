@@ -1,4 +1,4 @@
-"""/merchant/webhooks: webhook endpoints, and the rotation of their secrets."""
+"""/merchant/webhooks and /v1/webhooks: webhook endpoints, and the rotation of their secrets."""
 
 from typing import Any
 
@@ -6,11 +6,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.auth import actor_of
+from malipo.api.auth import Party, actor_of, merchant_of
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
-from malipo.merchants.store.sessions import Session
 from malipo.service import Service
 from malipo.validation.fields import Fields
 from malipo.webhooks import manage_endpoints, rotate_secrets
@@ -19,41 +18,41 @@ from malipo.webhooks.manage_endpoints import NoSuchEndpoint
 from malipo.webhooks.store import endpoints
 
 
-async def list_(service: Service, session: Session, request: Request) -> Response:
-    found = await service.read(lambda connection: endpoints.find_all(connection, session.person.merchant_id))
+async def list_(service: Service, party: Party, request: Request) -> Response:
+    found = await service.read(lambda connection: endpoints.find_all(connection, merchant_of(party)))
     return success({"endpoints": [_shown(each, service) for each in found]})
 
 
-async def retrieve(service: Service, session: Session, request: Request) -> Response:
-    return success({"endpoint": _shown(await get(service, session, request), service)})
+async def retrieve(service: Service, party: Party, request: Request) -> Response:
+    return success({"endpoint": _shown(await get(service, party, request), service)})
 
 
-async def create(service: Service, session: Session, request: Request) -> Response:
+async def create(service: Service, party: Party, request: Request) -> Response:
     fields = Fields(await object_of(request))
     url = await _url(service, fields) if fields.required("url") is not None else ""
     events = events_in(fields)
     fields.check()
-    actor, now = actor_of(service, session, request), service.clock()
+    actor, now = actor_of(service, party, request), service.clock()
     endpoint, secret = await service.write(
         lambda tx: manage_endpoints.register(
-            tx, session.person.merchant_id, url=url, events=events, encryption=service.encryption, actor=actor, now=now
+            tx, merchant_of(party), url=url, events=events, encryption=service.encryption, actor=actor, now=now
         )
     )
     message = "Keep the secret safe: it is shown only this once."
     return success({"endpoint": _registered(endpoint) | {"secret": secret}, "message": message}, status=201)
 
 
-async def change(service: Service, session: Session, request: Request) -> Response:
+async def change(service: Service, party: Party, request: Request) -> Response:
     fields = Fields(await object_of(request))
     url = await _url(service, fields) if fields.raw("url") is not None else None
     events = events_in(fields) if fields.raw("events") is not None else None
     is_active = fields.boolean("isActive")
     fields.check()
-    actor, now = actor_of(service, session, request), service.clock()
+    actor, now = actor_of(service, party, request), service.clock()
     endpoint = await service.write(
         lambda tx: manage_endpoints.change(
             tx,
-            session.person.merchant_id,
+            merchant_of(party),
             endpoint_in(request),
             url=url,
             events=events,
@@ -66,19 +65,19 @@ async def change(service: Service, session: Session, request: Request) -> Respon
     return success({"endpoint": _shown(endpoint, service)})
 
 
-async def delete(service: Service, session: Session, request: Request) -> Response:
-    actor, now = actor_of(service, session, request), service.clock()
+async def delete(service: Service, party: Party, request: Request) -> Response:
+    actor, now = actor_of(service, party, request), service.clock()
     await service.write(
-        lambda tx: manage_endpoints.delete(tx, session.person.merchant_id, endpoint_in(request), actor=actor, now=now)
+        lambda tx: manage_endpoints.delete(tx, merchant_of(party), endpoint_in(request), actor=actor, now=now)
     )
     return success({"message": "The endpoint is deleted."})
 
 
-async def rotate_secret(service: Service, session: Session, request: Request) -> Response:
-    actor, now = actor_of(service, session, request), service.clock()
+async def rotate_secret(service: Service, party: Party, request: Request) -> Response:
+    actor, now = actor_of(service, party, request), service.clock()
     endpoint, secret = await service.write(
         lambda tx: rotate_secrets.rotate(
-            tx, session.person.merchant_id, endpoint_in(request), encryption=service.encryption, actor=actor, now=now
+            tx, merchant_of(party), endpoint_in(request), encryption=service.encryption, actor=actor, now=now
         )
     )
     message = (
@@ -88,19 +87,17 @@ async def rotate_secret(service: Service, session: Session, request: Request) ->
     return success({"endpoint": _shown(endpoint, service) | {"secret": secret}, "message": message})
 
 
-async def finish_rotation(service: Service, session: Session, request: Request) -> Response:
-    actor, now = actor_of(service, session, request), service.clock()
+async def finish_rotation(service: Service, party: Party, request: Request) -> Response:
+    actor, now = actor_of(service, party, request), service.clock()
     endpoint = await service.write(
-        lambda tx: rotate_secrets.finish_rotation(
-            tx, session.person.merchant_id, endpoint_in(request), actor=actor, now=now
-        )
+        lambda tx: rotate_secrets.finish_rotation(tx, merchant_of(party), endpoint_in(request), actor=actor, now=now)
     )
     return success({"endpoint": _shown(endpoint, service), "message": "Only the new secret signs from now on."})
 
 
-async def get(service: Service, session: Session, request: Request) -> Endpoint:
+async def get(service: Service, party: Party, request: Request) -> Endpoint:
     endpoint = await service.read(
-        lambda connection: endpoints.get(connection, session.person.merchant_id, endpoint_in(request))
+        lambda connection: endpoints.get(connection, merchant_of(party), endpoint_in(request))
     )
     if endpoint is None:
         raise NoSuchEndpoint

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 _OPERATOR = "operator "
+_KEY = "key "
 # An operator, or a user of the machine, may have an email for a name. An email has no space.
-_NOT_PEOPLE = (_OPERATOR, "user ", "network ")
+_NOT_PEOPLE = (_OPERATOR, _KEY, "user ", "network ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,16 @@ class Actor:
 def is_person(name: str) -> bool:
     """Whether an actor's name, as it is stored, is the email of one of a merchant's people."""
     return "@" in name and not name.startswith(_NOT_PEOPLE)
+
+
+def key_at(key_id: str, address: str) -> Actor:
+    """A merchant's API key, where what it does is in the audit log."""
+    return Actor(_KEY + key_id, address)
+
+
+def api_key_of(name: str) -> str | None:
+    """The id of the API key, if an actor's name, as it is stored, is that of one."""
+    return name.removeprefix(_KEY) if name.startswith(_KEY) else None
 
 
 def operator_at(name: str, address: str, *, os_user: str | None = None) -> Actor:

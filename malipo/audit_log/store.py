@@ -136,6 +136,23 @@ async def sum_booked_alone(tx: Tx, actor: Actor, merchant_id: str | None, *, sin
     )
 
 
+async def sum_of_day(tx: Tx, merchant_id: str, actions: Collection[str], *, since: datetime) -> int:
+    """How many, by the counts of a merchant's entries of these kinds since then. Nobody else counts them meanwhile."""
+    subject = f"{' '.join(actions)} {merchant_id}"
+    await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", subject)
+    return int(
+        await tx.fetchval(
+            """
+            SELECT coalesce(sum((details ->> 'count')::bigint), 0) FROM audit_log
+            WHERE merchant_id = $1 AND id >= $2 AND action = ANY($3::text[])
+            """,
+            merchant_id,
+            ids.first_of(_PREFIX, clock.milliseconds(since)),
+            list(actions),
+        )
+    )
+
+
 async def find_of_merchant(
     connection: Conn, merchant_id: str, *, kinds: Collection[str], before: str | None, limit: int
 ) -> list[Entry]:

@@ -36,6 +36,8 @@ NOTICES = {
     "batch-once": "This was submitted more than once. It made one batch: this one.",
     "batch-approved": "It is approved. Below you see how far it is.",
     "batch-cancelled": "It is cancelled. What was sent already goes on.",
+    "key-required": "A collection or payout without an Idempotency-Key is refused from now on.",
+    "key-optional": "An Idempotency-Key is no longer required.",
     "key-revoked": "The key is revoked. It no longer works.",
     "webhook-changed": "It is saved.",
     "webhook-paused": "It is paused. Nothing is sent there.",

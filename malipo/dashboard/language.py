@@ -4,7 +4,6 @@ The catalogues are read as they are: there is no build step. A test compares the
 """
 
 from datetime import datetime
-from enum import StrEnum
 from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
@@ -12,24 +11,12 @@ from zoneinfo import ZoneInfo
 from babel import dates
 from babel.messages.pofile import read_po
 
+from malipo.accept_language import Language
+
 ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 
 
-class Language(StrEnum):
-    ENGLISH = "en"
-    KISWAHILI = "sw"
-
-
 NAMES = {Language.ENGLISH: "English", Language.KISWAHILI: "Kiswahili"}
-
-
-def preferred(accepted: str) -> Language:
-    """The language that the browser prefers, of those that there are."""
-    for part in accepted.split(","):
-        code = part.split(";")[0].strip().lower()[:2]
-        if code in Language.__members__.values():
-            return Language(code)
-    return Language.ENGLISH
 
 
 @cache

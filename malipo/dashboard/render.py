@@ -9,10 +9,11 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from malipo import money
+from malipo.accept_language import Language
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.flash_messages import NOTICES
-from malipo.dashboard.language import NAMES, Language, Words
+from malipo.dashboard.language import NAMES, Words
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 
 

@@ -24,9 +24,11 @@ AddressRange = ipaddress.IPv4Network | ipaddress.IPv6Network
 class Permission(StrEnum):
     PAYMENTS_READ = "payments.read"
     PAYMENTS_CREATE = "payments.create"
+    RECIPIENTS_LOOKUP = "recipients.lookup"
     WALLET_READ = "wallet.read"
     EVENTS_READ = "events.read"
     PAYOUTS_APPROVE = "payouts.approve"
+    WEBHOOKS_MANAGE = "webhooks.manage"
 
 
 class Environment(StrEnum):
@@ -99,6 +101,7 @@ class KnownKey(msgspec.Struct, frozen=True):
     last_used_at: datetime | None
     payout_limits: PayoutLimits | None = None
     created_by: str | None = None  # None: not known
+    requires_idempotency_key: bool = False  # the merchant does, of what moves money
 
     def is_good(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

@@ -39,6 +39,7 @@ class Caller(msgspec.Struct, frozen=True):
     rate_limit_status: RateLimitStatus | None
     payout_limits: PayoutLimits | None = None
     key_maker: str | None = None  # who made the key; None: not known
+    requires_idempotency_key: bool = False
 
 
 class Authenticate:
@@ -114,13 +115,25 @@ class _Count(msgspec.Struct):
 def _answer(key: KnownKey, count: _Count | None) -> Caller | Refusal | None:
     """For the next request with this key and class."""
     if count is None:
-        return Caller(key.id, key.merchant_id, key.permissions, None, key.payout_limits, key.created_by)
+        return _caller(key, None)
     if count.is_lost:
         return None
     if not count.passing:
         return RateLimited(count.rate_limit_status)
     count.passing -= 1
-    return Caller(key.id, key.merchant_id, key.permissions, count.rate_limit_status, key.payout_limits, key.created_by)
+    return _caller(key, count.rate_limit_status)
+
+
+def _caller(key: KnownKey, status: RateLimitStatus | None) -> Caller:
+    return Caller(
+        key.id,
+        key.merchant_id,
+        key.permissions,
+        status,
+        key.payout_limits,
+        key.created_by,
+        key.requires_idempotency_key,
+    )
 
 
 def _reason(key: KnownKey | None, address: Address, now: datetime) -> Refusal | None:

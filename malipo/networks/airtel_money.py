@@ -20,7 +20,18 @@ from malipo import randomness
 from malipo.networks import airtel_money_callbacks as callbacks
 from malipo.networks import airtel_money_replies as replies
 from malipo.networks import rsa
-from malipo.networks.connector import Acknowledgement, Answer, Balance, Callback, News, Order, Resubmit, Type
+from malipo.networks.connector import (
+    Acknowledgement,
+    Answer,
+    Balance,
+    Callback,
+    Channel,
+    News,
+    Order,
+    Recipient,
+    Resubmit,
+    Type,
+)
 from malipo.networks.http.client import (
     HttpClient,
     Lost,
@@ -89,6 +100,16 @@ class AirtelMoney:
         if isinstance(reply, Answer):
             return Balance(code=reply.code, detail=reply.detail)
         return replies.of_balance(reply, self._settings.airtel_money_currency)
+
+    def looks_up(self, channel: Channel) -> bool:
+        return channel is Channel.AIRTEL_MONEY
+
+    async def look_up(self, channel: Channel, phone: str) -> Recipient:
+        path = self._settings.airtel_money_user_path.rstrip("/") + "/" + _national(phone)
+        reply = await self._call("GET", path)
+        if isinstance(reply, Answer):
+            return Recipient(code=reply.code, detail=reply.detail)
+        return replies.of_user(reply, _national(phone))
 
     async def probe(self) -> Answer:
         return await self._authorised.probe()

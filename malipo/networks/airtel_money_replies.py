@@ -10,12 +10,14 @@ import msgspec
 
 from malipo.networks import airtel_money_codes as codes
 from malipo.networks.code_meanings import Table, answer_of
-from malipo.networks.connector import Answer, Balance, Order, Type, Verdict
+from malipo.networks.connector import Answer, Balance, Order, Recipient, Type, Verdict
 from malipo.networks.http.client import Reply, receipt_of, text_of
+from malipo.networks.names.text import name_in
 from malipo.networks.text import shillings_in
 from malipo.networks.token_auth import nothing_sent
 
 NETWORK = "Airtel Money"
+_NO_SUCH_USER = "DP02200000002"
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
@@ -56,6 +58,29 @@ def of_balance(reply: Reply, currency: str) -> Balance:
     if text_of(data.get("currency")) != currency:
         return Balance(code="currency", detail=text_of(data.get("currency")))
     return Balance(amount=shillings_in(data.get("balance")), code="balance", detail=text_of(data.get("balance")))
+
+
+def of_user(reply: Reply, number: str) -> Recipient:
+    """Only its own code says that a number has no account: a 404 alone may be a wrong path."""
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Recipient(code=_status_code(said, reply))
+    if _NO_SUCH_USER in _codes(said):
+        return Recipient(is_registered=False, code=_NO_SUCH_USER)
+    data = said.get("data")
+    if reply.status != 200 or _status(said).get("success") is False or not isinstance(data, dict):
+        return Recipient(code=_status_code(said, reply), detail=text_of(_status(said).get("message")))
+    if (msisdn := text_of(data.get("msisdn"))) and not msisdn.endswith(number):
+        return Recipient(code="another number's")
+    name = name_in(data.get("first_name"), data.get("last_name"))
+    is_barred, has_pin = data.get("is_barred"), data.get("is_pin_set")
+    return Recipient(
+        name=name,
+        is_registered=True if name else None,
+        # Without a PIN an account takes no payments either.
+        is_barred=True if is_barred is True or has_pin is False else False if is_barred is False else None,
+        code=_status_code(said, reply),
+    )
 
 
 def _of_code(table: Table, reply: Reply, said: dict[str, Any], *, has_alert: bool = False) -> Answer:

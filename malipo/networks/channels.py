@@ -21,3 +21,8 @@ PROFILES: dict[Channel, Profile] = {
     Channel.AIRTEL_MONEY: Profile("Airtel Money", ("+25566", "+25568", "+25569", "+25578")),
     Channel.HALOPESA: Profile("HaloPesa", ("+25561", "+25562", "+25563")),
 }
+
+
+def channel_of(phone: str) -> Channel | None:
+    """The channel of the network that first assigned a number, if its prefix is known."""
+    return next((channel for channel, profile in PROFILES.items() if phone.startswith(profile.prefixes)), None)

@@ -11,12 +11,25 @@ from typing import Any
 
 import msgspec
 
+from malipo import randomness
 from malipo.networks import clickpesa_callbacks as callbacks
 from malipo.networks import clickpesa_replies as replies
 from malipo.networks.clickpesa_callbacks import checksum_of
-from malipo.networks.connector import Acknowledgement, Answer, Balance, Callback, News, Order, Resubmit, Type
+from malipo.networks.connector import (
+    Acknowledgement,
+    Answer,
+    Balance,
+    Callback,
+    Channel,
+    News,
+    Order,
+    Recipient,
+    Resubmit,
+    Type,
+)
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.http.connection import MOST_OF_A_BODY
+from malipo.networks.names.pace import Pace
 from malipo.networks.statements.clickpesa import statement
 from malipo.networks.statements.source import FetchedLine
 from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
@@ -24,6 +37,7 @@ from malipo.settings.networks import ClickpesaSettings
 
 _encode = msgspec.json.Encoder().encode
 _TOKEN_SECONDS = 3600 - 60
+_PREVIEW_AMOUNT = 1000  # Nothing is paid, but a preview needs an amount.
 _MOST_OF_A_STATEMENT = 64 * 1024 * 1024  # It comes in one piece: some 300,000 lines.
 
 
@@ -37,6 +51,7 @@ class Clickpesa:
         self._base = (settings.clickpesa_base_url or "").rstrip("/")
         self.timeout_seconds: float = settings.clickpesa_timeout_seconds
         self.concurrency = settings.clickpesa_concurrency
+        self._look_ups = Pace(settings.clickpesa_lookups_per_minute)
         self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
@@ -53,14 +68,12 @@ class Clickpesa:
             "orderReference": order.key,
             "phoneNumber": order.phone.removeprefix("+"),
         }
-        if self._settings.clickpesa_checksum_key is not None:
-            body["checksum"] = checksum_of(body, self._settings)
         path = (
             "/payments/initiate-ussd-push-request"
             if order.type is Type.COLLECTION
             else "/payouts/create-mobile-money-payout"
         )
-        reply = await self._call("POST", path, _encode(body))
+        reply = await self._call("POST", path, self._with_checksum(body))
         return reply if isinstance(reply, Answer) else replies.of_payment(reply, order)
 
     async def ask(self, order: Order) -> Answer:
@@ -76,6 +89,25 @@ class Clickpesa:
             return Balance(code=reply.code, detail=reply.detail)
         return replies.of_balance(reply)
 
+    def looks_up(self, channel: Channel) -> bool:
+        return self._settings.clickpesa_lookups_per_minute > 0
+
+    async def look_up(self, channel: Channel, phone: str) -> Recipient:
+        """By the preview of a payout, which pays nothing. They count our requests, and payouts need theirs."""
+        if not self._look_ups.take():
+            return Recipient(code="pace", detail="look-ups of this minute are used up")
+        number = phone.removeprefix("+")
+        body = {
+            "amount": _PREVIEW_AMOUNT,
+            "currency": "TZS",
+            "orderReference": f"NAME{randomness.token_hex(8).upper()}",  # longer than any key of a payment
+            "phoneNumber": number,
+        }
+        reply = await self._call("POST", "/payouts/preview-mobile-money-payout", self._with_checksum(body))
+        if isinstance(reply, Answer):
+            return Recipient(code=reply.code, detail=reply.detail)
+        return replies.of_preview(reply, channel, number)
+
     async def probe(self) -> Answer:
         return await self._authorised.probe()
 
@@ -89,6 +121,11 @@ class Clickpesa:
 
     def acknowledge(self, callback: Callback, news: News | None) -> Acknowledgement:
         return callbacks.acknowledge(news)
+
+    def _with_checksum(self, body: dict[str, Any]) -> bytes:
+        if self._settings.clickpesa_checksum_key is None:
+            return _encode(body)
+        return _encode(body | {"checksum": checksum_of(body, self._settings)})
 
     async def _call(
         self, method: str, path: str, body: bytes | None = None, *, most_of_a_body: int = MOST_OF_A_BODY

@@ -43,6 +43,9 @@ ERRORS: dict[Type, Table] = {
     },
 }
 
+# Of a preview: the number has no account. That it is invalid or not supported says nothing of an account.
+NOT_REGISTERED = re.compile(r"not registered", re.IGNORECASE)
+
 # By which words an error is known. The first that fits counts.
 _MESSAGES = (
     ("400 reference", re.compile(r"duplicate|exist|already|in use|used", re.IGNORECASE)),

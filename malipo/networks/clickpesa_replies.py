@@ -7,13 +7,21 @@ import msgspec
 
 from malipo.networks import clickpesa_codes as codes
 from malipo.networks.code_meanings import answer_of
-from malipo.networks.connector import Answer, Balance, Order, Verdict
+from malipo.networks.connector import Answer, Balance, Channel, Order, Recipient, Verdict
 from malipo.networks.http.client import Reply, amount_of, receipt_of, text_of
+from malipo.networks.names.text import name_in
 from malipo.networks.text import reason_in, shillings_in
 from malipo.networks.token_auth import nothing_sent
 
 NETWORK = "ClickPesa"
 _CURRENCY = "TZS"
+# How the name of a provider begins, in capital letters without anything between them.
+_PROVIDERS = {
+    Channel.MPESA: ("MPESA", "VODA"),
+    Channel.TIGO_PESA: ("TIGO", "MIXX", "YAS"),
+    Channel.AIRTEL_MONEY: ("AIRTEL",),
+    Channel.HALOPESA: ("HALO",),
+}
 
 
 def of_payment(reply: Reply, order: Order) -> Answer:
@@ -57,6 +65,26 @@ def of_balance(reply: Reply) -> Balance:
     if len(ours) != 1:
         return Balance(code="currency", detail=f"{len(ours)} balances of {_CURRENCY}")
     return Balance(amount=shillings_in(ours[0].get("balance")), code="balance", detail=text_of(ours[0].get("balance")))
+
+
+def of_preview(reply: Reply, channel: Channel, number: str) -> Recipient:
+    """The receiver of a payout that is not made. They choose the network by the number: another's name is none."""
+    said = reply.json()
+    if said is None or reply.is_fault:
+        return Recipient(code=f"HTTP {reply.status}")
+    message = text_of(said.get("message")) if isinstance(said.get("message"), str) else ""
+    if reply.status == 400 and codes.NOT_REGISTERED.search(message):
+        return Recipient(is_registered=False, code="HTTP 400", detail=message)
+    receiver = said.get("receiver")
+    if reply.status != 200 or not isinstance(receiver, dict):
+        return Recipient(code=f"HTTP {reply.status}", detail=message)
+    if text_of(receiver.get("accountNumber")).removeprefix("+") not in ("", number):
+        return Recipient(code="another number's")
+    provider = "".join(filter(str.isalnum, text_of(said.get("channelProvider")))).upper()
+    if not provider.startswith(_PROVIDERS[channel]):
+        return Recipient(code="another network's", detail=provider)
+    name = name_in(receiver.get("accountName"))
+    return Recipient(name=name, is_registered=True if name else None, code="preview")
 
 
 def _about(order: Order, said: Mapping[str, Any]) -> Answer | None:

@@ -10,7 +10,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from malipo import clock, randomness
-from malipo.networks.connector import Answer, Connector, Order, ReadsBalance, Resubmit, Type, Verdict
+from malipo.networks.channels import channel_of
+from malipo.networks.connector import Answer, Connector, LooksUpNames, Order, ReadsBalance, Resubmit, Type, Verdict
 from malipo.networks.statements.source import CannotFetch, StatementSource
 
 _KEY_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -36,6 +37,11 @@ async def verify(
         balance = await connector.balance()
         said = f"TZS {balance.amount:,}" if balance.amount is not None else f"{balance.code} {balance.detail}".strip()
         yield Check("it says what it holds for us", balance.amount is not None, said)
+    if isinstance(connector, LooksUpNames) and (channel := channel_of(phone)) and connector.looks_up(channel):
+        found = await connector.look_up(channel, phone)
+        is_known = found.name is not None or found.is_registered is not None
+        said = "it has a name" if found.name else f"{found.code} {found.detail}".strip()  # A name is printed nowhere.
+        yield Check("it tells whose number this is", is_known, said)
     for type_ in types:
         async for check in _verify_type(connector, type_, phone, amount, patience_seconds):
             yield check

@@ -91,6 +91,16 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
+class Recipient(msgspec.Struct, frozen=True, kw_only=True):
+    """Who has a phone number, as the network has it on file. What it does not say is None: unknown, never an error."""
+
+    name: str | None = None  # personal data: it is shown to who asked, and not logged
+    is_registered: bool | None = None  # False only if the network says that this number has no account
+    is_barred: bool | None = None  # True if the network says that this account takes no payments now
+    code: str = ""  # why something is unknown; never a part of the name
+    detail: str = ""
+
+
 class Callback(msgspec.Struct, frozen=True):
     """A request that a network sent to us."""
 
@@ -159,6 +169,17 @@ class ReadsBalance(Protocol):
 
     async def balance(self) -> Balance:
         """What lies in the account that payouts are paid from. An answer that is not understood is no amount."""
+
+
+@runtime_checkable
+class LooksUpNames(Protocol):
+    """A connector whose network tells the name behind a phone number. Not every one does."""
+
+    def looks_up(self, channel: Channel) -> bool:
+        """Whether it tells names of this channel: what it names need not be what it carries."""
+
+    async def look_up(self, channel: Channel, phone: str) -> Recipient:
+        """Who has this number (+255…). It moves no money. An answer that is not understood is an unknown name."""
 
 
 def cannot_query(connector: Connector) -> frozenset[Type]:

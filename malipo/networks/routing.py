@@ -10,6 +10,7 @@ from malipo.networks.connector import Channel, Connector, Type
 from malipo.networks.halopesa import Halopesa
 from malipo.networks.http.client import HttpClient
 from malipo.networks.mpesa import Mpesa
+from malipo.networks.names.lookup import NameLookup
 from malipo.networks.tigo_pesa import TigoPesa
 from malipo.settings import Settings
 from malipo.settings.environment import BadSettings, variable
@@ -86,6 +87,7 @@ class Networks:
     callback_access: Mapping[str, CallbackAccess]
     # What a connector has carried before a setting moved it elsewhere is still its own to end.
     reach: Mapping[str, tuple[Channel, ...]]
+    names: NameLookup
 
     def carried_by(self, name: str) -> list[Route]:
         return [route for route, carrier in self.routes.items() if carrier == name]
@@ -98,8 +100,9 @@ def connect(settings: Settings, http_client: HttpClient) -> Networks:
     wrong = [sentence for name, kind in connected.items() for sentence in _wrong(settings, name, kind)] + misrouted
     if wrong:
         raise BadSettings(wrong)
+    connectors = {name: kind.make(settings, http_client) for name, kind in connected.items()}
     return Networks(
-        connectors={name: kind.make(settings, http_client) for name, kind in connected.items()},
+        connectors=connectors,
         routes=routes,
         callback_access={
             name: CallbackAccess(
@@ -111,6 +114,7 @@ def connect(settings: Settings, http_client: HttpClient) -> Networks:
             if (token := getattr(settings, f"{name}_callback_token"))
         },
         reach={name: tuple(dict.fromkeys(channel for channel, _ in kind.carries)) for name, kind in connected.items()},
+        names=NameLookup(connectors, routes, timeout_seconds=settings.recipient_lookup_seconds),
     )
 
 

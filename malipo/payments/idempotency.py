@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from malipo.errors import Conflict, Invalid
+from malipo.validation.fields import Fields
 
 HEADER = "Idempotency-Key"
 
@@ -31,6 +32,17 @@ def problem_with(key: str) -> str | None:
     if _KEY.fullmatch(key):
         return None
     return f"{HEADER} must be 1 to 255 visible ASCII characters, without spaces."
+
+
+def key_in(fields: Fields, key: str | None, *, is_required: bool) -> str | None:
+    """The key of a request that moves money; None if there is none, or if it is wrong, which the fields then say."""
+    if key is None and is_required:
+        message = f"{HEADER} is required for whatever moves money: your business has decided so."
+        fields.wrong(HEADER, "idempotency_key_required", message)
+    if key is not None and (problem := problem_with(key)):
+        fields.wrong(HEADER, "idempotency_key_invalid", problem)
+        return None
+    return key
 
 
 def request_hash(known_fields: Mapping[str, Any]) -> bytes:

@@ -54,6 +54,7 @@ def order_of(
     actor: Actor | None = None,
     created_by: str | None = None,
     payout_limits: Limits | None = None,
+    is_key_required: bool = False,
 ) -> Order:
     """The order with its ids. Errors are kept in it, because a used idempotency key is answered before any of them."""
     party = "buyer" if type_ is Type.COLLECTION else "recipient"
@@ -77,9 +78,8 @@ def order_of(
         created_by=created_by,
         order_reference=fields.order_reference(),
     )
-    if key is not None and (problem := idempotency.problem_with(key)):
-        fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
-        key = None
+    fields.currency()
+    key = idempotency.key_in(fields, key, is_required=is_key_required)
     known = {
         "amount": fields.raw("amount"),
         "channel": fields.raw("channel"),

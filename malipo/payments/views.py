@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from malipo import clock
+from malipo.accept_language import Language
+from malipo.payments.failure_reasons import in_language
 from malipo.payments.transaction import CorrectionNotice, Status, Transaction, Type
 
 View = dict[str, Any]
@@ -32,10 +36,16 @@ def listed(transaction: Transaction) -> View:
     return shown | _origin(transaction) | _times(transaction)
 
 
-def retrieved(transaction: Transaction) -> View:
+def retrieved(transaction: Transaction, language: Language = Language.ENGLISH) -> View:
     """The response to `GET` of one payment, with all its fields."""
     log = [{"status": status, "timestamp": clock.iso(moment)} for status, moment in transaction.status_log()]
-    return in_event(transaction) | {"statusLogs": log}
+    return in_full(transaction, language) | {"statusLogs": log}
+
+
+def in_full(transaction: Transaction, language: Language = Language.ENGLISH) -> View:
+    """One item of the list with `view=full`: the fields of `GET` of one payment, without its log."""
+    reason = in_language(language, transaction.failure_code, transaction.failure_reason)
+    return in_event(replace(transaction, failure_reason=reason))
 
 
 def in_event(transaction: Transaction) -> View:

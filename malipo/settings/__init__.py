@@ -83,6 +83,7 @@ class Settings(
     connections_per_address: int = setting(256, parse.whole(0, 100_000))
     live_streams_person: int = setting(8, parse.whole(0, 1000))
     live_streams: int = setting(500, parse.whole(0, 100_000))
+    recipient_lookups_daily: int = setting(1000, parse.whole(0, 1_000_000))
     max_amount_mpesa: int = setting(10_000_000, parse.AMOUNT)
     max_amount_tigo_pesa: int = setting(10_000_000, parse.AMOUNT)
     max_amount_airtel_money: int = setting(10_000_000, parse.AMOUNT)
@@ -92,6 +93,7 @@ class Settings(
     # Networks: when they are queried, and how long a payment may be without an answer.
     allow_http_networks: bool = setting(False, parse.boolean)
     simulator_port: int = setting(8081, parse.PORT)
+    recipient_lookup_seconds: int = setting(5, parse.whole(1, 60))
     poll_seconds: tuple[int, ...] = setting((15, 30, 60, 120, 300, 900, 3600), parse.seconds_list)
     not_found_seconds: int = setting(300, parse.whole(0, 86_400))
     not_indexed_seconds: int = setting(1800, parse.whole(0, 86_400))

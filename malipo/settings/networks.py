@@ -56,6 +56,7 @@ class AirtelMoneySettings:
     airtel_money_collection_query_path: str = setting("standard/v1/payments/", _PATH)
     airtel_money_disbursement_version: str = setting("v1", parse.one_of("v1", "v2"))
     airtel_money_disbursement_path: str = setting("standard/{version}/disbursements/", _PATH)
+    airtel_money_user_path: str = setting("standard/v1/users/", _PATH)
     airtel_money_balance_path: str = setting("standard/v1/users/balance", _PATH)
     airtel_money_disbursement_query_path: str = setting("standard/{version}/disbursements/", _PATH)
     airtel_money_summary_path: str = setting("merchant/v1/transactions", _PATH)
@@ -133,6 +134,7 @@ class ClickpesaSettings:
     clickpesa_checksum: str = setting("canonical", parse.one_of("canonical", "concatenated"))
     clickpesa_timeout_seconds: int = setting(60, _TIMEOUT)
     clickpesa_concurrency: int = setting(16, _CONCURRENCY)
+    clickpesa_lookups_per_minute: int = setting(60, parse.whole(0, 10_000))
     clickpesa_callback_token: str | None = setting(None, _CALLBACK_TOKEN, secret=True)
     clickpesa_callback_networks: tuple[Network, ...] = setting((), parse.networks)
 

@@ -18,6 +18,8 @@ from malipo.validation.page_limits import MOST_PAGES, MOST_PER_PAGE, PER_PAGE
 Choice = TypeVar("Choice", bound=StrEnum)
 Word = TypeVar("Word", bound=str)
 
+CURRENCY = "TZS"
+
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -109,6 +111,18 @@ class Fields:
             return None
         return choices(value)
 
+    def choice_list(self, name: str, choices: type[Choice]) -> tuple[Choice, ...]:
+        """Several of them with commas between, in a query string; each once. None: empty."""
+        value = self.raw(name)
+        if value is None:
+            return ()
+        words = value.split(",") if isinstance(value, str) else []
+        if not words or any(word not in choices.__members__.values() for word in words):
+            message = f"{name} must be one of {', '.join(choices)}, or several with commas between them."
+            self.wrong(name, f"{name}_invalid", message)
+            return ()
+        return tuple(each for each in choices if each in words)
+
     def text(self, name: str, *, most: int, is_line: bool = False) -> str:
         """A line, such as a name, is shown in lists and tables: nothing in it may look like another line."""
         value = self.raw(name, "")
@@ -135,6 +149,12 @@ class Fields:
             self.wrong("orderReference", "order_reference_invalid", message)
             return None
         return value
+
+    def currency(self) -> None:
+        """Amounts are shillings. A request that names another currency means another amount."""
+        value = self.raw("currency")
+        if value is not None and value != CURRENCY:
+            self.wrong("currency", "currency_invalid", f"currency must be {CURRENCY}, or be left out.")
 
     def secret(self, name: str, *, is_required: bool = True) -> str:
         """A text that is never repeated in an error, such as a password; empty if it is not there and need not be."""

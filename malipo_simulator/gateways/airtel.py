@@ -21,12 +21,14 @@ from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, R
 from malipo_simulator.gateways.rsa import RsaSecrets, new_private_key
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.statements.account import balance_of
+from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.switches import AirtelSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
 _COLLECT = re.compile(r"/merchant/v[12]/payments/?")
 _DISBURSE = re.compile(r"/standard/v([123])/disbursements/?")
 _ENQUIRE = re.compile(r"/standard/v([123])/(payments|disbursements)/([^/]+)/?")
+_USER = re.compile(r"/standard/v1/users/([^/]+)/?")
 _KIND_OF = {"payments": Kind.COLLECTION, "disbursements": Kind.DISBURSEMENT}
 
 
@@ -85,6 +87,8 @@ class Airtel(Gateway):
             return self._show_key()
         if method == "GET" and path.rstrip("/") == "/standard/v1/users/balance":
             return self._balance()
+        if method == "GET" and (found := _USER.fullmatch(path)):
+            return self._show_user(found[1])
         if method == "GET" and path.rstrip("/") == "/merchant/v1/transactions":
             return self._summary(request)
         return json_reply(404, {"status": _status("404", False, "Not Found")})
@@ -96,6 +100,28 @@ class Airtel(Gateway):
         held = f"{balance_of(self._network.memory, self.name):,}.00"
         data = {"balance": held, "currency": rules.CURRENCY, "account_status": "Active"}
         return json_reply(200, {"data": data, "status": _status("200", True, "SUCCESS")})
+
+    def _show_user(self, msisdn: str) -> Reply:
+        """Who has a number. Money cannot be sent to one that is barred, nor to one without a PIN."""
+        if refused := self._query_refusal() or rules.number_refusal(msisdn):
+            return refused if isinstance(refused, Reply) else _refuse(refused)
+        phone = f"+255{msisdn}"
+        if plan_of(Kind.DISBURSEMENT, phone).answering is Answering.HTML_500:
+            return HTML_500._replace(phone=phone)
+        subscriber = subscriber_of(phone)
+        if not subscriber.is_registered:
+            return _refuse(rules.NO_SUCH_USER)
+        data = {
+            "first_name": subscriber.first_name,
+            "last_name": subscriber.last_name,
+            "grade": "SUBS",
+            "is_barred": subscriber.is_barred,
+            "is_pin_set": True,
+            "msisdn": msisdn,
+            "reg_status": "Y",
+            "registration": {"id": msisdn, "status": "SUBS"},
+        }
+        return json_reply(200, {"data": data, "status": _status("200", True, "SUCCESS", "DP02200000001")})
 
     def _summary(self, request: Request) -> Reply:
         if refused := self._query_refusal():

@@ -67,6 +67,8 @@ FORBIDDEN = {
 PIN_WRONG = Refused("ROUTER115", "Incorrect PIN")
 PIN_UNREADABLE = Refused("ROUTER116", "The PIN is not encrypted as it should be")
 
+NO_SUCH_USER = Refused("ESB000011", "User Not Found", "DP02200000002", 404)
+
 _MISSING = "ROUTER003"
 _INVALID = "ESB000008"
 
@@ -79,6 +81,13 @@ def header_refusal(country: str, currency: str) -> Refused | None:
     if not currency:
         return Refused("ROUTER119", "Currency is missing")
     return None if currency == CURRENCY else Refused("ROUTER112", "Currency is invalid")
+
+
+def number_refusal(msisdn: str) -> Refused | None:
+    """Of an enquiry about a user: nine digits, without the country's code."""
+    if len(msisdn) != 9:
+        return Refused("ESB000033", "Invalid MSISDN Length. MSISDN Length should be 9", "DP02200000000")
+    return None if _NINE_DIGITS.fullmatch(msisdn) else Refused("ESB000036", "Invalid MSISDN Format", "DP02200000000")
 
 
 def query_refusal(code: str) -> Refused:

@@ -11,6 +11,7 @@ from malipo_simulator.behaviour import Kind
 from malipo_simulator.gateways import airtel_rules as rules
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import fee_of
+from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.switches import AirtelSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -49,7 +50,11 @@ def _shown(
     transaction: Transaction, switches: AirtelSwitches, at: float, *, is_reversal: bool = False
 ) -> dict[str, Any]:
     merchant = {"currency": rules.CURRENCY, "msisdn": MERCHANT_NUMBER, "name": transaction.merchant}
-    customer = {"currency": rules.CURRENCY, "msisdn": transaction.phone[4:], "name": "DEMO SUBSCRIBER"}
+    customer = {
+        "currency": rules.CURRENCY,
+        "msisdn": transaction.phone[4:],
+        "name": subscriber_of(transaction.phone).name,
+    }
     is_paid_to_us = (transaction.kind is Kind.COLLECTION) != is_reversal
     fee = fee_of(transaction.gateway, transaction.kind, transaction.amount) if transaction.has_moved else 0
     return {

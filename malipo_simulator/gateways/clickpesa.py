@@ -16,6 +16,7 @@ from malipo_simulator.gateways.gateway import HTML_500, JSON, Gateway, Notice, R
 from malipo_simulator.json_views import show_time
 from malipo_simulator.network import Ask, Network
 from malipo_simulator.statements.account import balance_of
+from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.switches import ClickpesaSwitches
 from malipo_simulator.transaction import GatewayName, Transaction
 
@@ -125,6 +126,8 @@ class Clickpesa(Gateway):
             return HTML_500._replace(phone=phone)
         if self._network.is_repeat(self._network.find(self.name, reference)):
             return _error(409, f"Order reference {reference} already exists")
+        if is_preview and kind is Kind.DISBURSEMENT and has_phone and not subscriber_of(phone).is_registered:
+            return _error(400, rules.REFUSALS[Outcome.NOT_REGISTERED])
         if is_preview or channel is None:
             return json_reply(200, rules.preview(kind, int(body["amount"]), channel, phone))
         return await self._take(kind, channel, phone, body)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from malipo_simulator.behaviour import Kind, Outcome
+from malipo_simulator.subscriber_names import subscriber_of
 from malipo_simulator.transaction import Transaction
 
 CHANNELS = {"MPESA": "M-PESA", "AIRTEL_MONEY": "AIRTEL-MONEY", "TIGO_PESA": "TIGO-PESA", "HALOPESA": "HALOPESA"}
@@ -85,12 +86,12 @@ def payout_parts(channel: str, phone: str, amount: int) -> dict[str, Any]:
         "channel": "MOBILE MONEY",
         "channelProvider": CHANNELS[channel],
         "order": {"amount": amount, "currency": "TZS"},
-        "beneficiary": {"accountNumber": phone[1:], "accountName": "DEMO SUBSCRIBER", "amount": amount},
+        "beneficiary": {"accountNumber": phone[1:], "accountName": subscriber_of(phone).name, "amount": amount},
     }
 
 
 def preview(kind: Kind, amount: int, channel: str | None = None, phone: str = "") -> dict[str, Any]:
-    """Without a phone it says what would do for any of them."""
+    """Without a phone it says what would do for any of them. Who has the phone is said of a payout."""
     if kind is Kind.COLLECTION:
         names = CHANNELS.values() if channel is None else [CHANNELS[channel]]
         return {"activeMethods": [{"name": name, "status": "AVAILABLE", "fee": 0} for name in names]}

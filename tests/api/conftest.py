@@ -138,6 +138,8 @@ async def place(
     channel: Channel = Channel.MPESA,
     phone: str = "+255754000001",
     name: str = "",
+    order_reference: str | None = None,
+    key: str | None = None,
 ) -> Transaction:
     """A transaction of TZS 1,000 that was created at a chosen time."""
     suffix = ids.suffix(at)
@@ -156,8 +158,9 @@ async def place(
         description="",
         metadata={},
         created_at=at,
+        order_reference=order_reference,
     )
-    order = Order(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=None, request_hash=b"")
+    order = Order(merchant_id=merchant.id, type=type_, draft=draft, problem=None, key=key, request_hash=b"")
     return (await service.initiate(order)).transaction
 
 

@@ -44,8 +44,11 @@ from tests.journeys.full_stack import Elsewhere, a_worker, until
 from tests.journeys.webhook_receivers import a_receiver
 from tests.networks.rsa_keys import MPESA_PUBLIC_KEY
 
-# A network that is connected, and that nobody calls.
+# A network that is connected, and that nobody calls; and one that could tell names, if it answered.
 CONNECTED = {
+    "clickpesa_base_url": "http://127.0.0.1:9/third-parties",
+    "clickpesa_client_id": "id",
+    "clickpesa_api_key": "key",
     "mpesa_base_url": "http://127.0.0.1:9/mpesa",
     "mpesa_api_key": "key",
     "mpesa_public_key": MPESA_PUBLIC_KEY,
@@ -95,7 +98,7 @@ class World:
         # What has ended is answered at once, also to somebody who would wait.
         ended = [self.payments[status] for status in Status if status.is_final]
         names = {"retrieve": ended, "cancel": list(self.payments.values()), "changeRole": self.people}.get(operation)
-        if operation in ABOUT_AN_ENDPOINT:
+        if operation.removesuffix("ByKey") in ABOUT_AN_ENDPOINT:
             names = self.endpoints
         if names is not None:
             case.path_parameters["id"] = [*names, "unknown"][number % (len(names) + 1)]

@@ -53,6 +53,7 @@ TABLE = """
     POST /v1/payments/quote                                        401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
+    POST /v1/recipients/lookup                                     401  401     401     401     403        403  403    403    403    409   401     401    401   401   401      401   401
     GET /v1/channels                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/wallet                                                 401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
     GET /v1/wallet/entries                                         401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
@@ -298,6 +299,7 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /v1/payments": _body(COLLECTION),
     "POST /v1/payments/disburse": _body(PAYOUT),
     "POST /v1/payments/quote": _body({"type": "COLLECTION", "amount": 1000, "channel": "MPESA"}),
+    "POST /v1/recipients/lookup": _body({"channel": "AIRTEL_MONEY", "phone": "+255684000001"}),  # nobody tells names
     "GET /v1/payments/{id}": _by_transaction,
     "POST /v1/payments/{id}/cancel": _by_transaction,
     "POST /merchant/auth/login": _log_in,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from malipo.dashboard.language import Language
+from malipo.accept_language import Language
 from tests.dashboard.catalogues import kept, said
 
 

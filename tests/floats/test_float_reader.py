@@ -19,6 +19,7 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking
 from malipo.ledger.transfers import Kind, Transfer, book
 from malipo.networks.connector import Channel, Type
+from malipo.networks.names.lookup import NameLookup
 from malipo.networks.routing import Networks
 from malipo.service import Service
 from malipo.settings.environment import read
@@ -203,5 +204,7 @@ COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
 def test_the_accounts_that_a_connector_pays_out_of(
     routes: dict[tuple[str, Type], str], accounts: list[tuple[str, str, bool]]
 ) -> None:
-    networks = Networks({}, {(Channel(channel), type_): name for (channel, type_), name in routes.items()}, {}, {})
+    names = NameLookup({}, {}, timeout_seconds=1)
+    carriers = {(Channel(channel), type_): name for (channel, type_), name in routes.items()}
+    networks = Networks({}, carriers, {}, {}, names)
     assert [tuple(each) for each in paying_accounts(networks, "x")] == accounts

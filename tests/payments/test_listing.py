@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from malipo import ids
 from malipo.db import Database
 from malipo.networks.connector import Channel
 from malipo.outbox import daily_totals
@@ -29,6 +30,7 @@ from tests.conftest import Merchant, make_merchant
 from tests.status_changes import change_status
 
 BEGIN = datetime(2025, 3, 14, 8, 0, 0, 123000, tzinfo=UTC)
+ORDERS = (None, None, "A-1042", "a-1042", "Ñandú 7", "754")
 NAMES = ("Asha Juma", "Neema Mushi", "Baraka O'Malley", "Zawadi 754", "Ñandú", "")
 
 
@@ -40,6 +42,7 @@ class Shop:
     merchant: Merchant
     chance: random.Random
     payments: dict[str, Transaction] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)  # by the payments' ids
 
     async def sell(self, count: int) -> None:
         """Half of them in the same few minutes, the others anywhere in a year."""
@@ -51,7 +54,8 @@ class Shop:
         self.payments |= {each.id: each for each in made}
 
     async def _place(self, moment: datetime) -> Transaction:
-        return await place(
+        key = f"key-{self.chance.randrange(10**9)}" if self.chance.random() < 0.5 else None
+        made = await place(
             self.service,
             self.merchant,
             at=moment,
@@ -59,7 +63,12 @@ class Shop:
             channel=self.chance.choice([*Channel]),
             phone=f"+2557{self.chance.randrange(10**8):08}",
             name=self.chance.choice(NAMES),
+            order_reference=self.chance.choice(ORDERS),
+            key=key,
         )
+        if key is not None:
+            self.keys[made.id] = key
+        return made
 
     async def go_on(self) -> None:
         """Something happens to some payments that have not ended."""
@@ -85,6 +94,10 @@ class Shop:
     def fitting(self, fits: Callable[[Transaction], bool]) -> list[str]:
         return sorted((each.id for each in self.payments.values() if fits(each)), reverse=True)
 
+    def made_with(self, key: str | None) -> set[str]:
+        """The payments that this idempotency key has made; without a key, all."""
+        return {id_ for id_ in self.payments if key in (None, self.keys.get(id_))}
+
 
 async def number(database: Database, most: int = 10_000) -> None:
     async with database.begin() as tx:
@@ -104,23 +117,26 @@ async def ask(database: Database, merchant: Merchant, wanted: Filter, page: int,
 
 async def agree(database: Database, shop: Shop, wanted: Filter, *, limit: int = 7) -> None:
     """The total and every page, far ones and the one after the last included."""
-    expected = shop.fitting(lambda each: fits(wanted, each))
+    made = shop.made_with(wanted.idempotency_key)
+    every = shop.fitting(lambda each: each.id in made and fits(wanted, each))
+    expected = [id_ for id_ in every if wanted.before is None or id_ < wanted.before]
     pages = -(-len(expected) // limit)
     for page in {1, 2, 1 + pages // 2, pages, pages + 1}:
         if page:
             total, found = await ask(database, shop.merchant, wanted, page, limit)
-            assert (total, found) == (len(expected), expected[(page - 1) * limit : page * limit]), (wanted, page)
+            assert (total, found) == (len(every), expected[(page - 1) * limit : page * limit]), (wanted, page)
 
 
 def fits(wanted: Filter, each: Transaction) -> bool:
-    term = wanted.term
+    term, texts = wanted.term, (each.reference, each.phone, each.name, each.order_reference or "")
     return (
-        wanted.status in (None, each.status)
+        (not wanted.statuses or each.status in wanted.statuses)
+        and wanted.order_reference in (None, each.order_reference)
         and wanted.type in (None, each.type)
         and wanted.channel in (None, each.channel)
         and (wanted.first is None or each.created_at >= wanted.first)
         and (wanted.last is None or each.created_at <= wanted.last)
-        and (term is None or any(term in folded(text) for text in (each.reference, each.phone, each.name)))
+        and (term is None or any(term in folded(text) for text in texts))
     )
 
 
@@ -134,12 +150,15 @@ def some_filter(shop: Shop) -> Filter:
     one = chance.choice([*shop.payments.values()])
     cut = slice(*sorted(chance.choices(range(21), k=2)))
     return Filter(
-        status=maybe(*Status),
+        statuses=tuple(chance.sample([*Status], chance.choice((0, 0, 1, 2, 3)))),
         type=maybe(*Type),
         channel=maybe(*Channel),
         first=maybe(moments[0], moments[0] + timedelta(microseconds=chance.randrange(1_000_000))),
         last=maybe(moments[1], moments[1] - timedelta(microseconds=chance.randrange(1_000_000))),
         search=maybe(one.reference[cut], one.phone[cut], one.name[cut], "255", "mushi", "no such thing") or None,
+        order_reference=maybe(None, None, None, *filter(None, ORDERS)),
+        idempotency_key=maybe(None, None, None, None, shop.keys.get(one.id), "no such key"),
+        before=maybe(one.id, chance.choice([*shop.payments]), ids.mint("txn_", moments[0]), ids.mint("txn_", BEGIN)),
     )
 
 
@@ -191,7 +210,7 @@ async def test_two_who_count_at_once_count_once(database: Database, shop: Shop) 
     await asyncio.gather(*(count(database) for _ in range(8)))
 
     await agree(database, shop, Filter())
-    await agree(database, shop, Filter(status=Status.COMPLETED))
+    await agree(database, shop, Filter(statuses=(Status.COMPLETED,)))
     async with database.read() as connection:
         assert await connection.fetchval("SELECT count(*) FROM search_index") == sum(
             each.status.is_final for each in shop.payments.values()

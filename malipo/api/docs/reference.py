@@ -25,6 +25,7 @@ RIGHT_OF = {Role.VIEWER: Right.READ, Role.STAFF: Right.OPERATE, Role.OWNER: Righ
 _CREDENTIALS = {"apiKey": "x-api-key: $API_KEY", "bearer": "Authorization: Bearer $TOKEN"}
 # Query parameters that an example shows. All of them at once would find nothing.
 _ASKED = ("status", "kind", "wait", "limit")
+_KEY = "Idempotency-Key"
 # What any address can answer, and no route.
 _ANYWHERE = (("400", "NotHttp"), ("404", "NotFound"), ("405", "MethodNotAllowed"))
 
@@ -235,12 +236,20 @@ def _curls(
     for each in parameters:
         if each["in"] == "path":
             url = url.replace("{" + each["name"] + "}", str(each["example"]))
-    asked = [f"{each['name']}={each['example']}" for each in parameters if each["name"] in _ASKED]
+    asked = [f"{each['name']}={_in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
     if asked:
         url += "?" + "&".join(asked)
     credentials = [_CREDENTIALS[scheme] for each in operation["security"] for scheme in each]
-    headers = [f"{each['name']}: {each['example']}" for each in parameters if each["in"] == "header"]
-    for title, value in _named(body) if body else [("", None)]:
+    named = [(each["name"], str(each["example"])) for each in parameters if each["in"] == "header"]
+    for number, (title, value) in enumerate(_named(body) if body else [("", None)], start=1):
+        # Another body under the same Idempotency-Key would be refused.
+        is_another = number > 1
+        headers = [
+            f"{name}: {example}-{number}" if is_another and name == _KEY else f"{name}: {example}"
+            for name, example in named
+        ]
         yield Example(title, markdown.curl(method, url, headers=credentials + headers, body=value), is_json=False)
-        # Only the first: a second body under the same Idempotency-Key would be refused.
-        headers = []
+
+
+def _in_query(example: Any) -> str:
+    return ",".join(map(str, example)) if isinstance(example, list) else str(example)

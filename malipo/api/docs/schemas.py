@@ -39,6 +39,8 @@ class Schemas:
     def fields(self, schema: Schema, path: str = "") -> Iterator[Field]:
         """The fields of an object, each followed by the fields inside it."""
         schema = self.resolved(schema)
+        if "anyOf" in schema:
+            schema = self.resolved(schema["anyOf"][0])  # of several forms the usual one, which stands first
         for name, each in schema.get("properties", {}).items():
             yield self.field(name, each, path=path, is_required=name in schema.get("required", ()))
             inner = self.resolved(each)

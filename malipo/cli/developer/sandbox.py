@@ -5,16 +5,18 @@ payment where it is not sure that the two belong together.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 import aiohttp
 import msgspec
 
+from malipo import randomness
 from malipo.cli.developer.credentials import Access
 from malipo.errors import Forbidden, Impossible, Invalid, Refusal
 from malipo.networks.connector import Type
+from malipo.payments.idempotency import HEADER
 from malipo.payments.transaction import Status
 
 _PROMPT_SECONDS = 5.0
@@ -57,7 +59,8 @@ class Sandbox:
     async def take(self, type_: Type, asked: dict[str, Any]) -> Transaction:
         """Ask for a payment, as a merchant's program does."""
         path = "/v1/payments" if type_ is Type.COLLECTION else "/v1/payments/disburse"
-        return await self._api("POST", path, asked)
+        # Some merchants require one, and it shows how it is done.
+        return await self._api("POST", path, asked, {HEADER: f"trigger-{randomness.token_hex(16)}"})
 
     async def cancel(self, payment: Transaction) -> Transaction | None:
         """Take it back; None if it was too late."""
@@ -110,9 +113,12 @@ class Sandbox:
             raise Impossible(f"{payment['reference']} has not ended within {_END_SECONDS:g} s.")
         return ended
 
-    async def _api(self, method: str, path: str, body: Any = None) -> Transaction:
+    async def _api(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Transaction:
         """A call to the service. What it refuses is refused in its own words."""
-        answer, said = await self._call(method, self._access.base_url + path, body, key=self._access.api_key)
+        sent = {"x-api-key": self._access.api_key, **(headers or {})}
+        answer, said = await self._call(method, self._access.base_url + path, body, headers=sent)
         if answer.status < 300 and isinstance(said, dict) and isinstance(said.get("transaction"), dict):
             return dict(said["transaction"])
         if answer.status < 500 and isinstance(said, dict) and isinstance(said.get("error"), str):
@@ -128,9 +134,8 @@ class Sandbox:
         return said
 
     async def _call(
-        self, method: str, url: str, body: Any = None, *, key: str | None = None
+        self, method: str, url: str, body: Any = None, *, headers: Mapping[str, str] | None = None
     ) -> tuple[aiohttp.ClientResponse, Any]:
-        headers = {} if key is None else {"x-api-key": key}
         timeout = aiohttp.ClientTimeout(total=_WAIT_SECONDS + 15)
         try:
             async with self._http.request(

@@ -7,12 +7,14 @@ from starlette.responses import Response
 
 from malipo import money
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import is_person
+from malipo.audit_log.actor import api_key_of, is_person
 from malipo.audit_log.store import Entry
 from malipo.dashboard import render
 from malipo.dashboard.language import Words
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import key_in
+from malipo.db import Conn
+from malipo.merchants.store import api_keys
 
 PATH = "/dashboard/settings/activity"
 
@@ -52,6 +54,8 @@ SENTENCES = {
     "browser.trust_ended": "Had a browser asked for a code again",
     "api_key.created": "Created the API key “{name}” that ends in {last4}",
     "api_key.revoked": "Revoked an API key",
+    "idempotency_key.required": "Required an Idempotency-Key for what moves money",
+    "idempotency_key.not_required": "No longer required an Idempotency-Key",
     "webhook.registered": "Added the webhook endpoint {url}",
     "webhook.changed": "Changed the webhook endpoint {url}",
     "webhook.deleted": "Deleted the webhook endpoint {url}",
@@ -63,11 +67,14 @@ SENTENCES = {
     "webhook.switched_off": "A webhook endpoint was switched off",
     "payment.initiated": "Made a payment of {amount} in the dashboard",
     "payment.cancelled": "Cancelled a payment in the dashboard",
+    "recipient.looked_up": "Looked up the name behind {phone}",
+    "recipients.looked_up": "Looked up the names behind {count} numbers",
     "payment.resolved": "Decided how a payment of {amount} has ended",
     "wallet.top_up": "Put {amount} into the wallet",
     "wallet.settlement": "Sent you {amount} from the wallet",
     "tariff.set": "Set the fees",
 }
+_KEY = "The API key “{name}” that ends in {last4}"
 ROLES = {"owner": "owner", "staff": "staff", "viewer": "viewer"}
 WHO = {"operator": "Whoever runs this service", "malipo": "malipo"}
 
@@ -79,31 +86,41 @@ _WITHOUT_LINK = ("webhook.deleted",)
 
 async def show(request: MerchantRequest) -> Response:
     before = key_in(request)
-    found = await request.service.queries.read(
-        lambda connection: audit_log.find_of_merchant(
+
+    async def find(connection: Conn) -> tuple[list[Entry], Mapping[str, tuple[str, str]]]:
+        found = await audit_log.find_of_merchant(
             connection, request.merchant_id, kinds=SENTENCES, before=before, limit=_PER_PAGE + 1
-        ),
-        may_lag=True,
-    )
+        )
+        key_ids = {key_id for each in found if (key_id := api_key_of(each.actor)) is not None}
+        return found, await api_keys.find_names(connection, request.merchant_id, key_ids) if key_ids else {}
+
+    found, keys = await request.service.queries.read(find, may_lag=True)
     return render.page(
         request,
         "merchant/settings/audit_log.html",
-        deeds=[_told(request.words, each) for each in found[:_PER_PAGE]],
+        deeds=[_told(request.words, each, keys) for each in found[:_PER_PAGE]],
         newest=PATH if before else None,
         older=f"{PATH}?before={found[_PER_PAGE - 1].id}" if len(found) > _PER_PAGE else None,
     )
 
 
-def _told(words: Words, deed: Entry) -> dict[str, Any]:
-    is_one_of_theirs = is_person(deed.actor)
+def _told(words: Words, deed: Entry, keys: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    key = keys.get(api_key_of(deed.actor) or "")
+    is_one_of_theirs = is_person(deed.actor) or key is not None
     return {
         "at": deed.created_at,
         "sentence": sentence_of(words, deed),
-        "actor": deed.actor if is_one_of_theirs else words(WHO.get(deed.actor, WHO["operator"])),
+        "actor": _who(words, deed.actor, key),
         # The address of an operator is not shown to merchants.
         "address": deed.address if is_one_of_theirs else None,
         "href": _link(deed),
     }
+
+
+def _who(words: Words, actor: str, key: tuple[str, str] | None) -> str:
+    if key is not None:
+        return words(_KEY, name=key[0], last4=key[1])
+    return actor if is_person(actor) else words(WHO.get(actor, WHO["operator"]))
 
 
 def sentence_of(words: Words, deed: Entry) -> str:

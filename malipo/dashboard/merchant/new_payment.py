@@ -14,6 +14,7 @@ from starlette.responses import Response
 from malipo import money, randomness
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
+from malipo.dashboard.merchant import recipient_name
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.transaction_list import PATH
@@ -22,7 +23,8 @@ from malipo.errors import Unavailable
 from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
-from malipo.networks.channels import PROFILES
+from malipo.networks.channels import PROFILES, channel_of
+from malipo.networks.connector import Channel
 from malipo.payments import idempotency
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import KeyReused
@@ -31,6 +33,7 @@ from malipo.payments.payment_request import order_of
 from malipo.payments.person_limits import PersonLimit, limit_of
 from malipo.payments.store import idempotency_keys, tariffs
 from malipo.payments.transaction import Transaction, Type
+from malipo.recipients.look_up import Line
 from malipo.request_ids import enter_payment, note_transaction
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of, phone_of
@@ -43,7 +46,7 @@ SENTENCES = (
 _TOO_LITTLE, _TOO_MUCH_OWED, _IN_DOUBT = SENTENCES
 
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
-_TYPED = ("amount", "channel", "phone", "name", "description")
+_TYPED = ("amount", "channel", "phone", "name", "description", "orderReference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,17 @@ async def take_collection(request: MerchantRequest) -> Response:
 
 async def take_payout(request: MerchantRequest) -> Response:
     return await _take(request, Type.DISBURSEMENT)
+
+
+async def show_recipient(request: MerchantRequest) -> Response:
+    """Whose number it is, as a part of the form that the page fetches while one types."""
+    form = await request.form()
+    fields = _fields({name: form.text(name) for name in _TYPED}, Type.DISBURSEMENT)
+    channel, phone = fields.choice("channel", Channel, is_required=True), fields.phone("recipientPhone")
+    name = fields.text("recipientName", most=100)
+    if channel is None or fields.problem is not None:
+        return Response(status_code=204)
+    return await recipient_name.show(request, Line(channel, phone, name))
 
 
 async def _take(request: MerchantRequest, type_: Type) -> Response:
@@ -102,7 +116,7 @@ async def _decide(
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
         return await _form(request, draft.type, typed, order.key, problems={"amount": _too_little(request, quote)})
     if not is_meant:
-        return _confirm(request, draft, typed, order.key, quote)
+        return await _confirm(request, draft, typed, order.key, quote)
     enter_payment(draft.id)
     try:
         if quote.needs_approval:
@@ -116,9 +130,10 @@ async def _decide(
         return await _decide(request, order, draft, typed, is_meant=False)
     except Closed as closed:
         said = form_errors.sentence(request.words, closed.code)
-        return _confirm(request, draft, typed, order.key, quote, problem=said, status=503)
+        return await _confirm(request, draft, typed, order.key, quote, problem=said, status=503)
     except Unavailable:
-        return _confirm(request, draft, typed, order.key, quote, problem=request.words(_IN_DOUBT), status=503)
+        in_doubt = request.words(_IN_DOUBT)
+        return await _confirm(request, draft, typed, order.key, quote, problem=in_doubt, status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else "payment-made")
 
@@ -177,11 +192,12 @@ async def _form(
         made=made,
         wallet=wallet,
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
+        lookups=[channel for channel in Channel if request.service.networks.names.can_look_up(channel)],
     )
     return _kept(page)
 
 
-def _confirm(
+async def _confirm(
     request: MerchantRequest,
     draft: Transaction,
     typed: Mapping[str, str],
@@ -191,6 +207,9 @@ def _confirm(
     problem: str | None = None,
     status: int = 200,
 ) -> Response:
+    check = None
+    if draft.type is Type.DISBURSEMENT:
+        check = await recipient_name.check_name(request, Line(draft.channel, draft.phone, draft.name or ""))
     page = render.page(
         request,
         "merchant/new_payment/confirm.html",
@@ -202,6 +221,7 @@ def _confirm(
         quote=quote,
         network=PROFILES[draft.channel].name,
         usual=_usual_network(draft),
+        check=check,
         problem=problem,
     )
     return _kept(page)
@@ -215,10 +235,8 @@ def _kept(page: Response) -> Response:
 
 def _usual_network(draft: Transaction) -> str | None:
     """The network that first assigned this number, if that is another one: a warning, not an error."""
-    for channel, profile in PROFILES.items():
-        if draft.phone.startswith(profile.prefixes):
-            return None if channel is draft.channel else profile.name
-    return None
+    usual = channel_of(draft.phone)
+    return None if usual in (None, draft.channel) else PROFILES[usual].name
 
 
 def _mint() -> str:
@@ -233,6 +251,7 @@ def _fields(typed: Mapping[str, str], type_: Type) -> Fields:
         f"{party}Phone": phone_of(typed["phone"]),
         f"{party}Name": typed["name"],
         "description": typed["description"],
+        "orderReference": typed["orderReference"],
     }
     return Fields({name: value for name, value in values.items() if value != ""})
 

@@ -31,6 +31,7 @@ COLUMNS = (
     "createdAt",
     "endedAt",
     "id",
+    "orderReference",  # the latest comes last: spreadsheets of before keep their columns
 )
 
 
@@ -68,4 +69,5 @@ def row_of(transaction: Transaction) -> tuple[str | int, ...]:
         clock.iso(transaction.created_at),
         clock.iso(transaction.ended_at) if transaction.ended_at else "",
         transaction.id,
+        transaction.order_reference or "",
     )

@@ -12,7 +12,7 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.networks.channels import PROFILES
-from malipo.payments.listing import keyset_pagination
+from malipo.payments.listing import exact_filters, keyset_pagination
 from malipo.payments.listing.filter import Filter, filter_in
 from malipo.payments.listing.keyset_pagination import Page, most_looked_through
 from malipo.payments.store import transactions
@@ -52,7 +52,7 @@ async def show(request: MerchantRequest) -> Response:
     asked = asked_in(query)
     is_right = asked.fields.problem is None
     before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
-    page = await _page(request, asked.wanted, before, after) if is_right else Page([])
+    page = await _page(request, asked, before, after) if is_right else Page([])
     return render.page(
         request,
         "merchant/transactions.html",
@@ -68,7 +68,13 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def _page(request: MerchantRequest, wanted: Filter, before: str | None, after: str | None) -> Page:
+async def _page(request: MerchantRequest, asked: Asked, before: str | None, after: str | None) -> Page:
+    wanted = asked.wanted
+    if wanted.search not in (None, asked.typed.get("search")) and wanted == Filter(search=wanted.search):
+        # It looks like a phone number. As it was typed, such as 2026-1042, it can be an order reference as well.
+        page = await _page_of_order(request, asked.typed["search"], before)
+        if page.transactions:
+            return page
     name = _whole_name(wanted)
     if name is not None:
         # A whole reference or id is looked up at once, however old it is.
@@ -83,6 +89,16 @@ async def _page(request: MerchantRequest, wanted: Filter, before: str | None, af
         # The newest page is kept live: it would be told of a change, and fetched before a standby has it.
         may_lag=wanted.search is not None or before is not None,
     )
+
+
+async def _page_of_order(request: MerchantRequest, order_reference: str, before: str | None) -> Page:
+    wanted = Filter(order_reference=order_reference, before=before)
+    _, found = await request.service.queries.read_snapshot(
+        lambda connection: exact_filters.page(connection, request.merchant_id, wanted, offset=0, limit=_PER_PAGE + 1),
+        is_search=True,
+    )
+    shown = found[:_PER_PAGE]
+    return Page(shown, older=shown[-1].id if len(found) > _PER_PAGE else None)
 
 
 def _whole_name(wanted: Filter) -> str | None:

@@ -62,7 +62,7 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
         SELECT wanted.hash, wanted.rate_class, w.requests, w.xmin::text::bigint,
                (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
                k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at,
-               k.last_used_at, k.payout_limit, k.daily_payout_limit, k.created_by
+               k.last_used_at, k.payout_limit, k.daily_payout_limit, k.created_by, m.requires_idempotency_key
         FROM unnest($1::bytea[], $2::text[]) AS wanted (hash, rate_class)
         JOIN api_keys k ON k.hash = wanted.hash
         JOIN merchants m ON m.id = k.merchant_id
@@ -87,6 +87,7 @@ def _known(row: Row) -> KnownKey:
         last_used_at=row["last_used_at"],
         payout_limits=None if each is None and daily is None else PayoutLimits(row["id"], each, daily),
         created_by=row["created_by"],
+        requires_idempotency_key=row["requires_idempotency_key"],
     )
 
 
@@ -109,6 +110,16 @@ async def find_all(connection: Conn, merchant_id: str) -> list[StoredKey]:
         f"SELECT {_COLUMNS} FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL ORDER BY id", merchant_id
     )
     return [_stored(row) for row in rows]
+
+
+async def find_names(connection: Conn, merchant_id: str, key_ids: Collection[str]) -> dict[str, tuple[str, str]]:
+    """The name and the last four characters of each of these keys. One that was revoked since is still known."""
+    rows = await connection.fetch(
+        "SELECT id, name, last4 FROM api_keys WHERE merchant_id = $1 AND id = ANY($2::text[])",
+        merchant_id,
+        list(key_ids),
+    )
+    return {row["id"]: (row["name"], row["last4"]) for row in rows}
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> int:

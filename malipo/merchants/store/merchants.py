@@ -50,6 +50,20 @@ async def set_second_factor_required(tx: Tx, merchant_id: str, *, is_required: b
     return done == "UPDATE 1"
 
 
+async def requires_idempotency_key(connection: Conn, merchant_id: str) -> bool:
+    return bool(await connection.fetchval("SELECT requires_idempotency_key FROM merchants WHERE id = $1", merchant_id))
+
+
+async def set_idempotency_key_required(tx: Tx, merchant_id: str, *, is_required: bool) -> bool:
+    """Whether that is a change."""
+    done = await tx.execute(
+        "UPDATE merchants SET requires_idempotency_key = $2 WHERE id = $1 AND requires_idempotency_key <> $2",
+        merchant_id,
+        is_required,
+    )
+    return done == "UPDATE 1"
+
+
 async def find_all(connection: Conn) -> list[Merchant]:
     rows = await connection.fetch("SELECT id, name, is_active, created_at FROM merchants ORDER BY id")
     return [Merchant(*row.values()) for row in rows]

@@ -3,6 +3,7 @@
 The numbers are stored, so their meaning never changes. New ones are added at the end.
 """
 
+from collections.abc import Collection
 from itertools import product
 
 from malipo.counts.bucket_tree import Tree
@@ -19,10 +20,10 @@ _ENDS = (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
 CATEGORIES = {sort: number for number, sort in enumerate(product(_CHANNELS, _TYPES, _ENDS), start=1)}
 
 
-def categories_of(*, channel: Channel | None, type_: Type | None, status: Status | None) -> list[int]:
-    """The categories that match a filter; none, if it is for payments that have not ended."""
+def categories_of(*, channel: Channel | None, type_: Type | None, statuses: Collection[Status]) -> list[int]:
+    """The categories that match a filter; none, if it is for payments that have not ended. No status: all of them."""
     return [
         number
         for (its_channel, its_type, its_status), number in CATEGORIES.items()
-        if channel in (None, its_channel) and type_ in (None, its_type) and status in (None, its_status)
+        if channel in (None, its_channel) and type_ in (None, its_type) and (not statuses or its_status in statuses)
     ]

@@ -1,5 +1,6 @@
 """The filters of a list of transactions, as SQL conditions."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,18 +8,34 @@ from datetime import datetime
 from malipo import clock, ids
 from malipo.db.where_clause import Conditions
 from malipo.networks.connector import Channel
+from malipo.payments import idempotency
 from malipo.payments.transaction import Status, Type, folded
 from malipo.validation.fields import Fields
+
+_ID = re.compile(r"txn_[0-9a-hjkmnp-tv-z]{26}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    status: Status | None = None
+    statuses: tuple[Status, ...] = ()  # any of them; none: all
     type: Type | None = None
     channel: Channel | None = None
     first: datetime | None = None
     last: datetime | None = None
     search: str | None = None
+    order_reference: str | None = None  # exactly
+    idempotency_key: str | None = None  # that it was made with
+    before: str | None = None  # an id: only what is older is on the page; the total is of all
+
+    @property
+    def may_be_costly(self) -> bool:
+        """Whether it can take long, whatever the indexes: a term, or a reference, that very many payments have."""
+        return self.search is not None or self.order_reference is not None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it names the payments that it is about, so that an index finds them."""
+        return self.order_reference is not None or self.idempotency_key is not None
 
     @property
     def first_millisecond(self) -> int | None:
@@ -39,13 +56,38 @@ class Filter:
 def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) -> Filter:
     """From the query of the API or a page. `search_of` turns what was typed into the search term."""
     return Filter(
-        status=fields.choice("status", Status),
+        statuses=fields.choice_list("status", Status),
         type=fields.choice("type", Type),
         channel=fields.choice("channel", Channel),
         first=fields.moment("from"),
         last=fields.moment("to", is_end=True),
         search=search_of(fields.text("search", most=255)) or None,
+        order_reference=fields.order_reference(),
+        idempotency_key=_key_in(fields),
+        before=_before_in(fields),
     )
+
+
+def _key_in(fields: Fields) -> str | None:
+    key = fields.raw("idempotencyKey")
+    if key is not None and (problem := idempotency.problem_with(key)):
+        fields.wrong("idempotencyKey", "idempotency_key_invalid", problem)
+        return None
+    return None if key is None else str(key)
+
+
+def _before_in(fields: Fields) -> str | None:
+    """The id that the page ends before. It need not exist: it is a place among the others."""
+    before = fields.raw("before")
+    if before is None:
+        return None
+    if not isinstance(before, str) or not _ID.fullmatch(before):
+        fields.wrong("before", "before_invalid", "before must be the id of a transaction: the last of the page before.")
+    elif fields.raw("page") is not None:
+        fields.wrong("before", "before_invalid", "before and page are two ways to turn pages: send only one of them.")
+    else:
+        return before
+    return None
 
 
 def where_of(merchant_id: str, wanted: Filter) -> Conditions:
@@ -53,18 +95,19 @@ def where_of(merchant_id: str, wanted: Filter) -> Conditions:
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
     add_span(where, wanted)
+    where.add("t.order_reference = {}", wanted.order_reference)
     where.add("strpos(t.search_text, {}) > 0", wanted.term)
     return where
 
 
 def add_sort(where: Conditions, wanted: Filter) -> None:
-    where.add("t.status = {}", wanted.status)
+    where.add("t.status = ANY({}::text[])", list(wanted.statuses) or None)
     where.add("t.type = {}", wanted.type)
     where.add("t.channel = {}", wanted.channel)
 
 
 def is_sorted(wanted: Filter) -> bool:
-    return any((wanted.status, wanted.type, wanted.channel))
+    return any((wanted.statuses, wanted.type, wanted.channel))
 
 
 def add_span(where: Conditions, wanted: Filter) -> None:
@@ -72,3 +115,4 @@ def add_span(where: Conditions, wanted: Filter) -> None:
     first, last = wanted.first_millisecond, wanted.last_millisecond
     where.add("t.id >= {}", None if first is None else ids.first_of("txn_", first))
     where.add("t.id <= {}", None if last is None else ids.last_of("txn_", last))
+    where.add("t.id < {}", wanted.before)

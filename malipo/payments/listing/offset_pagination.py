@@ -1,11 +1,11 @@
 """Offset pagination, for the API: totals and numbered pages by the rollups. Filters and ranges of time, no search."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from malipo import ids
 from malipo.counts import store as rollups
-from malipo.counts.bucket_tree import Piece, Range, pieces_of
+from malipo.counts.bucket_tree import Cover, Piece, Range, pieces_of
 from malipo.counts.store import Rollup
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
@@ -36,24 +36,37 @@ class Counts:
 async def page(
     connection: Conn, merchant_id: str, wanted: Filter, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
-    counts = await count(connection, merchant_id, wanted)
+    counts = await count(connection, merchant_id, replace(wanted, before=None))
+    total = counts.total
+    if wanted.before is not None:
+        counts = await count(connection, merchant_id, wanted)
     size = max(min(limit, counts.total - offset), 0)
     if size == 0:
-        return counts.total, []
+        return total, []
     rows = await _near(connection, merchant_id, wanted, offset=offset, limit=size) if offset < _NEAR else []
     if len(rows) < size:
         rows = await _far(connection, counts, wanted, skip=offset, take=size)
-    return counts.total, rows
+    return total, rows
 
 
 async def count(connection: Conn, merchant_id: str, wanted: Filter) -> Counts:
-    categories = categories_of(channel=wanted.channel, type_=wanted.type, status=wanted.status)
-    cover = TREE.cover(wanted.first_millisecond, wanted.last_millisecond)
+    categories = categories_of(channel=wanted.channel, type_=wanted.type, statuses=wanted.statuses)
+    cover = _cover(wanted)
     found = await rollups.find(connection, merchant_id, Rollup.PAYMENTS, cover.rows, categories) if categories else {}
     apart = await _uncounted(connection, merchant_id, wanted)
     pieces = [piece for row in cover.rows for piece in pieces_of(TREE, row, found, apart)]
     pieces += [Piece(edge, await _count_range(connection, merchant_id, wanted, edge)) for edge in cover.edges]
     return Counts(merchant_id, categories, apart, sorted(pieces, key=lambda piece: piece.range.first, reverse=True))
+
+
+def _cover(wanted: Filter) -> Cover:
+    first, last = wanted.first_millisecond, wanted.last_millisecond
+    at = None if wanted.before is None else ids.milliseconds_of(wanted.before)
+    if at is None or (last is not None and last < at):
+        return TREE.cover(first, last)
+    # Of the millisecond of that payment itself only some are before it, so its payments are read.
+    older = TREE.cover(first, at - 1)
+    return Cover(older.rows, older.edges if first is not None and first > at else (*older.edges, Range(at, at)))
 
 
 async def _uncounted(connection: Conn, merchant_id: str, wanted: Filter) -> list[int]:
@@ -70,6 +83,7 @@ async def _count_range(connection: Conn, merchant_id: str, wanted: Filter, edge:
     """Of a range smaller than a leaf the transactions themselves are read, counted or not."""
     where = Conditions("t.merchant_id = {}", merchant_id)
     add_sort(where, wanted)
+    add_span(where, wanted)
     return int(
         await connection.fetchval(
             f"SELECT count(*) FROM ({_in_leaves(where)}) t WHERE {where}", *_values(where, [edge])
@@ -130,6 +144,7 @@ async def _far(connection: Conn, counts: Counts, wanted: Filter, *, skip: int, t
     )
     where = Conditions("t.merchant_id = {}", counts.merchant_id)
     add_sort(where, wanted)
+    add_span(where, wanted)
     rows = await connection.fetch(
         f"""
         WITH found AS MATERIALIZED ({_in_leaves(where)})

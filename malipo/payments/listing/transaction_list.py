@@ -4,12 +4,15 @@ More history makes none of it slower. Totals are sums of the rollups and of the 
 with few matches, is found by the rollups; a search uses n-grams.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+
+import msgspec
 
 from malipo.db import Conn
-from malipo.payments.listing import offset_pagination
+from malipo.payments.listing import exact_filters, offset_pagination
 from malipo.payments.listing.filter import Filter
 from malipo.payments.search import query
+from malipo.payments.store import transactions
 from malipo.payments.transaction import Transaction
 
 
@@ -18,9 +21,17 @@ async def page(
 ) -> tuple[int, list[Transaction]]:
     """How many match, and this page of them, newest first. The connection is a snapshot, so the two agree."""
     offset = (page - 1) * limit
+    if wanted.is_exact:
+        return await exact_filters.page(connection, merchant_id, wanted, offset=offset, limit=limit)
     if wanted.term is None:
         return await offset_pagination.page(connection, merchant_id, wanted, offset=offset, limit=limit)
     return await query.page(connection, merchant_id, wanted, wanted.term, offset=offset, limit=limit)
+
+
+async def with_corrections(connection: Conn, merchant_id: str, found: Sequence[Transaction]) -> list[Transaction]:
+    """Each as it is read alone: with its latest correction."""
+    told = await transactions.find_corrections(connection, merchant_id, [each.id for each in found])
+    return [msgspec.structs.replace(each, correction=told.get(each.id)) for each in found]
 
 
 async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict[str, str]:

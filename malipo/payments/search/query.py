@@ -1,11 +1,13 @@
 """Search: transactions with a term in reference, phone or name, by n-grams and by reading the backlog."""
 
+from dataclasses import replace
+
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
 from malipo.payments.counts.backlog import UNCOUNTED
 from malipo.payments.listing.filter import Filter, add_sort, add_span, is_sorted, where_of
 from malipo.payments.search.ngrams import LEAST, clues_of
-from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.store.transactions import find_by_ids
 from malipo.payments.transaction import Transaction
 
 
@@ -13,17 +15,19 @@ async def page(
     connection: Conn, merchant_id: str, wanted: Filter, term: str, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     await _plan_for_the_term(connection)
-    matching, values = _matching(merchant_id, wanted, term)
+    matching, values = _matching(merchant_id, replace(wanted, before=None), term)
     row = await connection.fetchrow(
         f"""
         WITH {matching}
         SELECT (SELECT count(*) FROM matching) AS total,
-               ARRAY(SELECT id FROM matching ORDER BY id DESC LIMIT {limit:d} OFFSET {offset:d}) AS ids
+               ARRAY(SELECT id FROM matching WHERE ${len(values) + 1}::text IS NULL OR id < ${len(values) + 1}
+                     ORDER BY id DESC LIMIT {limit:d} OFFSET {offset:d}) AS ids
         """,
         *values,
+        wanted.before,
     )
     assert row is not None
-    return row["total"], await _get(connection, merchant_id, row["ids"])
+    return row["total"], await find_by_ids(connection, merchant_id, row["ids"])
 
 
 async def beside(
@@ -42,23 +46,13 @@ async def beside(
         *values,
         key,
     )
-    found = await _get(connection, merchant_id, [row["id"] for row in rows])
+    found = await find_by_ids(connection, merchant_id, [row["id"] for row in rows])
     return found[::-1] if is_upwards else found
 
 
 async def _plan_for_the_term(connection: Conn) -> None:
     """The best plan depends on the term, so a generic plan would be a bad one."""
     await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
-
-
-async def _get(connection: Conn, merchant_id: str, ids: list[str]) -> list[Transaction]:
-    """The newest first."""
-    rows = await connection.fetch(
-        f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id = ANY($2) ORDER BY t.id DESC",
-        merchant_id,
-        ids,
-    )
-    return [transaction_of(row) for row in rows]
 
 
 def _matching(merchant_id: str, wanted: Filter, term: str) -> tuple[str, list[object]]:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction, Type
 
@@ -55,6 +55,26 @@ async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey,
         )
         for row in rows
     }
+
+
+async def find_transaction_ids(connection: Conn, merchant_id: str, key: str) -> list[str]:
+    """What a key was used for on any route. The index has the route before the key, so each route that this merchant
+    has used is asked by itself: it goes from one route to the next."""
+    rows = await connection.fetch(
+        """
+        WITH RECURSIVE used (route) AS (
+            SELECT min(route) FROM idempotency_keys WHERE merchant_id = $1
+            UNION ALL
+            SELECT (SELECT min(k.route) FROM idempotency_keys k WHERE k.merchant_id = $1 AND k.route > used.route)
+            FROM used WHERE used.route IS NOT NULL
+        )
+        SELECT k.transaction_id FROM used
+        JOIN idempotency_keys k ON k.merchant_id = $1 AND k.route = used.route AND k.key = $2
+        """,
+        merchant_id,
+        key,
+    )
+    return [row["transaction_id"] for row in rows]
 
 
 async def update(tx: Tx, claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> None:

@@ -122,6 +122,29 @@ async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Trans
     return found if row["latest"] is None else replace(found, correction=_decode_notice(row["latest"]))
 
 
+async def find_by_ids(connection: Conn, merchant_id: str, ids: Sequence[str]) -> list[Transaction]:
+    """The newest first."""
+    rows = await connection.fetch(
+        f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id = ANY($2) ORDER BY t.id DESC",
+        merchant_id,
+        ids,
+    )
+    return [transaction_of(row) for row in rows]
+
+
+async def find_corrections(connection: Conn, merchant_id: str, ids: Sequence[str]) -> dict[str, CorrectionNotice]:
+    """The latest correction of each of these transactions that has any."""
+    rows = await connection.fetch(
+        """
+        SELECT transaction_id, latest FROM corrections
+        WHERE merchant_id = $1 AND transaction_id = ANY($2::text[]) AND latest IS NOT NULL
+        """,
+        merchant_id,
+        ids,
+    )
+    return {row["transaction_id"]: _decode_notice(row["latest"]) for row in rows}
+
+
 async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, Status]:
     rows = await connection.fetch(
         """

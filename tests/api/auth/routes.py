@@ -22,6 +22,8 @@ NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
     ("POST", "/v1/payments/disburse", Permission.PAYMENTS_CREATE, RateClass.OTHER, 201),
     ("POST", "/v1/payments/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 200),
     ("POST", "/v1/payments/quote", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
+    # No network that tells names is connected.
+    ("POST", "/v1/recipients/lookup", Permission.RECIPIENTS_LOOKUP, RateClass.OTHER, 409),
     ("GET", "/v1/channels", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
     ("GET", "/v1/wallet", Permission.WALLET_READ, RateClass.OTHER, 200),
     ("GET", "/v1/wallet/entries", Permission.WALLET_READ, RateClass.OTHER, 200),
@@ -33,7 +35,12 @@ EVERY_ROUTE = pytest.mark.parametrize(("method", "path"), [each[:2] for each in 
 async def call(api: Client, method: str, path: str, id_: str = "MLP-NOBODY", **more: Any) -> Answer:
     """Call a route as it is meant to be called."""
     quote = {"type": "COLLECTION", "amount": 1000, "channel": "MPESA"}
-    bodies = {"/v1/payments": COLLECTION, "/v1/payments/disburse": PAYOUT, "/v1/payments/quote": quote}
+    bodies = {
+        "/v1/payments": COLLECTION,
+        "/v1/payments/disburse": PAYOUT,
+        "/v1/payments/quote": quote,
+        "/v1/recipients/lookup": {"channel": "AIRTEL_MONEY", "phone": "+255684000001"},
+    }
     body = bodies.get(path) if method == "POST" else None
     return await api(method, path.format(id=id_), body, **more)
 

@@ -11,7 +11,8 @@ from msgspec.structs import replace as changed
 from starlette.requests import Request
 
 from malipo import clock, ids
-from malipo.dashboard.language import Language, Words
+from malipo.accept_language import Language
+from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import overview
 from malipo.dashboard.merchant.overview import Seen as Looked
 from malipo.dashboard.merchant.request import MerchantRequest

@@ -9,6 +9,7 @@ from malipo.audit_log import store as audit_log
 from malipo.dashboard.operator.networks import rows_of
 from malipo.networks.circuit_store import Down
 from malipo.networks.connector import Channel, Verdict
+from malipo.networks.names.lookup import NameLookup
 from malipo.networks.routing import Networks
 from malipo.payments.transaction import Status
 from tests.dashboard.operator.operator_pages import COLLECTION, EVIDENCE, PAYOUT, PROPOSAL, OperatorPages, proposal_on
@@ -218,6 +219,7 @@ async def test_a_network_that_is_down_takes_down_what_it_carries_and_nothing_els
         routes={(Channel.MPESA, PAYOUT): "mpesa", (Channel.HALOPESA, PAYOUT): "clickpesa"},
         callback_access={},
         reach={},
+        names=NameLookup({}, {}, timeout_seconds=1),
     )
     rows = {(each.channel, each.type): each for each in rows_of(networks, {"clickpesa": down})}
     assert len(rows) == 8

@@ -10,7 +10,6 @@ from decimal import Decimal
 from enum import StrEnum
 
 from malipo import phone as phones
-from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
 from malipo.validation.typed_values import amount_of, phone_of
 
@@ -110,8 +109,3 @@ def _expanded(match: re.Match[str]) -> tuple[str, bool]:
 def channel_cell(text: str) -> Channel | None:
     words = re.sub(r"[^a-z]+", " ", clean(text).casefold()).strip()
     return next((each for each, pattern in _CHANNEL_WORDS.items() if re.fullmatch(pattern, words)), None)
-
-
-def channel_by_prefix(phone: str) -> Channel | None:
-    """The network that first assigned the number; a proposal, since numbers can be carried over."""
-    return next((each for each, profile in PROFILES.items() if phone.startswith(profile.prefixes)), None)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from malipo.networks.channels import channel_of
 from malipo.networks.connector import Channel
 from malipo.payments.batches.request import item_of
 from malipo.payments.batches.spreadsheet.cell_values import (
@@ -11,7 +12,6 @@ from malipo.payments.batches.spreadsheet.cell_values import (
     Quality,
     RepairKind,
     amount_cell,
-    channel_by_prefix,
     channel_cell,
     clean,
     phone_cell,
@@ -86,7 +86,7 @@ def _line(row: Row, columns: Mapping[Column, int], edited: Typed, terms: Terms) 
     texts = {**_texts(row, columns), **edited}
     phone, amount = phone_cell(texts["phone"]), amount_cell(texts["amount"])
     channel = channel_cell(texts["channel"])
-    suggested = channel_by_prefix(str(phone.value)) if phone.quality is not Quality.WRONG else None
+    suggested = channel_of(str(phone.value)) if phone.quality is not Quality.WRONG else None
     is_guessed = channel is None and not clean(texts["channel"]) and suggested is not None
     values: dict[str, object] = {
         "recipientPhone": phone.value,

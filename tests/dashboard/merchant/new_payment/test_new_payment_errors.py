@@ -10,7 +10,8 @@ import pytest
 from starlette.requests import Request
 
 from malipo import clock
-from malipo.dashboard.language import Language, Words
+from malipo.accept_language import Language
+from malipo.dashboard.language import Words
 from malipo.dashboard.merchant import new_payment
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import ConnectionLost, Tx

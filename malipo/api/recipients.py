@@ -1,0 +1,32 @@
+"""/v1/recipients/lookup: the name behind a phone number, before money is paid to it."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo import clock
+from malipo.api.auth import actor_of
+from malipo.api.request_body import object_of
+from malipo.api.responses import success
+from malipo.merchants.authenticate import Caller
+from malipo.networks.connector import Channel
+from malipo.recipients.look_up import Line, look_up
+from malipo.service import Service
+from malipo.validation.fields import Fields
+
+
+async def look_up_one(service: Service, caller: Caller, request: Request) -> Response:
+    fields = Fields(await object_of(request))
+    channel = fields.choice("channel", Channel, is_required=True)
+    phone = fields.phone("phone")
+    fields.check()
+    assert channel is not None
+    actor = actor_of(service, caller, request)
+    found = await look_up(service, caller.merchant_id, Line(channel, phone), actor=actor)
+    recipient = {
+        "channel": channel,
+        "phone": phone,
+        "name": found.name,
+        "isRegistered": found.is_registered,
+        "checkedAt": None if found.checked_at is None else clock.iso(found.checked_at),
+    }
+    return success({"recipient": recipient})

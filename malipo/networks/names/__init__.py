@@ -1,0 +1,1 @@
+"""The names behind phone numbers, as networks have them on file."""

@@ -1,0 +1,59 @@
+"""The daily limit of a merchant's look-ups. They are counted in the audit log, which has each of them anyway.
+
+A day is one of Dar es Salaam. Everything that was asked counts, whatever the network answered: the limit is there so
+that nobody can copy a network's directory of names.
+"""
+
+from datetime import datetime, time, timedelta
+
+from malipo import clock
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.db import Tx
+from malipo.errors import TooMany
+from malipo.networks.connector import Channel
+
+ACTIONS = ("recipient.looked_up", "recipients.looked_up")
+
+
+class LookupsUsedUp(TooMany):
+    code = "lookup_limit"
+
+    def __init__(self, most: int, now: datetime) -> None:
+        seconds = int((_day(now) + timedelta(days=1) - now).total_seconds()) + 1
+        super().__init__(
+            f"This merchant may look up {most} names a day, and they are used up. "
+            "Payments do not need it: pay without the name, or try again tomorrow.",
+            retry_after_seconds=seconds,
+        )
+
+
+async def admit(
+    tx: Tx,
+    merchant_id: str,
+    asked: int,
+    *,
+    most: int,
+    actor: Actor,
+    now: datetime,
+    of: tuple[Channel, str] | None = None,  # the number, if it is one
+) -> int:
+    """How many of the asked may be looked up, and an entry in the audit log for them; 0 for `most` is no limit.
+
+    They are counted under a lock, so that look-ups that come at once do not all get the last one.
+    """
+    admitted = asked
+    if most:
+        used = await audit_log.sum_of_day(tx, merchant_id, ACTIONS, since=_day(now))
+        admitted = min(asked, max(most - used, 0))
+    if admitted and of is not None:
+        details = {"count": 1, "channel": of[0], "phone": of[1]}
+        await audit_log.append(tx, actor, "recipient.looked_up", now=now, merchant_id=merchant_id, **details)
+    elif admitted:
+        await audit_log.append(tx, actor, "recipients.looked_up", now=now, merchant_id=merchant_id, count=admitted)
+    return admitted
+
+
+def _day(now: datetime) -> datetime:
+    """When today began."""
+    return datetime.combine(clock.day_of(now), time.min, clock.ZONE)

@@ -1,0 +1,114 @@
+"""Looks up the names of recipients for a merchant: within the daily limit, in the audit log, and never in the way.
+
+One number that a program or a person asks for (`look_up`), or the lines of a batch (`look_up_many`).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.audit_log.actor import Actor
+from malipo.db import ConnectionLost, Contention
+from malipo.errors import Conflict, OutcomeUnknown, Unavailable
+from malipo.networks.connector import Channel
+from malipo.networks.names.lookup import Looked
+from malipo.recipients.daily_limit import LookupsUsedUp, admit
+from malipo.recipients.name_comparison import Comparison, compare
+from malipo.service import Service
+
+MANY_SECONDS = 20.0
+
+
+class LookupUnavailable(Conflict):
+    code = "lookup_unavailable"
+
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(f"No network that is connected can tell the names of {channel}.")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """To whom something is to be paid."""
+
+    channel: Channel
+    phone: str  # +255…
+    name: str = ""  # as it was typed
+
+
+def whose(merchant_id: str, actor: Actor) -> str:
+    """For whom a name is cached: what one has asked for is told to no other without an entry in the audit log."""
+    return f"{merchant_id} {actor.name}"
+
+
+class NameCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a recipient; None where it is not known."""
+
+    name: str | None = None  # as the network has it
+    is_registered: bool | None = None
+    is_barred: bool | None = None
+    checked_at: datetime | None = None  # when the network said it; None if it said nothing
+    comparison: Comparison = Comparison.UNKNOWN  # with the name that was typed
+    is_over_limit: bool = False  # nobody was asked, because the merchant's look-ups of today are used up
+
+
+async def look_up(service: Service, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck:
+    """LookupUnavailable if no connector can, LookupsUsedUp above the daily limit."""
+    if not service.networks.names.can_look_up(line.channel):
+        raise LookupUnavailable(line.channel)
+    now = service.clock()
+    most, of = service.settings.recipient_lookups_daily, (line.channel, line.phone)
+    try:
+        admitted = await service.write(lambda tx: admit(tx, merchant_id, 1, most=most, actor=actor, now=now, of=of))
+    except OutcomeUnknown:
+        raise Unavailable from None  # Whether it was counted does not matter: nobody was asked.
+    if not admitted:
+        raise LookupsUsedUp(most, now)
+    asker = whose(merchant_id, actor)
+    return _check(line, await service.networks.names.look_up(asker, line.channel, line.phone, now=now))
+
+
+def recall(service: Service, merchant_id: str, line: Line, *, actor: Actor) -> NameCheck | None:
+    """What the same person or key was told of this number within the last minute. It counts no second time."""
+    looked = service.networks.names.recall(whose(merchant_id, actor), line.channel, line.phone)
+    return None if looked is None else _check(line, looked)
+
+
+async def look_up_many(
+    service: Service, merchant_id: str, lines: Sequence[Line], *, actor: Actor, seconds: float = MANY_SECONDS
+) -> list[NameCheck]:
+    """One for each line, in their order. It raises nothing, and takes hardly longer than `seconds`.
+
+    A number that occurs twice is looked up once. What is above the daily limit, or not answered in time, is unknown.
+    """
+    names, now = service.networks.names, service.clock()
+    numbers = list(dict.fromkeys((line.channel, line.phone) for line in lines if names.can_look_up(line.channel)))
+    most = service.settings.recipient_lookups_daily
+    admitted = 0
+    if numbers:
+        try:
+            admitted = await service.write(
+                lambda tx: admit(tx, merchant_id, len(numbers), most=most, actor=actor, now=now)
+            )
+        except (Unavailable, ConnectionLost, Contention):
+            return [NameCheck() for _ in lines]  # What cannot be counted is not asked.
+    found = await names.look_up_many(whose(merchant_id, actor), numbers[:admitted], seconds=seconds, now=now)
+    over = set(numbers[admitted:])
+    return [
+        NameCheck(is_over_limit=True)
+        if (line.channel, line.phone) in over
+        else _check(line, found.get((line.channel, line.phone)))
+        for line in lines
+    ]
+
+
+def _check(line: Line, looked: Looked | None) -> NameCheck:
+    if looked is None or looked.checked_at is None:
+        return NameCheck()
+    recipient = looked.recipient
+    return NameCheck(
+        name=recipient.name,
+        is_registered=recipient.is_registered,
+        is_barred=recipient.is_barred,
+        checked_at=looked.checked_at,
+        comparison=compare(line.name, recipient.name),
+    )
