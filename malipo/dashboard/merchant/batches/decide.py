@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.batches.batch_detail import Found, look, page_of
+from malipo.dashboard.merchant.batches.line_names import look_up_items
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in
@@ -41,6 +42,7 @@ async def ask_to_approve(request: MerchantRequest) -> Response:
         batch=batch,
         wallet=found.wallet,
         by_channel=sorted(by_channel.items()),
+        other_names=await look_up_items(request, batch, all_items),
         largest=sorted(all_items, key=lambda item: (-item.amount, item.index))[:_LARGEST_SHOWN],
     )
 

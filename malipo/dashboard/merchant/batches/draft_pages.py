@@ -18,6 +18,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.merchant.batches import preview
+from malipo.dashboard.merchant.batches.line_names import look_up_lines
 from malipo.dashboard.merchant.batches.preview import Preview, Tab
 from malipo.dashboard.merchant.batches.upload import DRAFTS, PATH
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -31,7 +32,7 @@ from malipo.payments.batches.request import batch_order_of
 from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
 from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, with_batch, with_columns
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS
-from malipo.payments.batches.store import batches, drafts
+from malipo.payments.batches.store import batches, drafts, items
 from malipo.validation.fields import Fields
 
 _INPUT = re.compile(rf"({'|'.join(FIELDS)}|out)-([0-9]{{1,7}})")
@@ -57,14 +58,14 @@ async def mend(request: MerchantRequest) -> Response:
     typed, left_out = _typed_in(form)
     back = form.text("back")
 
-    async def act(tx: Tx) -> None:
-        draft = await _lock(tx, request)
-        after = mended(draft, typed, left_out)
-        if back.isdigit():
+    async def act(tx: Tx) -> Draft:
+        after = mended(await _lock(tx, request), typed, left_out)
+        if back.isascii() and back.isdigit():
             after = brought_back(after, int(back))
         await drafts.update(tx, after)
+        return after
 
-    await request.service.write(act)
+    await look_up_lines(request, await request.service.write(act))
     tab = form.text("show")
     return request.go(
         f"{_path(request)}?{urlencode({'show': tab})}" if tab in (Tab.ALL, Tab.REPAIRED) else _path(request)
@@ -93,10 +94,12 @@ async def choose_columns(request: MerchantRequest) -> Response:
     if any(each not in chosen for each in NEEDED) or len(set(chosen.values())) < len(chosen):
         return await _page(request, problem=_say(request, "columns"), chosen=chosen)
 
-    async def act(tx: Tx) -> None:
-        await drafts.update(tx, with_columns(await _lock(tx, request), chosen))
+    async def act(tx: Tx) -> Draft:
+        after = with_columns(await _lock(tx, request), chosen)
+        await drafts.update(tx, after)
+        return after
 
-    await request.service.write(act)
+    await look_up_lines(request, await request.service.write(act))
     return request.go(_path(request))
 
 
@@ -133,7 +136,14 @@ async def submit(request: MerchantRequest) -> Response:
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
         return await _page(request, problem=problem, status=form_errors.status_of(refusal))
-    await request.service.write(lambda tx: drafts.set_batch(tx, seen.draft.id, made.batch.id))
+    names = {index: name for index, line in enumerate(seen.lines) if (name := seen.name_found(line)) is not None}
+
+    async def note(tx: Tx) -> None:
+        await drafts.set_batch(tx, seen.draft.id, made.batch.id)
+        if names and not made.is_replay:
+            await items.note_names(tx, made.batch, names, now=request.service.clock())
+
+    await request.service.write(note)
     return request.go(f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made")
 
 

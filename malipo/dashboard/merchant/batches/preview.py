@@ -9,13 +9,14 @@ from enum import StrEnum
 
 import msgspec
 
+from malipo.dashboard.merchant.batches.line_names import differs
 from malipo.db import Conn
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
 from malipo.networks.connector import Channel
 from malipo.payments.batches import warnings
 from malipo.payments.batches.batch import BatchWarning, Item
-from malipo.payments.batches.spreadsheet.draft import Draft
+from malipo.payments.batches.spreadsheet.draft import Draft, number_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.fees import fee_of
 from malipo.payments.store import tariffs
@@ -71,11 +72,21 @@ class Preview:
             case Tab.PROBLEMS:
                 return [each for each in self.lines if each.problems]
             case Tab.WARNINGS:
-                return [each for each in self.lines if each.row in self.warnings or each.usual_channel is not None]
+                return [each for each in self.lines if self._is_warned(each)]
             case Tab.REPAIRED:
                 return [each for each in self.lines if each.is_repaired]
             case Tab.ALL:
                 return list(self.lines)
+
+    def _is_warned(self, line: SpreadsheetLine) -> bool:
+        return line.row in self.warnings or line.usual_channel is not None or self.has_other_name(line)
+
+    def name_found(self, line: SpreadsheetLine) -> str | None:
+        """Whom the network knows by the number, if it was asked."""
+        return self.draft.edits.names.get(number_of(line))
+
+    def has_other_name(self, line: SpreadsheetLine) -> bool:
+        return differs(line.typed["name"], self.name_found(line))
 
     def count(self, tab: Tab) -> int:
         return len(self.of(tab))

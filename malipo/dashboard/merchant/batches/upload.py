@@ -12,6 +12,7 @@ from malipo import ids
 from malipo.csv_export import csv_lines
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.file_upload import receive_upload
+from malipo.dashboard.merchant.batches.line_names import look_up_lines
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.errors import Invalid, Refusal
@@ -85,6 +86,7 @@ async def take(request: MerchantRequest) -> Response:
         created_at=now,
     )
     await request.service.write(lambda tx: drafts.insert(tx, draft))
+    await look_up_lines(request, draft)
     return request.go(f"{DRAFTS}/{draft.id}")
 
 

@@ -13,10 +13,13 @@ from malipo.payments.payment_request import Terms
 
 
 class Edits(msgspec.Struct, frozen=True):
-    """What was typed instead, by row and field, and which rows are not to be paid."""
+    """What was typed instead, by row and field, and which rows are not to be paid; and whose numbers they are."""
 
     typed: dict[int, dict[str, str]] = {}
     left_out: frozenset[int] = frozenset()
+    names: dict[
+        str, str | None
+    ] = {}  # by network and number, as the network has it; None: it was asked and said nothing
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +61,7 @@ def mended(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Colle
         if row in rows and known:
             after[row] = after.get(row, {}) | known
     out = draft.edits.left_out | (rows & set(left_out))
-    return replace(draft, edits=Edits(after, out))
+    return replace(draft, edits=Edits(after, out, draft.edits.names))
 
 
 def brought_back(draft: Draft, row: int) -> Draft:
@@ -68,7 +71,16 @@ def brought_back(draft: Draft, row: int) -> Draft:
 
 def with_columns(draft: Draft, columns: Mapping[Column, int]) -> Draft:
     """With other columns. What was mended was read from the old ones, so it is dropped."""
-    return replace(draft, sheet=rechosen(draft.sheet, columns), edits=Edits())
+    return replace(draft, sheet=rechosen(draft.sheet, columns), edits=Edits(names=draft.edits.names))
+
+
+def number_of(line: SpreadsheetLine) -> str:
+    """What a name is known by: the network and the number."""
+    return f"{line.values.get('channel')} {line.values.get('recipientPhone')}"
+
+
+def with_names(draft: Draft, names: Mapping[str, str | None]) -> Draft:
+    return replace(draft, edits=replace(draft.edits, names=draft.edits.names | names))
 
 
 def with_batch(draft: Draft, batch_id: str) -> Draft:
