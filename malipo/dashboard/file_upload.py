@@ -21,6 +21,8 @@ class Upload:
 
 async def receive_upload(request: BrowserRequest, *, most_file_bytes: int, too_large: Invalid) -> Upload:
     """`too_large` is raised if the file is."""
+    if not request.http.headers.get("content-type", "").startswith("multipart/"):
+        return Upload(await request.form(), "", b"")  # Without a file a form may come like any other.
     pairs: list[tuple[str, bytearray]] = []
     filename, content, target = "", bytearray(), bytearray()
     has_file = False

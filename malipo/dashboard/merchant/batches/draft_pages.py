@@ -105,8 +105,11 @@ async def choose_columns(request: MerchantRequest) -> Response:
 
 async def discard(request: MerchantRequest) -> Response:
     await request.form()
-    draft_id = id_in(request)
-    await request.service.write(lambda tx: drafts.delete(tx, request.merchant_id, request.person.email, draft_id))
+
+    async def act(tx: Tx) -> None:
+        await drafts.delete(tx, (await _lock(tx, request)).id)
+
+    await request.service.write(act)
     return request.go(PATH, "draft-deleted")
 
 

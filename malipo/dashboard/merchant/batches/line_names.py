@@ -1,5 +1,6 @@
 """Whose numbers the lines are: looked up once for each number, in a bounded time, and never in the way of anything."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -19,7 +20,7 @@ _STAYS_TRUE = timedelta(days=1)
 
 async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
     """Names of the numbers that were not asked for yet, kept with the draft."""
-    lines = [each for each in draft.lines(request.service.terms) if not each.problems]
+    lines = [each for each in await asyncio.to_thread(draft.lines, request.service.terms) if not each.problems]
     asked = {number_of(each): each for each in lines if number_of(each) not in draft.edits.names}
     wanted = [Line(_channel(each), str(each.values["recipientPhone"])) for each in asked.values()]
     if not any(request.service.networks.names.can_look_up(each.channel) for each in wanted):

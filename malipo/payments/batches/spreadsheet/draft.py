@@ -17,9 +17,8 @@ class Edits(msgspec.Struct, frozen=True):
 
     typed: dict[int, dict[str, str]] = {}
     left_out: frozenset[int] = frozenset()
-    names: dict[
-        str, str | None
-    ] = {}  # by network and number, as the network has it; None: it was asked and said nothing
+    # As networks have them, by network and number; None: the network was asked, and said nothing.
+    names: dict[str, str | None] = {}
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +79,7 @@ def number_of(line: SpreadsheetLine) -> str:
 
 
 def with_names(draft: Draft, names: Mapping[str, str | None]) -> Draft:
-    return replace(draft, edits=replace(draft.edits, names=draft.edits.names | names))
+    return replace(draft, edits=replace(draft.edits, names={**draft.edits.names, **names}))
 
 
 def with_batch(draft: Draft, batch_id: str) -> Draft:

@@ -99,10 +99,8 @@ async def set_batch(tx: Tx, draft_id: str, batch_id: str) -> None:
     await tx.execute("UPDATE batch_drafts SET batch_id = $2 WHERE id = $1", draft_id, batch_id)
 
 
-async def delete(tx: Tx, merchant_id: str, person: str, draft_id: str) -> None:
-    await tx.execute(
-        "DELETE FROM batch_drafts WHERE id = $3 AND merchant_id = $1 AND person = $2", merchant_id, person, draft_id
-    )
+async def delete(tx: Tx, draft_id: str) -> None:
+    await tx.execute("DELETE FROM batch_drafts WHERE id = $1", draft_id)
 
 
 async def find_open(connection: Conn, merchant_id: str, person: str) -> list[Summary]:

@@ -11,11 +11,15 @@ from html import unescape
 import aiohttp
 import pytest
 
+from malipo import clock, ids
 from malipo.db import Database
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.payments.batches.batch import Batch
-from malipo.payments.batches.store import batches
+from malipo.payments.batches.spreadsheet.columns import Column
+from malipo.payments.batches.spreadsheet.draft import Draft, Edits
+from malipo.payments.batches.spreadsheet.read_sheet import Row, Sheet
+from malipo.payments.batches.store import batches, drafts
 from malipo.payments.fees import Band
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
@@ -96,6 +100,24 @@ async def mend(surfer: Surfer, draft: str, **typed: str) -> Seen:
     shown = inputs_in(await surfer.get(draft))
     changed: Mapping[str, str] = {name.replace("__", "-"): value for name, value in typed.items()}
     return await surfer.post(draft, shown | dict(changed))
+
+
+async def make_draft(database: Database, merchant_id: str, email: str) -> str:
+    """The id of one that was sent without a page."""
+    sheet = Sheet(["Phone", "Amount"], [Row(2, ["0754000101", "1000"])], {Column.PHONE: 0, Column.AMOUNT: 1})
+    now = clock.now()
+    draft = Draft(
+        id=ids.mint("drf_", now),
+        merchant_id=merchant_id,
+        person=email,
+        filename="salaries.csv",
+        sheet=sheet,
+        edits=Edits(),
+        created_at=now,
+    )
+    async with database.begin() as tx:
+        await drafts.insert(tx, draft)
+    return draft.id
 
 
 @pytest.fixture
