@@ -25,8 +25,6 @@ class LastOwner(Conflict):
 
 
 class ApprovalFixed(Conflict):
-    code = "approval_fixed"
-
     def __init__(self) -> None:
         super().__init__("Owners always may approve batches, and viewers never may: only staff can be allowed it.")
 

@@ -1,40 +1,22 @@
 """Who may do what: every route against every kind of caller, held against a table written by hand."""
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.access.passwords import Passwords
 from malipo.api.routes import ROUTES
-from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.merchants import issue_api_keys, manage_people, onboard
-from malipo.merchants.api_keys import Environment, Permission
+from malipo.merchants.api_keys import Permission
 from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
-from malipo.merchants.store import api_keys, people
-from malipo.outbox.event import Event
-from malipo.settings import Settings
-from malipo.webhooks import manage_endpoints, rotate_secrets, send_test
-from malipo.webhooks.store import endpoints
-from tests.conftest import (
-    COLLECTION,
-    NO_LIMITS,
-    NOBODY,
-    PAYOUT,
-    Client,
-    create_database,
-    make_merchant,
-    starting,
-    until_ready,
-)
-from tests.journeys.full_stack import Elsewhere, a_worker
+from malipo.merchants.store import people
+from malipo.webhooks import rotate_secrets, send_test
+from tests.api.auth.authorisation_world import NOBODY_HOME, PASSWORD, SECRET_KEY, World
+from tests.api.auth.authorisation_world import world as world
+from tests.conftest import COLLECTION, NOBODY, PAYOUT
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
 # (read, create, wallet, events), of another merchant (with all), a bearer token sent as a key.
@@ -50,6 +32,12 @@ TABLE = """
     POST /v1/payments                                              401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
     GET /v1/payments                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     POST /v1/payments/disburse                                     401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches                             401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches                              401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches/{id}                         401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches/{id}/items                   401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches/{id}/approve                401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches/{id}/cancel                 401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/quote                                        401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
@@ -87,133 +75,6 @@ TABLE = """
 """
 HEADER, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CALLERS = HEADER[1:]
-PASSWORD = "maji ya kunde 7"
-SECRET_KEY = "a-secret-of-the-table-of-authorisation"
-# Whoever is told there is never at home, and says so at once.
-HOOKS: dict[str, Any] = {"secret_key": SECRET_KEY, "webhook_allow_private": True, **NO_LIMITS}
-NOBODY_HOME = "http://127.0.0.1:9/hook"
-
-
-@dataclass
-class World:
-    """A live service with a worker, and one of every kind of caller."""
-
-    client: Client
-    database: Database
-    merchant_id: str
-    stranger_id: str
-    key_texts: dict[str, str] = field(default_factory=dict)
-    password_hash: str = ""
-    known: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    async def key(self, merchant_id: str, permissions: list[Permission], **changes: Any) -> Any:
-        async with self.database.begin() as tx:
-            # Old ones go, or the limit of keys would be reached.
-            for each in (await api_keys.find_all(tx, merchant_id))[15:]:
-                await api_keys.revoke(tx, merchant_id, each.id, now=clock.now())
-            return await issue_api_keys.create_key(
-                tx,
-                merchant_id,
-                name="test",
-                permissions=permissions,
-                environment=Environment.LIVE,
-                brand="mlp",
-                actor=NOBODY,
-                now=clock.now(),
-                **changes,
-            )
-
-    async def person(self, merchant_id: str, role: Role) -> tuple[str, str]:
-        email = f"{secrets.token_hex(8)}@example.com"
-        async with self.database.begin() as tx:
-            person = await manage_people.add_person(
-                tx, merchant_id, email=email, name="", role=role, actor=NOBODY, now=clock.now()
-            )
-            await people.set_password(tx, person.id, self.password_hash)
-        return person.id, email
-
-    async def session(self, merchant_id: str, role: Role) -> dict[str, str]:
-        _, email = await self.person(merchant_id, role)
-        answer = await self.client("POST", "/merchant/auth/login", {"email": email, "password": PASSWORD})
-        assert answer.status == 200, answer.body
-        async with self.database.begin() as tx:
-            await tx.execute("DELETE FROM login_attempts")
-        return dict(answer.body)
-
-    async def endpoint(self) -> str:
-        """A new endpoint of the merchant. Old ones go, or the limit of endpoints would be reached."""
-        now = clock.now()
-        async with self.database.begin() as tx:
-            for each in await endpoints.find_all(tx, self.merchant_id):
-                await manage_endpoints.delete(tx, self.merchant_id, each.id, actor=NOBODY, now=now)
-            encryption = Encryption(SECRET_KEY)
-            made, _ = await manage_endpoints.register(
-                tx, self.merchant_id, url=NOBODY_HOME, events=list(Event), encryption=encryption, actor=NOBODY, now=now
-            )
-        return made.id
-
-    async def headers(self, caller: str, *, is_ending: bool) -> dict[str, str]:
-        """What the caller holds up. A session is kept for the next call, unless this one may end it."""
-        if is_ending or caller not in self.known:
-            self.known[caller] = await self._new_headers(caller)
-        return self.known.pop(caller) if is_ending else self.known[caller]
-
-    async def _new_headers(self, caller: str) -> dict[str, str]:
-        if caller in self.key_texts:
-            return {"x-api-key": self.key_texts[caller]}
-        match caller:
-            case "none":
-                return {}
-            case "unknown":
-                return {"x-api-key": "mlp_live_0000000000000000000000000000000000000000"}
-            case "token":
-                return {"x-api-key": (await self.session(self.merchant_id, Role.OWNER))["token"]}
-            case "key":
-                return {"Authorization": f"Bearer {self.key_texts['read']}"}
-            case "stranger":
-                session = await self.session(self.stranger_id, Role.OWNER)
-            case "ended":
-                session = await self.session(self.merchant_id, Role.OWNER)
-                ended = {"Authorization": f"Bearer {session['token']}"}
-                assert (await self.client("POST", "/merchant/auth/logout", headers=ended)).status == 200
-            case role:
-                session = await self.session(self.merchant_id, Role(role))
-        return {"Authorization": f"Bearer {session['token']}"}
-
-
-@pytest.fixture(scope="module")
-async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    url = await create_database(postgres, template)
-    with starting(tmp_path_factory.mktemp("authorisation")) as start:
-        running = await until_ready(start("api", database_url=url, **HOOKS))
-        async with (
-            Database.opened(url, size=4) as database,
-            aiohttp.ClientSession() as http,
-            a_worker(Elsewhere(url, Settings(**HOOKS))),
-        ):
-            merchant = await make_merchant(database, wallet=1_000_000)
-            stranger = await make_merchant(database, wallet=1_000_000)
-            inactive = await make_merchant(database)
-            world = World(Client(http, running.url, None), database, merchant.id, stranger.id)
-            world.password_hash = await Passwords().hash(PASSWORD)
-            async with database.begin() as tx:
-                await onboard.set_active(tx, inactive.id, is_active=False, actor=NOBODY, now=clock.now())
-            past = clock.now() - timedelta(seconds=1)
-            expired = await world.key(merchant.id, list(Permission), expires_at=past)
-            revoked = await world.key(merchant.id, list(Permission))
-            async with database.begin() as tx:
-                await issue_api_keys.revoke_key(tx, merchant.id, revoked.id, actor=NOBODY, now=clock.now())
-            world.key_texts = {
-                "expired": expired.text,
-                "revoked": revoked.text,
-                "inactive": inactive.key,
-                "other": stranger.key,
-                "read": (await world.key(merchant.id, [Permission.PAYMENTS_READ])).text,
-                "create": (await world.key(merchant.id, [Permission.PAYMENTS_CREATE])).text,
-                "wallet": (await world.key(merchant.id, [Permission.WALLET_READ])).text,
-                "events": (await world.key(merchant.id, [Permission.EVENTS_READ])).text,
-            }
-            yield world
 
 
 # What the names in the path stand for, and the body.
@@ -228,6 +89,12 @@ async def _transaction(world: World) -> str:
 
 async def _by_transaction(world: World) -> Prepared:
     return {"id": await _transaction(world)}, None
+
+
+async def _by_batch(world: World) -> Prepared:
+    key = await world.key(world.merchant_id, [Permission.PAYMENTS_CREATE])
+    made = await world.client.as_(key.text)("POST", "/v1/payments/disburse/batches", {"items": [PAYOUT]})
+    return {"id": str(made.body["batch"]["id"])}, None
 
 
 async def _by_key(world: World) -> Prepared:
@@ -298,6 +165,11 @@ def _body(body: Any) -> Callable[[World], Awaitable[Prepared]]:
 PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /v1/payments": _body(COLLECTION),
     "POST /v1/payments/disburse": _body(PAYOUT),
+    "POST /v1/payments/disburse/batches": _body({"items": [PAYOUT]}),
+    "GET /v1/payments/disburse/batches/{id}": _by_batch,
+    "GET /v1/payments/disburse/batches/{id}/items": _by_batch,
+    "POST /v1/payments/disburse/batches/{id}/approve": _by_batch,
+    "POST /v1/payments/disburse/batches/{id}/cancel": _by_batch,
     "POST /v1/payments/quote": _body({"type": "COLLECTION", "amount": 1000, "channel": "MPESA"}),
     "POST /v1/recipients/lookup": _body({"channel": "AIRTEL_MONEY", "phone": "+255684000001"}),  # nobody tells names
     "GET /v1/payments/{id}": _by_transaction,
