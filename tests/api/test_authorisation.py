@@ -19,7 +19,8 @@ from tests.api.auth.authorisation_world import world as world
 from tests.conftest import COLLECTION, NOBODY, PAYOUT
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
-# (read, create, wallet, events), of another merchant (with all), a bearer token sent as a key.
+# (read, create, wallet, events; for the others see `auth/routes.py`), of another merchant (with all), a bearer token
+# sent as a key.
 # Callers by token: a viewer, staff, the owner, another merchant's owner, one who logged out, an API key sent as a token.
 TABLE = """
     route                                                          none unknown expired revoked inactive   read create wallet events other token   viewer staff owner stranger ended key
@@ -46,6 +47,18 @@ TABLE = """
     GET /v1/wallet                                                 401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
     GET /v1/wallet/entries                                         401  401     401     401     403        403  403    200    403    200   401     401    401   401   401      401   401
     GET /v1/events                                                 401  401     401     401     403        403  403    403    200    200   401     401    401   401   401      401   401
+    GET /v1/webhooks                                               401  401     401     401     403        403  403    403    403    200   401     401    401   401   401      401   401
+    POST /v1/webhooks                                              401  401     401     401     403        403  403    403    403    201   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}                                          401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    PATCH /v1/webhooks/{id}                                        401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    DELETE /v1/webhooks/{id}                                       401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/test                                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/rotate-secret                           401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/rotate-secret/finish                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}/deliveries                               401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/webhooks/{id}/deliveries/{delivery}                    401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/deliveries/{delivery}/redeliver         401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/webhooks/{id}/recover                                 401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
     POST /callbacks/{route}/{token}                                404  404     404     404     404        404  404    404    404    404   404     404    404   404   404      404   404
     POST /merchant/auth/login                                      200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
     POST /merchant/auth/refresh                                    200  200     200     200     200        200  200    200    200    200   200     200    200   200   200      200   200
@@ -195,6 +208,10 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /merchant/people": _new_person,
     "PATCH /merchant/people/{id}": _by_person,
     "DELETE /merchant/people/{id}": _by_person,
+}
+
+PREPARE |= {
+    route.replace("/merchant/", "/v1/"): prepare for route, prepare in PREPARE.items() if "/merchant/webhooks" in route
 }
 
 

@@ -3,8 +3,13 @@
 The queries are those of the stores, in short. A table that grows is listed with how long its rows are kept.
 """
 
+from datetime import UTC, datetime
+
 from benchmarks.growth.tables import GROWING
 from malipo.db import Database
+from malipo.payments.listing.filter import Filter, where_of
+
+AT = datetime(2026, 3, 14, tzinfo=UTC)
 
 # Who reads by it.
 READERS = {
@@ -12,6 +17,9 @@ READERS = {
     "transactions_reference_is_unique": "SELECT FROM transactions WHERE merchant_id = 'm' AND reference = 'MLP-1'",
     "transactions_network_key_is_unique": """
         SELECT FROM transactions WHERE (channel, network_key) IN (SELECT * FROM unnest('{a}'::text[], '{b}'::text[]))
+    """,
+    "transactions_by_order_reference": """
+        SELECT id FROM transactions WHERE merchant_id = 'm' AND order_reference = 'A-1' ORDER BY id DESC LIMIT 20
     """,
     "transactions_paid_out_by_people": """
         SELECT sum(amount) FROM transactions WHERE merchant_id = 'm' AND created_by = 'a@b.tz' AND created_at >= now()
@@ -112,6 +120,22 @@ async def test_every_index_of_a_growing_table_has_a_reader(database: Database) -
     assert {row["indexname"] for row in rows} == READERS.keys()
     for index, query in READERS.items():
         assert f" {index} " in f"{await _plan(database, query)} ".replace("\n", " "), index
+
+
+async def test_the_payments_of_an_order_are_counted_and_paged_in_the_index_alone(database: Database) -> None:
+    """Exactly the statements of `listing/exact_filters.py`: a merchant's ten million payments are not read."""
+    where = where_of("m", Filter(order_reference="A-1", first=AT, before="txn_1"))
+    condition = str(where)
+    for number, value in reversed([*enumerate(where.values, start=1)]):
+        condition = condition.replace(f"${number}", f"'{value}'")
+    for query in (
+        f"SELECT count(*) FROM transactions t WHERE {condition}",
+        f"SELECT t.id FROM transactions t WHERE {condition} ORDER BY t.id DESC LIMIT 20 OFFSET 40",
+    ):
+        plan = await _plan(database, query)
+        assert "Index Only Scan" in plan, plan
+        assert "transactions_by_order_reference" in plan
+        assert "Sort" not in plan
 
 
 async def test_pruning_reads_by_an_index(database: Database) -> None:

@@ -35,6 +35,20 @@ NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
     ("GET", "/v1/wallet", Permission.WALLET_READ, RateClass.OTHER, 200),
     ("GET", "/v1/wallet/entries", Permission.WALLET_READ, RateClass.OTHER, 200),
     ("GET", "/v1/events", Permission.EVENTS_READ, RateClass.OTHER, 200),
+    ("GET", "/v1/webhooks", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 200),
+    # The id that these are called with is a payment's, so whoever may is told that there is no such endpoint.
+    ("GET", "/v1/webhooks/{id}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("DELETE", "/v1/webhooks/{id}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/test", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/rotate-secret", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/rotate-secret/finish", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("GET", "/v1/webhooks/{id}/deliveries", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("GET", "/v1/webhooks/{id}/deliveries/{delivery}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    ("POST", "/v1/webhooks/{id}/deliveries/{delivery}/redeliver", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 404),
+    # And these without a body.
+    ("POST", "/v1/webhooks", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 400),
+    ("PATCH", "/v1/webhooks/{id}", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 400),
+    ("POST", "/v1/webhooks/{id}/recover", Permission.WEBHOOKS_MANAGE, RateClass.OTHER, 400),
 ]
 EVERY_ROUTE = pytest.mark.parametrize(("method", "path"), [each[:2] for each in NEEDS])
 
@@ -50,7 +64,7 @@ async def call(api: Client, method: str, path: str, id_: str = "MLP-NOBODY", **m
         "/v1/payments/disburse/batches": {"items": [PAYOUT]},
     }
     body = bodies.get(path) if method == "POST" else None
-    return await api(method, path.format(id=id_), body, **more)
+    return await api(method, path.format(id=id_, delivery="evt_0"), body, **more)
 
 
 async def make_key(database: Database, merchant: Merchant, **changes: Any) -> NewKey:

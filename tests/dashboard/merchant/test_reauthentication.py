@@ -23,6 +23,7 @@ ACTS = {
     ("GET", "/dashboard/keys/new"): SensitiveAct.API_KEYS,
     ("GET", "/dashboard/keys/{id}/revoke"): SensitiveAct.API_KEYS,
     ("POST", "/dashboard/keys/{id}/revoke"): SensitiveAct.API_KEYS,
+    ("POST", "/dashboard/settings/payments/idempotency-key"): SensitiveAct.API_KEYS,
     ("POST", "/dashboard/settings/people"): SensitiveAct.PEOPLE,
     ("GET", "/dashboard/settings/people/new"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/people/{id}/role"): SensitiveAct.PEOPLE,

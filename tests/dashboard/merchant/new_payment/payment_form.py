@@ -26,9 +26,10 @@ TYPED = {
     "phone": "0754 000 100",
     "name": "Neema Kileo",
     "description": "Two bags",
+    "orderReference": "A-1042",
 }
 numbers = itertools.count(1)
-FIELD = re.compile(r'name="([a-z]+)" type="[a-z]+" value="([^"]*)"')
+FIELD = re.compile(r'name="([a-zA-Z]+)" type="[a-z]+" value="([^"]*)"')
 KEY = re.compile(r'name="key" value="([^"]*)"')
 
 
@@ -67,7 +68,7 @@ def key_in(seen: Seen) -> str:
 
 def hidden_in(seen: Seen) -> dict[str, str]:
     """What the page would send when its button is pressed."""
-    found = re.findall(r'<input type="hidden" name="([a-z]+)" value="([^"]*)">', seen.text)
+    found = re.findall(r'<input type="hidden" name="([a-zA-Z]+)" value="([^"]*)">', seen.text)
     return {name: unescape(value) for name, value in found if name not in ("token", "language", "next")}
 
 

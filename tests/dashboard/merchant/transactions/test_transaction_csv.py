@@ -31,7 +31,7 @@ async def file(shop: TransactionPages, query: str = "") -> list[dict[str, str]]:
 
 async def test_the_file_has_what_the_filters_leave_newest_first(shop: TransactionPages) -> None:
     at = datetime(2026, 3, 10, 22, 30, 5, 123_000, tzinfo=UTC)
-    await shop.make(at=at, name='Asha, "Mama"', status=Status.COMPLETED)
+    await shop.make(at=at, name='Asha, "Mama"', status=Status.COMPLETED, order_reference="=A-1042")
     await shop.make(name="Juma")
     await shop.make(name="Asha")
 
@@ -58,6 +58,7 @@ async def test_the_file_has_what_the_filters_leave_newest_first(shop: Transactio
         "createdAt": "2026-03-10T22:30:05.123Z",
         "endedAt": clock.iso(first.ended_at),
         "id": first.id,
+        "orderReference": "'=A-1042",
     }
 
 
