@@ -19,7 +19,7 @@ MISTAKES = {
 }
 
 
-def write_salaries(path: Path, count: int = 300, *, first: int = 1000) -> Path:
+def write_salaries(path: Path, count: int = 300, *, first: int = 100) -> Path:
     """One line for each employee, five of them with a mistake, and the sum at the end."""
     book = Workbook()
     sheet = book.active
@@ -30,8 +30,8 @@ def write_salaries(path: Path, count: int = 300, *, first: int = 1000) -> Path:
         line: list[object] = [
             number,
             f"{NAMES[number % len(NAMES)]} {number}",
-            # Numbers that end in 1xx are refused by the simulator: 001 to 099 are paid.
-            int(f"{prefix}{first + number // 99:03}{number % 99 + 1:03}"[:9].ljust(9, "0")),
+            # A number without its zero, as spreadsheets keep it. Those that end in 1xx are special to the simulator.
+            int(f"{prefix}{first + number // 99}{number % 99 + 1:03}"),
             network,
             5_000 + number,
             f"W-{number:03}",
@@ -49,3 +49,17 @@ async def send_file(page: Page, file: Path) -> None:
     await page.locator("[name=file]").set_input_files(file)
     await page.locator("main form .button.primary").click()
     await page.wait_for_url("**/drafts/drf_*")
+
+
+async def choose_password(page: Page, link: str, password: str) -> None:
+    await page.goto(link)
+    await page.get_by_label("New password").fill(password)
+    await page.get_by_label("The same once more").fill(password)
+    await page.get_by_role("button", name="Save the password").click()
+
+
+async def confirm_if_asked(page: Page, password: str) -> None:
+    """Whoever has logged in a while ago types the password again."""
+    if "/confirm" in page.url:
+        await page.locator("[name=confirm_password]").fill(password)
+        await page.locator("main form .button.primary").click()

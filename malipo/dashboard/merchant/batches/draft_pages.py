@@ -120,9 +120,9 @@ async def submit(request: MerchantRequest) -> Response:
     if seen.draft.batch_id is not None:
         return request.go(f"{PATH}/{seen.draft.batch_id}", "batch-once")
     if (problem := _why_not(request, form, seen)) is not None:
-        return await _page(request, problem=problem, name=form.text("name"), status=HTTPStatus.CONFLICT)
+        return await _page(request, problem=problem, name=form.text("batchName"), status=HTTPStatus.CONFLICT)
     order = batch_order_of(
-        Fields({"name": form.text("name") or None, "items": [dict(each.values) for each in seen.lines]}),
+        Fields({"name": form.text("batchName") or None, "items": [dict(each.values) for each in seen.lines]}),
         request.merchant_id,
         key=seen.draft.key,
         terms=request.service.terms,

@@ -10,15 +10,22 @@ from starlette.responses import Response
 
 from malipo import ids
 from malipo.csv_export import csv_lines
-from malipo.dashboard import form_errors, render
+from malipo.dashboard import render
 from malipo.dashboard.file_upload import receive_upload
 from malipo.dashboard.merchant.batches.line_names import look_up_lines
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
-from malipo.errors import Invalid, Refusal
+from malipo.errors import Invalid
 from malipo.network_statements.table import NotATable
 from malipo.payments.batches.spreadsheet.draft import Draft, Edits
-from malipo.payments.batches.spreadsheet.read_sheet import MOST_FILE_BYTES, MOST_LINES, Sheet, read_sheet
+from malipo.payments.batches.spreadsheet.read_sheet import (
+    MOST_FILE_BYTES,
+    MOST_LINES,
+    NoLines,
+    Sheet,
+    TooManyLines,
+    read_sheet,
+)
 from malipo.payments.batches.store import drafts
 
 PATH = "/dashboard/batches"
@@ -45,8 +52,6 @@ SAMPLES: tuple[tuple[str | int, ...], ...] = (
 
 
 class FileTooLarge(Invalid):
-    code = "too_large"
-
     def __init__(self) -> None:
         super().__init__(SENTENCES["too_large"])
 
@@ -73,8 +78,10 @@ async def take(request: MerchantRequest) -> Response:
         sheet = await asyncio.to_thread(_read, upload.content)
     except NotATable:
         return _form(request, "not_a_table", HTTPStatus.BAD_REQUEST)
-    except Refusal as refusal:
-        return _form(request, refusal.code, HTTPStatus.BAD_REQUEST)
+    except NoLines:
+        return _form(request, "no_lines", HTTPStatus.BAD_REQUEST)
+    except TooManyLines:
+        return _form(request, "too_many_lines", HTTPStatus.BAD_REQUEST)
     now = request.service.clock()
     draft = Draft(
         id=ids.mint("drf_", now),
@@ -102,14 +109,10 @@ def _form(request: MerchantRequest, problem: str | None = None, status: HTTPStat
         request,
         "merchant/batches/new.html",
         status=status,
-        problem=None if problem is None else _sentence(request, problem),
+        problem=None if problem is None else request.words(SENTENCES[problem]),
         most_lines=MOST_LINES,
         most_megabytes=_MOST_MEGABYTES,
     )
-
-
-def _sentence(request: MerchantRequest, code: str) -> str:
-    return request.words(SENTENCES[code]) if code in SENTENCES else form_errors.sentence(request.words, code)
 
 
 def safe_name(sent: str) -> str:

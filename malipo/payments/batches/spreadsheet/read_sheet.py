@@ -26,15 +26,11 @@ _TOTAL = re.compile(r"(grand )?total|sub ?total|jumla( kuu)?|sum", re.IGNORECASE
 
 
 class NoLines(Invalid):
-    code = "no_lines"
-
     def __init__(self) -> None:
         super().__init__("The file has no lines.")
 
 
 class TooManyLines(Invalid):
-    code = "too_many_lines"
-
     def __init__(self) -> None:
         super().__init__(f"A file may have at most {MOST_LINES} lines.")
 

@@ -59,7 +59,7 @@ class Office:
 
     async def submit(self, draft: str, **fields: str) -> Seen:
         shown = await self.clerk.get(draft)
-        return await self.clerk.post(f"{draft}/submit", {"seen": seen_in(shown), "name": "Wages"} | fields)
+        return await self.clerk.post(f"{draft}/submit", {"seen": seen_in(shown), "batchName": "Wages"} | fields)
 
     async def submitted(self, content: bytes = RIGHT) -> str:
         """The page of a batch that awaits approval."""

@@ -114,7 +114,7 @@ async def test_what_was_changed_in_another_window_is_not_submitted_unseen(office
     draft = await office.draft()
     shown = await office.clerk.get(draft)
     await office.clerk.post(draft, {"amount-2": "90000"})
-    refused = await office.clerk.post(f"{draft}/submit", {"seen": seen_in(shown), "name": "Wages"})
+    refused = await office.clerk.post(f"{draft}/submit", {"seen": seen_in(shown), "batchName": "Wages"})
     assert refused.status == 409
     assert "It has changed since you looked" in refused.words
     assert await office.made() == []
