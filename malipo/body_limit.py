@@ -5,3 +5,7 @@ larger. So nobody can withhold a body that would still be taken.
 """
 
 MOST_BODY_BYTES = 64 * 1024
+
+# Of the route that makes a batch, which may have thousands of items. It begins before its body is there, as an upload.
+# That is harmless: nothing moves before the batch is approved.
+MOST_BATCH_BYTES = 2 * 1024 * 1024

@@ -14,10 +14,14 @@ from malipo.installation.state import Closed
 from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
 from malipo.metrics import Metrics
 from malipo.payments.answer_effects import Settled
+from malipo.payments.batches.approve import Approval, ApproveBatch, Approved
+from malipo.payments.batches.cancel import BatchCancellation, CancelBatch, CancelledBatch
+from malipo.payments.batches.create import BatchOrder, CreateBatch, MadeBatch
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.claim_for_sending import Claim, Claimed, ClaimForSending
 from malipo.payments.dispatch import Rules
 from malipo.payments.initiate import Initiate, Initiated, Order
+from malipo.payments.payment_request import Terms
 from malipo.payments.settle import Report, Settle
 from malipo.payments.status_writer import Outcome
 from malipo.rate_limit.sliding_window import RateClass
@@ -27,6 +31,8 @@ from malipo.webhooks.record_attempts import RecordAttempts
 
 # All attempts that a worker may have under way can be recorded at once.
 _MOST_ATTEMPTS = 4096
+# Thousands of payouts are one commit. A try of it is not taken for one that hangs before this has passed.
+_BATCH_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -37,18 +43,22 @@ class CommitGroups:
     claim: GroupCommit[Claim, Claimed]
     settle: GroupCommit[Report, Settled | None]
     record_attempt: GroupCommit[Attempt, Delivery | None]
+    create_batch: GroupCommit[BatchOrder, MadeBatch | Refusal | Closed]
+    approve_batch: GroupCommit[Approval, Approved | Refusal | Closed]
+    cancel_batch: GroupCommit[BatchCancellation, CancelledBatch | Refusal | Closed]
 
     @classmethod
     def assemble(cls, settings: Settings, database: Database, metrics: Metrics, *, clock: Clock) -> CommitGroups:
         patience = settings.database_patience_seconds
 
         def group(name: str, act: Act[Any, Any], **options: Any) -> GroupCommit[Any, Any]:
-            made = GroupCommit(
-                database, act, patience_seconds=patience, name=name, observe=metrics.observer_of(name), **options
-            )
+            options = {"patience_seconds": patience} | options
+            made = GroupCommit(database, act, name=name, observe=metrics.observer_of(name), **options)
             metrics.watch_queue(name, lambda: made.depth)
             return made
 
+        # A large batch shares its commit with no other, and another need not wait for it.
+        alone = {"most": 1, "lanes": 2, "patience_seconds": max(patience, _BATCH_SECONDS)}
         limits = {
             RateClass.CREATE: settings.rate_limit_create,
             RateClass.LIST: settings.rate_limit_list,
@@ -72,6 +82,9 @@ class CommitGroups:
                 RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds),
                 most=_MOST_ATTEMPTS,
             ),
+            create_batch=group("create_batch", CreateBatch(clock=clock), **alone),
+            approve_batch=group("approve_batch", ApproveBatch(clock=clock, terms=Terms.of(settings)), **alone),
+            cancel_batch=group("cancel_batch", CancelBatch(clock=clock), **alone),
         )
 
     async def finish(self) -> None:

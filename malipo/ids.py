@@ -19,6 +19,7 @@ _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 
 _TIME_CHARACTERS = 10  # 50 bits of milliseconds: enough until the year 37,648.
 _RANDOM_CHARACTERS = 16  # 80 bits.
+_SERIES_CHARACTERS = 4  # of those: where ids follow one another, 60 random bits are left.
 _DRAWS = 256  # at once
 _SUFFIX_TIME_CHARACTERS = 9  # 45 bits of milliseconds: enough until the year 3084.
 _SUFFIX_RANDOM_CHARACTERS = 7  # 35 bits.
@@ -54,6 +55,17 @@ def mint(prefix: str, now: datetime) -> str:
     """`txn_01k9z…`: unique, without a query."""
     time = _base32(clock.milliseconds(now), _TIME_CHARACTERS)
     return prefix + (time + _random_characters(_RANDOM_CHARACTERS)).lower()
+
+
+def first_of_series(prefix: str, now: datetime) -> str:
+    """The first of many ids that follow one another, such as those of a batch. Up to a million."""
+    return mint(prefix, now)[:-_SERIES_CHARACTERS] + "0" * _SERIES_CHARACTERS
+
+
+def in_series(first: str, index: int) -> str:
+    """The id that comes so many after the first."""
+    assert 0 <= index < 32**_SERIES_CHARACTERS
+    return first[:-_SERIES_CHARACTERS] + _base32(index, _SERIES_CHARACTERS).lower()
 
 
 def first_of(prefix: str, milliseconds: int) -> str:

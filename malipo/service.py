@@ -20,6 +20,7 @@ from malipo.access.second_factor.codes import Codes
 from malipo.access.signed_cookies import Cookies
 from malipo.access.tokens import Tokens
 from malipo.audit_log.actor import Actor
+from malipo.batch_requests import BatchRequests
 from malipo.client_address import UntrustedProxies
 from malipo.clock import Clock
 from malipo.commit_groups import CommitGroups
@@ -113,6 +114,7 @@ class Service:
     _derived_keys: DerivedKeys
     _large_answers: Turns
     groups: CommitGroups
+    batches: BatchRequests
     queries: Queries
 
     @classmethod
@@ -146,6 +148,7 @@ class Service:
         sessions = Sessions(people, Tokens(*keys))
         encryption = Encryption(*keys)
         codes = Codes(people, encryption)
+        groups, notifier = CommitGroups.assemble(settings, database, metrics, clock=clock), Notifier(database)
         return cls(
             settings=settings,
             clock=clock,
@@ -169,13 +172,14 @@ class Service:
             cookies=Cookies(*keys),
             terms=terms,
             networks=connect(settings, http_client),
-            notifier=Notifier(database),
+            notifier=notifier,
             encryption=encryption,
             webhook_client=webhook_client or client_of(settings),
             _http_client=http_client,
             _derived_keys=DerivedKeys(database, terms),
             _large_answers=Turns(1),
-            groups=CommitGroups.assemble(settings, database, metrics, clock=clock),
+            groups=groups,
+            batches=BatchRequests(groups, notifier, metrics, EVENTS_TOPIC),
             queries=Queries(settings, database, people_database=people, standby=standby),
         )
 

@@ -16,6 +16,7 @@ GROWING = {
     "moves": Kept.FOR_EVER,
     "search_index": Kept.FOR_EVER,
     "network_answers": Kept.FOR_EVER,
+    "batch_items": Kept.FOR_EVER,
     "rollup_counts": Kept.FOR_EVER,
     "daily_totals": Kept.FOR_EVER,
     "events": Kept.DAYS,

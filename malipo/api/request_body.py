@@ -10,12 +10,10 @@ from malipo.api.http.protocol import WHOLE_BODY
 from malipo.body_limit import MOST_BODY_BYTES
 from malipo.errors import Invalid
 
-_TOO_LARGE = f"The body must be at most {MOST_BODY_BYTES // 1024} KiB."
 
-
-async def object_of(request: Request) -> dict[str, Any]:
+async def object_of(request: Request, *, most_bytes: int = MOST_BODY_BYTES) -> dict[str, Any]:
     """The JSON object that a request carries."""
-    return _object_in(await body_of(request))
+    return _object_in(await body_of(request, most_bytes=most_bytes))
 
 
 async def optional_object_of(request: Request) -> dict[str, Any]:
@@ -34,22 +32,26 @@ def _object_in(text: bytes) -> dict[str, Any]:
     return body
 
 
-async def body_of(request: Request) -> bytes:
+async def body_of(request: Request, *, most_bytes: int = MOST_BODY_BYTES) -> bytes:
     whole: bytes | None = request.scope.get(WHOLE_BODY)
     if whole is None:
-        return await _wait_for_body(request)
-    if len(whole) > MOST_BODY_BYTES:
-        raise TooLarge(_TOO_LARGE)
+        return await _wait_for_body(request, most_bytes)
+    if len(whole) > most_bytes:
+        raise _too_large(most_bytes)
     return whole
 
 
-async def _wait_for_body(request: Request) -> bytes:
+async def _wait_for_body(request: Request, most_bytes: int) -> bytes:
     body = bytearray()
     announced = request.headers.get("content-length", "")
-    if announced.isdigit() and int(announced) > MOST_BODY_BYTES:
-        raise TooLarge(_TOO_LARGE)
+    if announced.isdigit() and int(announced) > most_bytes:
+        raise _too_large(most_bytes)
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BODY_BYTES:
-            raise TooLarge(_TOO_LARGE)
+        if len(body) > most_bytes:
+            raise _too_large(most_bytes)
     return bytes(body)
+
+
+def _too_large(most_bytes: int) -> TooLarge:
+    return TooLarge(f"The body must be at most {most_bytes // 1024} KiB.")

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from malipo.access.reauthentication import SensitiveAct
 from malipo.api import (
     api_keys,
+    batches,
     callbacks,
     channels,
     deliveries,
@@ -97,6 +98,12 @@ ROUTES: list[AnyRoute] = [
     ByKey("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
     ByKey("GET", "/v1/payments", payments.list_, Permission.PAYMENTS_READ, RateClass.LIST),
     ByKey("POST", "/v1/payments/disburse", payments.disburse, Permission.PAYMENTS_CREATE),
+    ByKey("POST", "/v1/payments/disburse/batches", batches.create, Permission.PAYMENTS_CREATE),
+    ByKey("GET", "/v1/payments/disburse/batches", batches.list_, Permission.PAYMENTS_READ, RateClass.LIST),
+    ByKey("GET", "/v1/payments/disburse/batches/{id}", batches.retrieve, Permission.PAYMENTS_READ),
+    ByKey("GET", "/v1/payments/disburse/batches/{id}/items", batches.list_items, Permission.PAYMENTS_READ),
+    ByKey("POST", "/v1/payments/disburse/batches/{id}/approve", batches.approve, Permission.PAYOUTS_APPROVE),
+    ByKey("POST", "/v1/payments/disburse/batches/{id}/cancel", batches.cancel, Permission.PAYMENTS_CREATE),
     ByKey("POST", "/v1/payments/quote", quote.preview, Permission.PAYMENTS_READ),
     ByKey("GET", "/v1/payments/{id}", payments.retrieve, Permission.PAYMENTS_READ),
     ByKey("POST", "/v1/payments/{id}/cancel", payments.cancel, Permission.PAYMENTS_CREATE),

@@ -18,6 +18,10 @@ SENTENCES = {
     "order_reference_invalid": "1 to 64 characters that can be printed.",
     "phone_invalid": "This is not a Tanzanian mobile number. Type it like 0754 000 100.",
     "channel_invalid": "Choose a network.",
+    "digits_lost": "The spreadsheet has shortened this, and digits may be lost. Compare it, and save it.",
+    "second_person_required": "Somebody else must approve it: you have made it yourself.",
+    "batch_not_approvable": "It no longer awaits approval.",
+    "batch_not_cancellable": "Every payout of it has ended: nothing can be cancelled.",
     "text_too_long": "At most {most} characters.",
     "text_invalid": "There is a character in it that cannot be stored.",
     "email_invalid": "This is not an email address.",
@@ -59,6 +63,7 @@ SENTENCES = {
     "webhook_inactive": "The endpoint is paused. Resume it first.",
     "no_rotation": "The secret is not being changed.",
     "url_invalid": "This address will not do.",
+    "approval_fixed": "Owners always may approve, and viewers never: only staff can be allowed it.",
     "last_owner": "Your business needs an owner. Make somebody else one first.",
     "email_taken": "This email already has an account.",
     "restored": "No payments are taken at the moment: the service was restored from a backup, and whoever runs it "

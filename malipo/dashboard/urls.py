@@ -9,6 +9,8 @@ from malipo.errors import Missing
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,80}")  # `opc_` and a hash have 68
 
+_NUMBER = re.compile(r"[1-9][0-9]{0,6}")
+
 
 def id_in(request: BrowserRequest, name: str = "id") -> str:
     """The id in the path. What cannot be one need not be looked for."""
@@ -22,6 +24,12 @@ def key_in(request: BrowserRequest) -> str | None:
     """The id that a page of a list begins after; what cannot be one is as good as none."""
     before = request.http.query_params.get("before", "")
     return before if _ID.fullmatch(before) else None
+
+
+def number_in(request: BrowserRequest, name: str, default: int) -> int:
+    """A number of the query, such as that of a page; what cannot be one is as good as none."""
+    text = request.http.query_params.get(name, "")
+    return int(text) if _NUMBER.fullmatch(text) else default
 
 
 def base_url(request: MerchantRequest) -> str:

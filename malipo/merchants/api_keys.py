@@ -27,6 +27,7 @@ class Permission(StrEnum):
     RECIPIENTS_LOOKUP = "recipients.lookup"
     WALLET_READ = "wallet.read"
     EVENTS_READ = "events.read"
+    PAYOUTS_APPROVE = "payouts.approve"
     WEBHOOKS_MANAGE = "webhooks.manage"
 
 
@@ -61,6 +62,7 @@ class NewKey:
     ip_allowlist: tuple[AddressRange, ...] = ()
     payout_limit: int | None = None
     daily_payout_limit: int | None = None
+    created_by: str | None = None  # whom it counts as, where something takes two people
 
     @property
     def last4(self) -> str:
@@ -98,6 +100,7 @@ class KnownKey(msgspec.Struct, frozen=True):
     revoked_at: datetime | None
     last_used_at: datetime | None
     payout_limits: PayoutLimits | None = None
+    created_by: str | None = None  # None: not known
     requires_idempotency_key: bool = False  # the merchant does, of what moves money
 
     def is_good(self, now: datetime) -> bool:

@@ -38,6 +38,7 @@ class Caller(msgspec.Struct, frozen=True):
     permissions: frozenset[str]
     rate_limit_status: RateLimitStatus | None
     payout_limits: PayoutLimits | None = None
+    key_maker: str | None = None  # who made the key; None: not known
     requires_idempotency_key: bool = False
 
 
@@ -124,7 +125,15 @@ def _answer(key: KnownKey, count: _Count | None) -> Caller | Refusal | None:
 
 
 def _caller(key: KnownKey, status: RateLimitStatus | None) -> Caller:
-    return Caller(key.id, key.merchant_id, key.permissions, status, key.payout_limits, key.requires_idempotency_key)
+    return Caller(
+        key.id,
+        key.merchant_id,
+        key.permissions,
+        status,
+        key.payout_limits,
+        key.created_by,
+        key.requires_idempotency_key,
+    )
 
 
 def _reason(key: KnownKey | None, address: Address, now: datetime) -> Refusal | None:

@@ -66,6 +66,7 @@ async def create_key(
         ip_allowlist=tuple(ip_allowlist),
         payout_limit=payout_limit,
         daily_payout_limit=daily_payout_limit,
+        created_by=actor.name,
     )
     await api_keys.insert(tx, key)
     await rate_limits.open_windows(tx, key.id)

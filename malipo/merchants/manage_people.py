@@ -24,6 +24,11 @@ class LastOwner(Conflict):
         super().__init__("A merchant needs an owner: make somebody else one first.")
 
 
+class ApprovalFixed(Conflict):
+    def __init__(self) -> None:
+        super().__init__("Owners always may approve batches, and viewers never may: only staff can be allowed it.")
+
+
 async def add_person(
     tx: Tx, merchant_id: str, *, email: str, name: str, role: Role, actor: Actor, now: datetime
 ) -> Person:
@@ -46,6 +51,22 @@ async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: 
     await audit_log.append(
         tx, actor, "person.role_changed", now=now, merchant_id=person.merchant_id, email=person.email, role=role
     )
+
+
+async def allow_approval(tx: Tx, person: Person, may_approve: bool, *, actor: Actor, now: datetime) -> None:
+    """Whether somebody of the staff may approve batches that others made."""
+    if person.role is not Role.STAFF:
+        raise ApprovalFixed
+    if await people.set_may_approve(tx, person.id, may_approve=may_approve):
+        await audit_log.append(
+            tx,
+            actor,
+            "person.approval_changed",
+            now=now,
+            merchant_id=person.merchant_id,
+            email=person.email,
+            may_approve=may_approve,
+        )
 
 
 async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:

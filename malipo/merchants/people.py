@@ -18,8 +18,11 @@ class Person:
     role: Role
     password_hash: str | None
     created_at: datetime
+    may_approve: bool = False  # of staff: an owner allows it
 
     def may(self, right: Right) -> bool:
+        if right is Right.APPROVE and self.role is Role.STAFF:
+            return self.may_approve
         return right in RIGHTS[self.role]
 
 

@@ -17,6 +17,7 @@ class Right(StrEnum):
 
     READ = "read"
     OPERATE = "operate"  # payments and webhooks
+    APPROVE = "approve"  # batches of payouts that somebody else made; staff may if an owner allows it
     ADMINISTER = "administer"  # API keys and people
 
 

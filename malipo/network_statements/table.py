@@ -3,7 +3,8 @@
 import csv
 import io
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -13,33 +14,55 @@ from malipo.network_statements.cell_values import Cell
 
 # Of an XLSX file when it is unpacked: a small file can hold a very large one.
 _MOST_BYTES = 2 * 1024**3
+# What reading a damaged or made-up XLSX file raises, by what is wrong with it.
+_DAMAGED = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _SAMPLE_BYTES = 64 * 1024
-_DELIMITERS = ",;\t|"
+DELIMITERS = ",;\t|"
 
 
 class NotATable(Refusal):
     """The file is neither CSV nor XLSX, or it is damaged."""
 
 
-def rows_of(path: Path) -> Iterator[list[Cell]]:
+def rows_of(
+    path: Path,
+    *,
+    most_bytes: int = _MOST_BYTES,
+    most_columns: int | None = None,
+    choose_delimiter: Callable[[str], str] | None = None,
+) -> Iterator[list[Cell]]:
+    """`most_bytes` of an XLSX file, when it is unpacked; `choose_delimiter` looks at the beginning of a CSV file."""
     with path.open("rb") as file:
         beginning = file.read(_SAMPLE_BYTES)
     if not beginning.strip():
         raise NotATable(f"{path.name} is empty.")
     if beginning.startswith(b"PK\x03\x04"):
-        return _sheet(path)
+        return _sheet(path, most_bytes, most_columns)
     if beginning.startswith((b"\xd0\xcf\x11\xe0", b"<", b"%PDF")) or b"\x00" in beginning.replace(b"\xff\xfe", b""):
         raise NotATable(f"{path.name} is not CSV or XLSX. Open it in a spreadsheet, and save it as one of these.")
-    return _lines(path, beginning)
+    return _lines(path, beginning, choose_delimiter or _delimiter)
 
 
-def _lines(path: Path, beginning: bytes) -> Iterator[list[Cell]]:
+def _lines(path: Path, beginning: bytes, choose_delimiter: Callable[[str], str]) -> Iterator[list[Cell]]:
     encoding = _encoding(path)
-    delimiter = _delimiter(beginning.decode(encoding, "replace"))
+    delimiter = choose_delimiter(beginning.decode(encoding, "replace"))
     with path.open(encoding=encoding, newline="") as file:
         try:
             yield from csv.reader(file, delimiter=delimiter)
-        except csv.Error as error:
+        except (csv.Error, UnicodeDecodeError) as error:
             raise NotATable(f"{path.name} cannot be read as CSV: {error}.") from None
 
 
@@ -70,23 +93,23 @@ def _delimiter(sample: str) -> str:
         counts = [len(row) for row in csv.reader(io.StringIO(sample), delimiter=delimiter)]
         return sum(count for count in counts if count > 2)
 
-    return max(_DELIMITERS, key=cells)
+    return max(DELIMITERS, key=cells)
 
 
-def _sheet(path: Path) -> Iterator[list[Cell]]:
+def _sheet(path: Path, most_bytes: int, most_columns: int | None) -> Iterator[list[Cell]]:
     """The first sheet."""
     from openpyxl import load_workbook  # Few commands need it, and it takes a while to import.
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            if sum(each.file_size for each in archive.infolist()) > _MOST_BYTES:
+        with path.open("rb") as file:  # By us, because what cannot be read would leave it open.
+            if sum(each.file_size for each in zipfile.ZipFile(file).infolist()) > most_bytes:
                 raise NotATable(f"{path.name} is too large. Save it as CSV.")
-        with closing(load_workbook(path, read_only=True, data_only=True)) as book:
-            sheet = book.worksheets[0]
-            sheet.reset_dimensions()  # Some programs write a size that is not true.
-            for row in sheet.iter_rows(values_only=True):
-                yield [_cell(value) for value in row]
-    except (zipfile.BadZipFile, KeyError, OSError, ValueError) as error:
+            with closing(load_workbook(file, read_only=True, data_only=True)) as book:
+                sheet = book.worksheets[0]
+                sheet.reset_dimensions()  # Some programs write a size that is not true.
+                for row in sheet.iter_rows(max_col=most_columns, values_only=True):
+                    yield [_cell(value) for value in row]
+    except _DAMAGED as error:
         raise NotATable(f"{path.name} cannot be read as XLSX: {error}.") from None
 
 

@@ -54,7 +54,7 @@ class ClaimForSending:
             batch = await send_counts.find_counted(tx, claim.worker_id)
             return Claimed([each.transaction for each in ours], [], batch)
         self._turn += 1
-        return await _take(tx, claim, self._in_turn(claim), now=self._clock())
+        return await _take(tx, claim, self._in_turn(claim), self._turn, now=self._clock())
 
     def _in_turn(self, claim: Claim) -> Sequence[tuple[Channel, Type]]:
         """With fewer places than pairs, each pair is first by turns, so that many payments of one block no other."""
@@ -64,9 +64,9 @@ class ClaimForSending:
         return [*claim.pairs[first:], *claim.pairs[:first]]
 
 
-async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, now: datetime) -> Claimed:
+async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime) -> Claimed:
     """Payments to send now. A collection that has waited too long is ended instead, and so is a refund too many."""
-    subjects, withheld = await withhold(tx, await _find(tx, claim, pairs), now=now)
+    subjects, withheld = await withhold(tx, await _find(tx, claim, pairs, turn), now=now)
     late, in_time = split_lapsed(subjects, claim.lapse_seconds)
     lapsed = [*withheld, *await end_lapsed(tx, late, now=now)]
     if not in_time:
@@ -90,15 +90,20 @@ async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], *, 
     return Claimed(list((found | {(each.merchant_id, each.id): each for each in reached}).values()), lapsed, batch)
 
 
-async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]]) -> list[Subject]:
+async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[Subject]:
     # First those that were tried, and of which provably nothing was sent.
     subjects = await dispatch_claims.claim_unsent(tx, claim.connector, most=claim.most)
+    free = claim.most - len(subjects)
+    channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
+    of_batches = await dispatch_claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
+    # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches.
+    most = claim.most - min(len(of_batches), (free + turn // len(pairs) % 4) // 4)
     for place, (channel, type_) in enumerate(pairs):
-        left = claim.most - len(subjects)
+        left = most - len(subjects)
         share = -(-left // (len(pairs) - place))
         if share > 0:
             subjects += await dispatch_claims.claim_new(tx, channel, type_, most=share)
-    return subjects
+    return subjects + of_batches[: claim.most - len(subjects)]
 
 
 def _submitted(transaction: Transaction) -> Change:

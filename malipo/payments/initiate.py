@@ -33,8 +33,10 @@ from malipo.payments.transaction import Transaction, Type
 class InsufficientBalance(Invalid):
     code = "insufficient_balance"
 
-    def __init__(self, needed: int, wallet: Wallet) -> None:
-        message = f"This payout needs {money.display(needed)} and the wallet holds {money.display(wallet.available)}."
+    def __init__(self, needed: int, wallet: Wallet, *, subject: str = "payout") -> None:
+        message = (
+            f"This {subject} needs {money.display(needed)} and the wallet holds {money.display(wallet.available)}."
+        )
         if wallet.owed:
             message = f"{message[:-1]}, of which {money.display(wallet.owed)} is owed."
         super().__init__("The wallet balance is not sufficient.", details={"amount": [message]})

@@ -44,6 +44,12 @@ class Fields:
         self._problems.setdefault(name, []).append(message)
         self.mistakes.append(FieldError(name, code, bounds))
 
+    def add(self, other: "Fields", *, prefix: str) -> None:
+        """What is wrong with a part, such as an item of a list, is wrong with the whole."""
+        for name, messages in other._problems.items():
+            self._problems[prefix + name] = messages
+        self.mistakes += [FieldError(prefix + each.field, each.code, each.bounds) for each in other.mistakes]
+
     @property
     def problem(self) -> Invalid | None:
         """Everything that is wrong, or None. A single mistake has a code of its own."""

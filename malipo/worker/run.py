@@ -5,6 +5,7 @@ import contextlib
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Any, Protocol
 
 from malipo import __version__, gc_tuning, log
@@ -17,6 +18,7 @@ from malipo.monitoring.collector import Collector
 from malipo.networks.connector import Channel, Type
 from malipo.service import Service
 from malipo.settings import Settings, state_folder
+from malipo.worker.batch_completer import complete_batches
 from malipo.worker.circuit_breaker import CircuitBreaker
 from malipo.worker.float_reader import float_readers
 from malipo.worker.lapse_unconnected import lapse_unconnected
@@ -191,6 +193,8 @@ async def _work_on_served_schema(
     tasks += [asyncio.ensure_future(each.run(loops)) for each in parts]
     tasks.append(asyncio.ensure_future(run_forever("count", service.count, seconds=seconds, loops=loops)))
     tasks.append(asyncio.ensure_future(run_forever("mark", look, seconds=seconds, loops=loops)))
+    complete = partial(complete_batches, service)
+    tasks.append(asyncio.ensure_future(run_forever("batches", complete, seconds=seconds, loops=loops)))
     tasks += [asyncio.ensure_future(each(loops)) for each in beside]
     tasks.append(asyncio.ensure_future(prune_hourly(service)))
     tasks.append(asyncio.ensure_future(service.clock_skew.watch()))

@@ -19,7 +19,8 @@ from malipo.access.passwords import Passwords
 from malipo.db import Database
 from malipo.merchants import manage_people
 from malipo.merchants.roles import Role
-from malipo.merchants.store import people
+from malipo.merchants.store import approval_rules, people
+from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
 from malipo.service import Service
@@ -56,6 +57,7 @@ CONNECTED = {
     "mpesa_callback_token": "a-token-of-the-contract",
 }
 PASSWORD = "maji ya kunde 7"
+BATCHES = "/v1/payments/disburse/batches"
 
 # Wide enough for everything here; without limits there would be no headers that tell them.
 WIDE_LIMITS = dict.fromkeys(NO_LIMITS, 1_000_000)
@@ -90,6 +92,7 @@ class World:
     deliveries: list[str]
     log: Path
     database_url: str
+    batches: list[str]
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def make_real(self, operation: str, case: Case[Any]) -> None:
@@ -103,6 +106,8 @@ class World:
             "refund": ended,
             "changeRole": self.people,
         }.get(operation)
+        if operation in ("getBatch", "listBatchItems", "approveBatch", "cancelBatch"):
+            names = self.batches
         if operation.removesuffix("ByKey") in ABOUT_AN_ENDPOINT:
             names = self.endpoints
         if names is not None:
@@ -169,12 +174,13 @@ async def _furnish(running: Any, database_url: str) -> World:
                 ids[name] = person.id
         service = Service.assemble(Settings(**NO_LIMITS, **HOOKS), database)
         payments = await _payments(running.url, service, merchant)
+        batches = await _batches(running.url, service, merchant)
         endpoint, deliveries = await _tell(service, merchant, database_url)
         await service.finish()
         reader = await make_merchant(database, wallet=1_000_000)
     present = [ids["leaver"], ids["juma"]]
     world = World(
-        running.url, merchant, reader, "", payments, present, [endpoint], deliveries, running.log, database_url
+        running.url, merchant, reader, "", payments, present, [endpoint], deliveries, running.log, database_url, batches
     )
     world.token = world.log_in("owner@duka.example")
     return world
@@ -204,6 +210,19 @@ async def _tell(service: Service, merchant: Merchant, database_url: str) -> tupl
 
         async with a_worker(Elsewhere(database_url, service.settings)):
             return endpoint.id, await until(find_all, pause=0.05)
+
+
+async def _batches(url: str, service: Service, merchant: Merchant) -> list[str]:
+    """One that awaits approval, one that is running, and one that was cancelled. One person is enough to approve."""
+    async with service.database.begin() as tx:
+        await approval_rules.save(tx, merchant.id, ApprovalRules(takes_two=False, above=None))
+    async with aiohttp.ClientSession() as http:
+        api = Client(http, url, merchant.key)
+        made = [await api("POST", BATCHES, {"items": [PAYOUT, PAYOUT]}) for _ in range(3)]
+        ids = [str(each.body["batch"]["id"]) for each in made]
+        assert (await api("POST", f"{BATCHES}/{ids[1]}/approve")).status == 200
+        assert (await api("POST", f"{BATCHES}/{ids[2]}/cancel")).status == 200
+    return ids
 
 
 async def _payments(url: str, service: Service, merchant: Merchant) -> dict[Status, str]:

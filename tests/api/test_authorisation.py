@@ -1,37 +1,22 @@
 """Who may do what: every route against every kind of caller, held against a table written by hand."""
 
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-import aiohttp
 import pytest
 
 from malipo import clock
-from malipo.access.passwords import Passwords
 from malipo.api.routes import ROUTES
-from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.merchants import issue_api_keys, onboard
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
-from malipo.settings import Settings
 from malipo.webhooks import rotate_secrets, send_test
-from tests.api.auth.authorisation_world import HOOKS, NOBODY_HOME, PASSWORD, SECRET_KEY, World
-from tests.conftest import (
-    COLLECTION,
-    NOBODY,
-    PAYOUT,
-    Client,
-    create_database,
-    make_merchant,
-    starting,
-    until_ready,
-)
-from tests.journeys.full_stack import Elsewhere, a_worker
+from tests.api.auth.authorisation_world import NOBODY_HOME, PASSWORD, SECRET_KEY, World
+from tests.api.auth.authorisation_world import world as world
+from tests.conftest import COLLECTION, NOBODY, PAYOUT
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
 # (read, create, wallet, events; for the others see `auth/routes.py`), of another merchant (with all), a bearer token
@@ -48,6 +33,12 @@ TABLE = """
     POST /v1/payments                                              401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
     GET /v1/payments                                               401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     POST /v1/payments/disburse                                     401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches                             401  401     401     401     403        403  201    403    403    201   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches                              401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches/{id}                         401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/payments/disburse/batches/{id}/items                   401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches/{id}/approve                401  401     401     401     403        403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/payments/disburse/batches/{id}/cancel                 401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/quote                                        401  401     401     401     403        200  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    403    403    404   401     401    401   401   401      401   401
@@ -100,41 +91,6 @@ HEADER, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CALLERS = HEADER[1:]
 
 
-@pytest.fixture(scope="module")
-async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    url = await create_database(postgres, template)
-    with starting(tmp_path_factory.mktemp("authorisation")) as start:
-        running = await until_ready(start("api", database_url=url, **HOOKS))
-        async with (
-            Database.opened(url, size=4) as database,
-            aiohttp.ClientSession() as http,
-            a_worker(Elsewhere(url, Settings(**HOOKS))),
-        ):
-            merchant = await make_merchant(database, wallet=1_000_000)
-            stranger = await make_merchant(database, wallet=1_000_000)
-            inactive = await make_merchant(database)
-            world = World(Client(http, running.url, None), database, merchant.id, stranger.id)
-            world.password_hash = await Passwords().hash(PASSWORD)
-            async with database.begin() as tx:
-                await onboard.set_active(tx, inactive.id, is_active=False, actor=NOBODY, now=clock.now())
-            past = clock.now() - timedelta(seconds=1)
-            expired = await world.key(merchant.id, list(Permission), expires_at=past)
-            revoked = await world.key(merchant.id, list(Permission))
-            async with database.begin() as tx:
-                await issue_api_keys.revoke_key(tx, merchant.id, revoked.id, actor=NOBODY, now=clock.now())
-            world.key_texts = {
-                "expired": expired.text,
-                "revoked": revoked.text,
-                "inactive": inactive.key,
-                "other": stranger.key,
-                "read": (await world.key(merchant.id, [Permission.PAYMENTS_READ])).text,
-                "create": (await world.key(merchant.id, [Permission.PAYMENTS_CREATE])).text,
-                "wallet": (await world.key(merchant.id, [Permission.WALLET_READ])).text,
-                "events": (await world.key(merchant.id, [Permission.EVENTS_READ])).text,
-            }
-            yield world
-
-
 # What the names in the path stand for, and the body.
 Prepared = tuple[Mapping[str, str], Any]
 
@@ -147,6 +103,12 @@ async def _transaction(world: World) -> str:
 
 async def _by_transaction(world: World) -> Prepared:
     return {"id": await _transaction(world)}, None
+
+
+async def _by_batch(world: World) -> Prepared:
+    key = await world.key(world.merchant_id, [Permission.PAYMENTS_CREATE])
+    made = await world.client.as_(key.text)("POST", "/v1/payments/disburse/batches", {"items": [PAYOUT]})
+    return {"id": str(made.body["batch"]["id"])}, None
 
 
 async def _by_key(world: World) -> Prepared:
@@ -217,6 +179,11 @@ def _body(body: Any) -> Callable[[World], Awaitable[Prepared]]:
 PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /v1/payments": _body(COLLECTION),
     "POST /v1/payments/disburse": _body(PAYOUT),
+    "POST /v1/payments/disburse/batches": _body({"items": [PAYOUT]}),
+    "GET /v1/payments/disburse/batches/{id}": _by_batch,
+    "GET /v1/payments/disburse/batches/{id}/items": _by_batch,
+    "POST /v1/payments/disburse/batches/{id}/approve": _by_batch,
+    "POST /v1/payments/disburse/batches/{id}/cancel": _by_batch,
     "POST /v1/payments/quote": _body({"type": "COLLECTION", "amount": 1000, "channel": "MPESA"}),
     "POST /v1/recipients/lookup": _body({"channel": "AIRTEL_MONEY", "phone": "+255684000001"}),  # nobody tells names
     "GET /v1/payments/{id}": _by_transaction,

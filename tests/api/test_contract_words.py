@@ -13,6 +13,7 @@ from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel
 from malipo.outbox.event import TEST_EVENT, Event
+from malipo.payments.batches.batch import BatchStatus, WarningCode
 from malipo.payments.transaction import FailureCode, Reason, Status, Type
 from malipo.webhooks.delivery_state import State
 from malipo.webhooks.endpoint import EVERY
@@ -30,6 +31,7 @@ ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
         ("EntryKind", Kind),
         ("Permission", Permission),
         ("Role", Role),
+        ("BatchStatus", BatchStatus),
         ("Event", Event),
         ("DeliveryState", State),
     ],
@@ -55,6 +57,8 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
         (Kind, CONTRACT["components"]["schemas"]["EntryKind"]),
         (FailureCode, CONTRACT["components"]["schemas"]["Transaction"]["properties"]["failureCode"]),
         (Reason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
+        (WarningCode, CONTRACT["components"]["schemas"]["BatchWarning"]["properties"]["code"]),
+        (BatchStatus, CONTRACT["components"]["schemas"]["BatchStatus"]),
     ],
 )
 def test_every_word_is_described_where_it_is_listed(words: type[StrEnum], place: Schema) -> None:

@@ -68,6 +68,8 @@ RANGE = "from must not be after to|(from|to) must be a date"  # The year 1 in th
 BEYOND_SHAPE = {
     "collect": PAYMENT,
     "disburse": PAYMENT,
+    # Which characters can be printed is a table of Unicode's.
+    "createBatch": f"{AMOUNT}|name must be printable|orderReference must be text",
     "quote": AMOUNT,
     "list": f"{RANGE}|{ORDER}|before and page are two ways",
     "listWalletEntries": RANGE,
@@ -165,6 +167,7 @@ def _pay(do: Story, world: World) -> None:
     made = do("POST", "/v1/payments", COLLECTION | {"orderReference": "A-1042", "currency": "TZS"})["transaction"]
     do("POST", f"{payment}/cancel", at=f"/v1/payments/{made['reference']}/cancel")
     do("POST", "/v1/payments/disburse", PAYOUT)
+    _pay_many(do, world)
     for status, id_ in world.payments.items():
         if status is not Status.PENDING:  # The random requests may have cancelled it.
             assert do("GET", payment, at=f"/v1/payments/{id_}")["transaction"]["status"] == status
@@ -179,6 +182,20 @@ def _pay(do: Story, world: World) -> None:
     do("GET", "/v1/wallet")
     assert do("GET", "/v1/wallet/entries")["entries"]
     assert do("GET", "/v1/wallet/entries", format="csv").startswith("line,kind,")
+
+
+def _pay_many(do: Story, world: World) -> None:
+    path = "/v1/payments/disburse/batches"
+    item = {name: PAYOUT[name] for name in ("amount", "channel", "recipientPhone")}
+    batch = do("POST", path, {"name": "Wages", "items": [item, item | {"orderReference": "W46"}]})["batch"]
+    assert batch["warnings"]
+    at = f"{path}/{batch['id']}"
+    assert do("GET", f"{path}/{{id}}/items", at=f"{at}/items")["items"]
+    assert do("POST", f"{path}/{{id}}/approve", at=f"{at}/approve")["batch"]["counts"]["PENDING"] == 2
+    assert do("GET", f"{path}/{{id}}/items", at=f"{at}/items", format="csv").startswith("amount,channel,")
+    assert do("POST", f"{path}/{{id}}/cancel", at=f"{at}/cancel")["batch"]["counts"]["CANCELLED"] == 2
+    do("GET", f"{path}/{{id}}", at=at)
+    assert do("GET", path)["batches"]
 
 
 def _meet(do: Story, world: World) -> None:

@@ -25,6 +25,10 @@ READERS = {
         SELECT sum(amount) FROM transactions WHERE merchant_id = 'm' AND created_by = 'a@b.tz' AND created_at >= now()
         AND type = 'DISBURSEMENT' AND created_by LIKE '%@%'
     """,
+    "transactions_paid_out_to": """
+        SELECT max(id) FROM transactions WHERE merchant_id = 'm' AND phone = '+255754000001' AND id >= 'txn_1'
+        AND type = 'DISBURSEMENT'
+    """,
     "idempotency_keys_pkey": "SELECT FROM idempotency_keys WHERE merchant_id = 'm' AND route = 'COLLECTION' AND key = 'k'",
     "moves_pkey": "SELECT FROM moves WHERE merchant_id = 'm' AND cause_id = 'txn_1' ORDER BY created_at",
     "moves_statement": """
@@ -34,6 +38,9 @@ READERS = {
     "moves_by_time": "SELECT sum(amount) FROM moves WHERE created_at >= now() - interval '1 day' AND created_at < now()",
     "search_index_pkey": "SELECT FROM search_index WHERE merchant_id = 'm' AND id BETWEEN 'txn_1' AND 'txn_2'",
     "search_index_by_ngram": "SELECT FROM search_index WHERE ngrams @> '{1,2}'",
+    "batch_items_pkey": """
+        SELECT FROM batch_items WHERE merchant_id = 'm' AND batch_id = 'b' AND item_index >= 0 ORDER BY item_index
+    """,
     "network_answers_pkey": "SELECT FROM network_answers WHERE merchant_id = 'm' AND transaction_id = 't' ORDER BY id",
     "rollup_counts_pkey": """
         SELECT FROM rollup_counts WHERE merchant_id = 'm' AND rollup = 'payments' AND level = 0 AND bucket BETWEEN 1 AND 2
@@ -57,6 +64,14 @@ READERS = {
     "dispatches_to_send": """
         SELECT FROM dispatches WHERE connector IS NULL AND channel = 'MPESA' AND type = 'COLLECTION' AND due_at <= now()
         ORDER BY due_at
+    """,
+    "dispatches_single": """
+        SELECT FROM dispatches WHERE connector IS NULL AND batch_id IS NULL AND channel = 'MPESA'
+        AND type = 'DISBURSEMENT' AND due_at <= now() ORDER BY due_at LIMIT 100
+    """,
+    "dispatches_of_batch": """
+        SELECT FROM dispatches WHERE connector IS NULL AND batch_id = 'b' AND merchant_id = 'm' AND channel = 'MPESA'
+        AND due_at <= now() ORDER BY due_at, transaction_id LIMIT 100
     """,
     "dispatches_of_connector": """
         SELECT FROM dispatches WHERE connector = 'mpesa' AND NOT is_follow_up AND due_at <= now() ORDER BY due_at

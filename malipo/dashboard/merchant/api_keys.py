@@ -10,7 +10,6 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.language import ZONE
 from malipo.dashboard.merchant import confirm_pages
-from malipo.dashboard.merchant.payment_forms import amount_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import base_url, id_in
 from malipo.merchants import issue_api_keys
@@ -19,6 +18,7 @@ from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
 from malipo.validation.fields import Fields
 from malipo.validation.payout_limits import payout_limits_in
+from malipo.validation.typed_values import amount_of
 
 PATH = "/dashboard/keys"
 

@@ -4,8 +4,8 @@ The idempotency key is generated with the form and sent with it: a double click,
 again are the same request, and make the same payment.
 """
 
-import re
 from collections.abc import Mapping
+from dataclasses import replace as with_changes
 
 from msgspec.structs import replace
 from starlette.responses import Response
@@ -13,10 +13,10 @@ from starlette.responses import Response
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant import recipient_name
+from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.payment_forms import (
     IN_DOUBT,
     Quote,
-    amount_of,
     kept,
     limit_of_person,
     new_key,
@@ -41,11 +41,10 @@ from malipo.payments.transaction import Transaction, Type
 from malipo.recipients.look_up import Line
 from malipo.request_ids import enter_payment, note_transaction
 from malipo.validation.fields import Fields
+from malipo.validation.typed_values import amount_of, phone_of
 
 _PARTIES = {Type.COLLECTION: "buyer", Type.DISBURSEMENT: "recipient"}
 _TYPED = ("amount", "channel", "phone", "name", "description", "orderReference")
-_BETWEEN_DIGITS = re.compile(r"[\s().-]")
-_NUMBER = re.compile(r"(?:\+|00)?255([0-9]{9})|0?([67][0-9]{8})")
 
 
 async def show_collection(request: MerchantRequest) -> Response:
@@ -96,15 +95,19 @@ async def _decide(
 ) -> Response:
     """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low."""
     assert order.key is not None
-    made, quote = await request.service.read_snapshot(lambda connection: _look(connection, order, draft))
+    made, submitted, quote = await request.service.read_snapshot(lambda connection: _look(connection, order, draft))
     if made is not None:
         return await _again(request, typed, *made)
+    if submitted is not None:
+        return request.go(submitted, "batch-once")
     if draft.type is Type.DISBURSEMENT and quote.leaves > quote.wallet.spendable:
         return await _form(request, draft.type, typed, order.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
         return await _confirm(request, draft, typed, order.key, quote)
     enter_payment(draft.id)
     try:
+        if quote.needs_approval:
+            return request.go(*await single_payout.submit(request, order))
         initiated = await request.service.initiate(order)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
@@ -131,15 +134,21 @@ async def _again(
     return await _form(request, transaction.type, typed, new_key(), made=transaction, status=409)
 
 
-async def _look(connection: Conn, order: Order, draft: Transaction) -> tuple[tuple[Transaction, bool] | None, Quote]:
-    """What this form has made already, if anything, and whether it asks for the same now; and what it would cost."""
+async def _look(
+    connection: Conn, order: Order, draft: Transaction
+) -> tuple[tuple[Transaction, bool] | None, str | None, Quote]:
+    """What this form has made already, and whether it asks for the same now; or the page of what it has submitted for
+    approval; and what it would cost."""
     key, place = order.idempotency_key, (draft.merchant_id, draft.type, draft.channel)
     assert key is not None
+    assert order.key is not None
     used = (await idempotency_keys.find(connection, [key])).get(key)
     bands = await tariffs.find_for(connection, [place])
     wallet, _ = await wallets.get(connection, draft.merchant_id)
     made = None if used is None else (used[1], used[0].request_hash == order.request_hash)
-    return made, quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
+    submitted = await single_payout.find_submitted(connection, draft.merchant_id, order.key)
+    quote = quote_of(draft, fee_of(draft.amount, bands.get(place, ())), wallet)
+    return made, submitted, with_changes(quote, needs_approval=await single_payout.needs_approval(connection, draft))
 
 
 async def _form(
@@ -242,9 +251,3 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type) -> dict[str
         # A choice is not filled in, so its sentence differs.
         problems["channel"] = form_errors.sentence(request.words, "channel_invalid")
     return problems
-
-
-def phone_of(text: str) -> str:
-    """0754 000 100, 255754000100 and +255 754 000 100 are all the same. Anything else stays as it was typed."""
-    match = _NUMBER.fullmatch(_BETWEEN_DIGITS.sub("", text))
-    return f"+255{match[1] or match[2]}" if match else text

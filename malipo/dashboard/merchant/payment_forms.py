@@ -1,6 +1,5 @@
-"""What the forms of new payments and of refunds share: their key, amounts as people type them, and what they cost."""
+"""What the forms of new payments and of refunds share: their key, and what they cost."""
 
-import re
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -18,9 +17,6 @@ _TOO_MUCH_OWED = "With the fee this takes {needed}. The wallet holds {available}
 IN_DOUBT = "We do not know whether this was done. Press once more: it will not be done twice."
 SENTENCES = (_TOO_LITTLE, _TOO_MUCH_OWED, IN_DOUBT)
 
-_CURRENCY = re.compile(r"^(?:tzs|tshs?|sh)\.?\s*|\s*(?:tzs|tshs?|/=|/-)$", re.IGNORECASE)
-_AMOUNT = re.compile(r"(?:[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]{1,15})(?:\.00?)?")
-
 
 @dataclass(frozen=True, slots=True)
 class Quote:
@@ -30,6 +26,7 @@ class Quote:
     arrives: int  # in the merchant's wallet, or at the recipient
     leaves: int  # from the customer, or from the merchant's wallet
     wallet: Wallet
+    needs_approval: bool = False  # somebody else must approve it
 
 
 def quote_of(draft: Transaction, fee: int, wallet: Wallet) -> Quote:
@@ -66,9 +63,3 @@ def too_little(request: MerchantRequest, quote: Quote) -> str:
     sums = {"needed": quote.leaves, "available": quote.wallet.available, "owed": quote.wallet.owed}
     words = _TOO_MUCH_OWED if quote.wallet.owed else _TOO_LITTLE
     return request.words(words, **{name: money.display(amount) for name, amount in sums.items()})
-
-
-def amount_of(text: str) -> int | str:
-    """25000, 25,000, TZS 25,000 and 25,000/= are all the same. What could mean two things stays as it was typed."""
-    plain = _CURRENCY.sub("", text.strip())
-    return int(re.sub(r"\.00?$|[, ]", "", plain)) if _AMOUNT.fullmatch(plain) else text

@@ -5,6 +5,7 @@ collection decides: then nothing is refunded, and the collection's page shows wh
 """
 
 from collections.abc import Mapping
+from dataclasses import replace as with_changes
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -12,10 +13,10 @@ from starlette.responses import Response
 
 from malipo.access.reauthentication import ConfirmationRequired, SensitiveAct
 from malipo.dashboard import form_errors, reauthentication_pages, render
+from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.payment_forms import (
     IN_DOUBT,
     Quote,
-    amount_of,
     kept,
     limit_of_person,
     new_key,
@@ -30,6 +31,8 @@ from malipo.errors import Conflict, Invalid, Unavailable
 from malipo.installation.state import Closed
 from malipo.ledger.accounts import Wallet
 from malipo.ledger.store import wallets
+from malipo.merchants.store import approval_rules
+from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.payments import idempotency
 from malipo.payments.cancel import NoSuchTransaction
 from malipo.payments.fees import Band, fee_of
@@ -43,6 +46,7 @@ from malipo.payments.store.refunds import Refunded
 from malipo.payments.transaction import Transaction, Type
 from malipo.request_ids import enter_payment, note_transaction
 from malipo.validation.fields import Fields
+from malipo.validation.typed_values import amount_of
 
 _TYPED = ("amount", "reason")
 
@@ -53,7 +57,9 @@ class Known(NamedTuple):
     refunded: Refunded
     wallet: Wallet
     bands: list[Band]
+    rules: ApprovalRules
     made: tuple[bytes, str] | None  # what this form has made already: the hash of its request, and the refund
+    submitted: str | None  # the page of what this form has submitted for approval
 
     @property
     def collection(self) -> Transaction:
@@ -87,6 +93,8 @@ async def take(request: MerchantRequest) -> Response:
             return request.go(f"{PATH}/{refund_id}", "payment-once")
         key = new_key()
         order, step = _order(request, fields, known.collection, key), "review"
+    if known.submitted is not None:
+        return request.go(known.submitted, "batch-once")
     if step == "change":
         return _form(request, known, typed, key)
     if order.draft is None:
@@ -112,12 +120,15 @@ async def _decide(
         return _form(request, known, typed, order.key, problems={"amount": _said(request, amount, known)})
     draft = replace(draft, amount=amount)
     quote = quote_of(draft, fee_of(amount, known.bands), known.wallet)
+    quote = with_changes(quote, needs_approval=known.rules.needs_approval(amount))
     if quote.leaves > quote.wallet.spendable:
         return _form(request, known, typed, order.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
         return _confirm(request, known, draft, order.key, quote)
     enter_payment(draft.id)
     try:
+        if quote.needs_approval:
+            return request.go(*await single_payout.submit(request, replace(order, draft=draft)))
         initiated = await request.service.initiate(order)
     except ConfirmationRequired:
         asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
@@ -165,7 +176,9 @@ async def _find(connection: Conn, merchant_id: str, name: str, *, key: str | Non
     scoped = (merchant_id, SCOPE, key or "")
     used = (await idempotency_keys.find(connection, [scoped])).get(scoped)
     made = None if used is None else (used[0].request_hash, used[1].id)
-    return Known(found, wallet, list(bands), made)
+    rules = await approval_rules.get(connection, merchant_id)
+    submitted = await single_payout.find_submitted(connection, merchant_id, key) if key else None
+    return Known(found, wallet, list(bands), rules, made, submitted)
 
 
 def _values(typed: Mapping[str, str]) -> dict[str, int | str]:

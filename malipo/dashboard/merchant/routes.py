@@ -10,6 +10,7 @@ from malipo.dashboard import reauthentication_pages
 from malipo.dashboard.language_choice import choose_language
 from malipo.dashboard.merchant import (
     api_keys,
+    approval_settings,
     audit_log,
     deliveries,
     new_payment,
@@ -26,6 +27,7 @@ from malipo.dashboard.merchant import (
     wallet,
     webhooks,
 )
+from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, upload
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.second_factor import OWN, require, reset
@@ -74,6 +76,21 @@ PAGES = [
     Page("POST", "/dashboard/collect", new_payment.take_collection, Right.OPERATE),
     Page("GET", "/dashboard/payout", new_payment.show_payout, Right.OPERATE),
     Page("POST", "/dashboard/payout", new_payment.take_payout, Right.OPERATE),
+    Page("GET", "/dashboard/batches", batch_list.show, Right.READ),
+    Page("GET", "/dashboard/batches/new", upload.show, Right.OPERATE),
+    Page("POST", "/dashboard/batches/new", upload.take, Right.OPERATE),
+    Page("GET", "/dashboard/batches/sample.csv", upload.sample, Right.READ),
+    Page("GET", "/dashboard/batches/drafts/{id}", draft_pages.show, Right.OPERATE),
+    Page("POST", "/dashboard/batches/drafts/{id}", draft_pages.mend, Right.OPERATE),
+    Page("POST", "/dashboard/batches/drafts/{id}/columns", draft_pages.choose_columns, Right.OPERATE),
+    Page("POST", "/dashboard/batches/drafts/{id}/submit", draft_pages.submit, Right.OPERATE),
+    Page("POST", "/dashboard/batches/drafts/{id}/discard", draft_pages.discard, Right.OPERATE),
+    Page("GET", "/dashboard/batches/{id}", batch_detail.show, Right.READ),
+    Page("GET", "/dashboard/batches/{id}/result.csv", batch_detail.download, Right.READ),
+    Page("GET", "/dashboard/batches/{id}/approve", decide.ask_to_approve, Right.APPROVE, SensitiveAct.APPROVAL),
+    Page("POST", "/dashboard/batches/{id}/approve", decide.approve, Right.APPROVE, SensitiveAct.APPROVAL),
+    Page("GET", "/dashboard/batches/{id}/cancel", decide.ask_to_cancel, Right.OPERATE),
+    Page("POST", "/dashboard/batches/{id}/cancel", decide.cancel, Right.OPERATE),
     Page("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),
     Page("GET", "/dashboard/keys", api_keys.show, Right.READ),
     Page("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
@@ -112,6 +129,8 @@ PAGES = [
     Page("GET", f"{OWN.path}/remove", OWN.ask_to_remove, Right.READ),
     Page("POST", f"{OWN.path}/remove", OWN.remove, Right.READ),
     Page("GET", "/dashboard/settings/activity", audit_log.show, Right.ADMINISTER),
+    Page("GET", approval_settings.PATH, approval_settings.show, Right.ADMINISTER),
+    Page("POST", approval_settings.PATH, approval_settings.change, Right.ADMINISTER, SensitiveAct.PEOPLE),
     Page("GET", payment_settings.PATH, payment_settings.show, Right.ADMINISTER),
     Page(
         "POST",
@@ -127,6 +146,13 @@ PAGES = [
     Page("POST", "/dashboard/settings/people/{id}/second-factor", reset, Right.ADMINISTER, SensitiveAct.PEOPLE),
     Page("GET", "/dashboard/settings/people/{id}", people.show_one, Right.ADMINISTER),
     Page("POST", "/dashboard/settings/people/{id}/role", people.change_role, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    Page(
+        "POST",
+        "/dashboard/settings/people/{id}/approval",
+        approval_settings.allow,
+        Right.ADMINISTER,
+        SensitiveAct.PEOPLE,
+    ),
     Page(
         "POST", "/dashboard/settings/people/{id}/link", people.give_link, Right.ADMINISTER, SensitiveAct.PASSWORD_LINK
     ),

@@ -19,8 +19,8 @@ async def insert(tx: Tx, key: NewKey) -> None:
     await tx.execute(
         """
         INSERT INTO api_keys (id, merchant_id, name, hash, prefix, last4, environment, permissions, ip_allowlist,
-                              created_at, expires_at, payout_limit, daily_payout_limit)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+                              created_at, expires_at, payout_limit, daily_payout_limit, created_by)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
         """,
         key.id,
         key.merchant_id,
@@ -35,6 +35,7 @@ async def insert(tx: Tx, key: NewKey) -> None:
         key.expires_at,
         key.payout_limit,
         key.daily_payout_limit,
+        key.created_by,
     )
     if key.daily_payout_limit is not None:
         # Long ago, so that the first payout of the key begins its first day.
@@ -61,7 +62,7 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
         SELECT wanted.hash, wanted.rate_class, w.requests, w.xmin::text::bigint,
                (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
                k.id, k.merchant_id, m.is_active, k.permissions, k.ip_allowlist, k.expires_at, k.revoked_at,
-               k.last_used_at, k.payout_limit, k.daily_payout_limit, m.requires_idempotency_key
+               k.last_used_at, k.payout_limit, k.daily_payout_limit, k.created_by, m.requires_idempotency_key
         FROM unnest($1::bytea[], $2::text[]) AS wanted (hash, rate_class)
         JOIN api_keys k ON k.hash = wanted.hash
         JOIN merchants m ON m.id = k.merchant_id
@@ -85,8 +86,22 @@ def _known(row: Row) -> KnownKey:
         revoked_at=row["revoked_at"],
         last_used_at=row["last_used_at"],
         payout_limits=None if each is None and daily is None else PayoutLimits(row["id"], each, daily),
+        created_by=row["created_by"],
         requires_idempotency_key=row["requires_idempotency_key"],
     )
+
+
+async def find_payout_limits(connection: Conn, merchant_id: str, key_id: str) -> PayoutLimits | None:
+    """Of a key, also one that was revoked; None if it has no limits, or this is no key."""
+    row = await connection.fetchrow(
+        """
+        SELECT id, payout_limit, daily_payout_limit FROM api_keys
+        WHERE merchant_id = $1 AND id = $2 AND coalesce(payout_limit, daily_payout_limit) IS NOT NULL
+        """,
+        merchant_id,
+        key_id,
+    )
+    return None if row is None else PayoutLimits(*row.values())
 
 
 async def find_all(connection: Conn, merchant_id: str) -> list[StoredKey]:

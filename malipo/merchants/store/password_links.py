@@ -55,7 +55,7 @@ async def find(connection: Conn, link_hash: bytes, *, now: datetime) -> Person |
     """Whose link this is, if it still works."""
     row = await connection.fetchrow(
         f"""
-        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at
+        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at, p.may_approve
         FROM people p JOIN password_links l ON l.person_id = p.id WHERE {_WORKS}
         """,
         link_hash,

@@ -4,7 +4,7 @@ from malipo.db import Conn, Row, Tx
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 
-_COLUMNS = "id, merchant_id, email, name, role, password_hash, created_at"
+_COLUMNS = "id, merchant_id, email, name, role, password_hash, created_at, may_approve"
 
 
 def person_of(row: Row) -> Person:
@@ -16,13 +16,14 @@ def person_of(row: Row) -> Person:
         Role(row["role"]),
         row["password_hash"],
         row["created_at"],
+        row["may_approve"],
     )
 
 
 async def insert(tx: Tx, person: Person) -> bool:
     """Whether the email was new."""
     done = await tx.execute(
-        f"INSERT INTO people ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email) DO NOTHING",
+        f"INSERT INTO people ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (email) DO NOTHING",
         person.id,
         person.merchant_id,
         person.email,
@@ -30,6 +31,7 @@ async def insert(tx: Tx, person: Person) -> bool:
         person.role,
         person.password_hash,
         person.created_at,
+        person.may_approve,
     )
     return done == "INSERT 0 1"
 
@@ -76,7 +78,18 @@ async def lock(tx: Tx, *person_ids: str) -> None:
 
 
 async def set_role(tx: Tx, person_id: str, role: Role) -> None:
-    await tx.execute("UPDATE people SET role = $2 WHERE id = $1", person_id, role)
+    """What an owner allowed beyond the old role is not allowed in the new one."""
+    await tx.execute("UPDATE people SET role = $2, may_approve = false WHERE id = $1", person_id, role)
+
+
+async def set_may_approve(tx: Tx, person_id: str, *, may_approve: bool) -> bool:
+    """Whether that is a change. Only staff can be allowed it: owners may, and viewers change nothing."""
+    done = await tx.execute(
+        "UPDATE people SET may_approve = $2 WHERE id = $1 AND role = 'staff' AND may_approve <> $2",
+        person_id,
+        may_approve,
+    )
+    return done == "UPDATE 1"
 
 
 async def set_password(tx: Tx, person_id: str, password_hash: str) -> None:

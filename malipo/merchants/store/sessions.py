@@ -50,7 +50,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Sessi
     """The session, with whose it is, unless it has ended or the merchant is not active."""
     row = await connection.fetchrow(
         """
-        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at,
+        SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at, p.may_approve,
                m.name AS business, m.requires_second_factor, s.confirmed_at, s.last_used_at,
                EXISTS (SELECT FROM second_factors f WHERE f.account_id = p.id) AS has_second_factor,
                EXISTS (SELECT FROM new_place_alerts a WHERE a.account_id = p.id AND a.read_at IS NULL) AS has_alerts

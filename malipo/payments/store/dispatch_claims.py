@@ -22,17 +22,44 @@ _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[Subject]:
-    """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting."""
+    """The payments that have waited longest, held until the commit. A closed merchant's payouts are left waiting.
+
+    Those of batches are claimed apart.
+    """
     return await find_subjects(
         tx,
         f"""
         {SUBJECTS}
-        WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
+        WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.batch_id IS NULL AND d.due_at <= now()
+          AND {_MAY_BE_SENT}
           AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,
         type_,
+        most,
+    )
+
+
+async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[Subject]:
+    """Payouts of batches, held until the commit: first the one that has waited longest of each batch and channel, then
+    the second of each. So a large batch does not block a small one."""
+    return await find_subjects(
+        tx,
+        f"""
+        SELECT * FROM (
+            SELECT waiting.*, row_number() OVER (PARTITION BY b.merchant_id, b.id, asked.channel
+                                                  ORDER BY waiting.id) AS place
+            FROM batches b CROSS JOIN unnest($1::text[]) AS asked (channel)
+            CROSS JOIN LATERAL (
+                {SUBJECTS}
+                WHERE d.merchant_id = b.merchant_id AND d.batch_id = b.id AND d.channel = asked.channel
+                  AND d.connector IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
+                ORDER BY d.due_at, d.transaction_id LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED) waiting
+            WHERE b.status = 'RUNNING' AND EXISTS (SELECT FROM merchants m WHERE m.id = b.merchant_id AND m.is_active)
+        ) found ORDER BY place, id LIMIT $2
+        """,
+        list(channels),
         most,
     )
 

@@ -179,8 +179,8 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
     `derived` is a document of the ids of those.
     """
     return f"""
-        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at)
-        SELECT merchant_id, id, channel, type, now(), lost.since IS NOT NULL, lost.since
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at, batch_id)
+        SELECT merchant_id, id, channel, type, now(), lost.since IS NOT NULL, lost.since, batch_id
         FROM {created}
         LEFT JOIN (SELECT {installation.LOST_SINCE} AS since) lost
                ON {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}

@@ -1,20 +1,28 @@
-"""A live service with one of every kind of caller, for the table of who may do what."""
+"""A live service, and one of every kind of caller: what the table of authorisation is tried with."""
 
 import secrets
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+import aiohttp
+import pytest
+
 from malipo import clock
+from malipo.access.passwords import Passwords
 from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.merchants import issue_api_keys, manage_people
+from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, Permission
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, people
 from malipo.outbox.event import Event
+from malipo.settings import Settings
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.store import endpoints
-from tests.conftest import NO_LIMITS, NOBODY, Client
+from tests.conftest import NO_LIMITS, NOBODY, Client, create_database, make_merchant, starting, until_ready
+from tests.journeys.full_stack import Elsewhere, a_worker
 
 PASSWORD = "maji ya kunde 7"
 SECRET_KEY = "a-secret-of-the-table-of-authorisation"
@@ -108,3 +116,38 @@ class World:
             case role:
                 session = await self.session(self.merchant_id, Role(role))
         return {"Authorization": f"Bearer {session['token']}"}
+
+
+@pytest.fixture(scope="module")
+async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    url = await create_database(postgres, template)
+    with starting(tmp_path_factory.mktemp("authorisation")) as start:
+        running = await until_ready(start("api", database_url=url, **HOOKS))
+        async with (
+            Database.opened(url, size=4) as database,
+            aiohttp.ClientSession() as http,
+            a_worker(Elsewhere(url, Settings(**HOOKS))),
+        ):
+            merchant = await make_merchant(database, wallet=1_000_000)
+            stranger = await make_merchant(database, wallet=1_000_000)
+            inactive = await make_merchant(database)
+            world = World(Client(http, running.url, None), database, merchant.id, stranger.id)
+            world.password_hash = await Passwords().hash(PASSWORD)
+            async with database.begin() as tx:
+                await onboard.set_active(tx, inactive.id, is_active=False, actor=NOBODY, now=clock.now())
+            past = clock.now() - timedelta(seconds=1)
+            expired = await world.key(merchant.id, list(Permission), expires_at=past)
+            revoked = await world.key(merchant.id, list(Permission))
+            async with database.begin() as tx:
+                await issue_api_keys.revoke_key(tx, merchant.id, revoked.id, actor=NOBODY, now=clock.now())
+            world.key_texts = {
+                "expired": expired.text,
+                "revoked": revoked.text,
+                "inactive": inactive.key,
+                "other": stranger.key,
+                "read": (await world.key(merchant.id, [Permission.PAYMENTS_READ])).text,
+                "create": (await world.key(merchant.id, [Permission.PAYMENTS_CREATE])).text,
+                "wallet": (await world.key(merchant.id, [Permission.WALLET_READ])).text,
+                "events": (await world.key(merchant.id, [Permission.EVENTS_READ])).text,
+            }
+            yield world

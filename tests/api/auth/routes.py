@@ -23,6 +23,13 @@ NEEDS: list[tuple[str, str, Permission, RateClass, int]] = [
     ("POST", "/v1/payments/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 200),
     # The payment that it is called with was not paid.
     ("POST", "/v1/payments/{id}/refund", Permission.PAYMENTS_CREATE, RateClass.OTHER, 409),
+    ("POST", "/v1/payments/disburse/batches", Permission.PAYMENTS_CREATE, RateClass.OTHER, 201),
+    ("GET", "/v1/payments/disburse/batches", Permission.PAYMENTS_READ, RateClass.LIST, 200),
+    # There is no such batch.
+    ("GET", "/v1/payments/disburse/batches/{id}", Permission.PAYMENTS_READ, RateClass.OTHER, 404),
+    ("GET", "/v1/payments/disburse/batches/{id}/items", Permission.PAYMENTS_READ, RateClass.OTHER, 404),
+    ("POST", "/v1/payments/disburse/batches/{id}/approve", Permission.PAYOUTS_APPROVE, RateClass.OTHER, 404),
+    ("POST", "/v1/payments/disburse/batches/{id}/cancel", Permission.PAYMENTS_CREATE, RateClass.OTHER, 404),
     ("POST", "/v1/payments/quote", Permission.PAYMENTS_READ, RateClass.OTHER, 200),
     # No network that tells names is connected.
     ("POST", "/v1/recipients/lookup", Permission.RECIPIENTS_LOOKUP, RateClass.OTHER, 409),
@@ -56,6 +63,7 @@ async def call(api: Client, method: str, path: str, id_: str = "MLP-NOBODY", **m
         "/v1/payments/disburse": PAYOUT,
         "/v1/payments/quote": quote,
         "/v1/recipients/lookup": {"channel": "AIRTEL_MONEY", "phone": "+255684000001"},
+        "/v1/payments/disburse/batches": {"items": [PAYOUT]},
     }
     body = bodies.get(path) if method == "POST" else None
     return await api(method, path.format(id=id_, delivery="evt_0"), body, **more)

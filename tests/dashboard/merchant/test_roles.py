@@ -22,8 +22,10 @@ from malipo.payments.transaction import Type
 from malipo.service import Service
 from malipo.webhooks.store import delivery_queue, endpoints
 from tests.conftest import Merchant, Running, make_merchant
+from tests.dashboard.merchant.batches.batch_pages import make_draft
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order
+from tests.payments.batches.batch_steps import BatchSteps
 
 # e: everybody, logged in or not; c: whoever has typed a password and no code yet; v, s, o: viewers, staff, owners.
 TABLE = """
@@ -46,6 +48,21 @@ GET   /dashboard/transactions/{transaction}/cancel                    s o
 POST  /dashboard/transactions/{transaction}/cancel                    s o
 GET   /dashboard/transactions/{transaction}/refund                    s o
 POST  /dashboard/transactions/{transaction}/refund                    s o
+GET   /dashboard/batches                                            v s o
+GET   /dashboard/batches/new                                          s o
+POST  /dashboard/batches/new                                          s o
+GET   /dashboard/batches/sample.csv                                 v s o
+GET   /dashboard/batches/drafts/{draft}                               s o
+POST  /dashboard/batches/drafts/{draft}                               s o
+POST  /dashboard/batches/drafts/{draft}/columns                       s o
+POST  /dashboard/batches/drafts/{draft}/submit                        s o
+POST  /dashboard/batches/drafts/{draft}/discard                       s o
+GET   /dashboard/batches/{batch}                                    v s o
+GET   /dashboard/batches/{batch}/result.csv                         v s o
+GET   /dashboard/batches/{batch}/approve                                o
+POST  /dashboard/batches/{batch}/approve                                o
+GET   /dashboard/batches/{batch}/cancel                               s o
+POST  /dashboard/batches/{batch}/cancel                               s o
 GET   /dashboard/wallet                                             v s o
 GET   /dashboard/wallet.csv                                         v s o
 GET   /dashboard/wallet/print                                       v s o
@@ -95,6 +112,9 @@ POST  /dashboard/settings/people/{person}/second-factor                 o
 GET   /dashboard/settings/activity                                      o
 GET   /dashboard/settings/payments                                      o
 POST  /dashboard/settings/payments/idempotency-key                      o
+GET   /dashboard/settings/approval                                      o
+POST  /dashboard/settings/approval                                      o
+POST  /dashboard/settings/people/{person}/approval                      o
 GET   /dashboard/settings/people                                        o
 POST  /dashboard/settings/people                                        o
 GET   /dashboard/settings/people/new                                    o
@@ -113,9 +133,10 @@ class Shop:
     merchant: Merchant
     emails: dict[Role, str]
     names: dict[str, str]
+    drafts: dict[Role, str]  # Each sees only their own.
 
-    def path(self, path: str) -> str:
-        return path.format(**self.names)
+    def path(self, path: str, role: Role = Role.OWNER) -> str:
+        return path.format(**self.names, draft=self.drafts.get(role, "drf_of_nobody"))
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +155,10 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
     emails = {role: f"{role}+{secrets.token_hex(6)}@example.com" for role in Role}
     people = {role: await add_person(database, merchant.id, email, role) for role, email in emails.items()}
     made = await service.initiate(order(merchant.id, Type.COLLECTION, 1000))
-    shop = Shop(merchant, emails, {"transaction": made.transaction.id, "person": people[Role.VIEWER].id})
+    shop = Shop(merchant, emails, {"transaction": made.transaction.id, "person": people[Role.VIEWER].id}, {})
+    shop.names["batch"] = (await BatchSteps(service, merchant.id).make(2)).id
+    for role in (Role.STAFF, Role.OWNER):
+        shop.drafts[role] = await make_draft(database, merchant.id, emails[role])
     async with logged_in(running, shop, Role.OWNER) as owner:
         fields = [("url", "https://41.59.1.20/hook"), ("events", "payment.failed")]
         assert (await owner.post("/dashboard/webhooks", fields)).status == 201
@@ -180,7 +204,7 @@ async def test_each_role_is_let_in_where_the_table_says(running: Running, shop: 
         for method, path, who in ROWS:
             if who in ("e", "c"):
                 continue
-            seen = await ask(surfer, method, shop.path(path), token="0" * 64)
+            seen = await ask(surfer, method, shop.path(path, role), token="0" * 64)
             is_refused = seen.status == 403 and "Your role does not allow this." in seen.words
             is_let_in = (
                 seen.status == 403 and "This form was not sent from here" in seen.words

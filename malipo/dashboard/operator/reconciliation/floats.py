@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.merchant.payment_forms import amount_of
 from malipo.dashboard.operator import bookings
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
 from malipo.dashboard.operator.request import OperatorRequest
@@ -28,6 +27,7 @@ from malipo.ledger.transfers import Kind, Transfer
 from malipo.networks.connector import Channel
 from malipo.operators import booking_approval
 from malipo.operators.booking_approval import Requested
+from malipo.validation.typed_values import amount_of
 
 PATH = "/operator/floats"
 _MOST = 10**15

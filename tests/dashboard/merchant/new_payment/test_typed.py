@@ -2,8 +2,7 @@
 
 import pytest
 
-from malipo.dashboard.merchant.new_payment import phone_of
-from malipo.dashboard.merchant.payment_forms import amount_of
+from malipo.validation.typed_values import amount_of, phone_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""/v1/payments/disburse/batches: make, read, approve and cancel batches of payouts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from malipo.api.auth import header_of
+from malipo.api.request_body import object_of
+from malipo.api.responses import Form, pagination, success
+from malipo.api.urls import id_in
+from malipo.body_limit import MOST_BATCH_BYTES
+from malipo.merchants.authenticate import Caller
+from malipo.payments import idempotency
+from malipo.payments.batches import progress, views
+from malipo.payments.batches.approve import Approval
+from malipo.payments.batches.batch import BatchLine, BatchStatus, NoSuchBatch, Progress, Requester
+from malipo.payments.batches.cancel import BatchCancellation
+from malipo.payments.batches.create import BatchOrder
+from malipo.payments.batches.request import batch_order_of
+from malipo.payments.batches.store import batches
+from malipo.service import Service
+from malipo.validation.fields import Fields
+
+# So many items are read in a moment. More are read in a thread, so that other requests are answered meanwhile.
+_MOST_READ_AT_ONCE = 200
+
+
+async def create(service: Service, caller: Caller, request: Request) -> Response:
+    fields = Fields(await object_of(request, most_bytes=MOST_BATCH_BYTES))
+    service.queries.begin_waiting()  # A long body takes its time: that is not the database's.
+    key, requester, now = header_of(request, idempotency.HEADER), _requester(caller), service.clock()
+
+    def read() -> BatchOrder:
+        return batch_order_of(fields, caller.merchant_id, key=key, terms=service.terms, now=now, requester=requester)
+
+    items = fields.raw("items")
+    is_long = isinstance(items, list) and len(items) > _MOST_READ_AT_ONCE
+    made = await service.batches.create(await asyncio.to_thread(read) if is_long else read())
+    headers = {"Idempotency-Replayed": "true"} if made.is_replay else None
+    return success({"batch": views.created(made.batch)}, status=201, headers=headers)
+
+
+async def list_(service: Service, caller: Caller, request: Request) -> Response:
+    fields = Fields(request.query_params)
+    status = fields.choice("status", BatchStatus)
+    page, limit = fields.page(), fields.limit()
+    fields.check()
+    total, found = await service.read_snapshot(
+        lambda connection: batches.find_page(connection, caller.merchant_id, status=status, page=page, limit=limit)
+    )
+    shown = [views.listed(each) for each in found]
+    return success({"batches": shown, "pagination": pagination(total, page=page, limit=limit)})
+
+
+async def retrieve(service: Service, caller: Caller, request: Request) -> Response:
+    return await _shown(service, caller, id_in(request, NoSuchBatch))
+
+
+async def list_items(service: Service, caller: Caller, request: Request) -> Response:
+    fields = Fields(request.query_params)
+    form = fields.choice("format", Form) or Form.JSON
+    page, limit = fields.page(), fields.limit()
+    fields.check()
+    batch = (await _find(service, caller, id_in(request, NoSuchBatch))).batch
+    if form is Form.CSV:
+        pieces = progress.stream(service.queries.read_part, batch)
+        headers = {"Content-Disposition": f'attachment; filename="{batch.id}.csv"'}
+        return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
+    first = (page - 1) * limit
+    lines: list[BatchLine] = []
+    if first < batch.item_count:
+        lines = await service.read_snapshot(
+            lambda connection: progress.find_lines(connection, batch, first=first, limit=limit)
+        )
+    shown = [views.item(each) for each in lines]
+    return success({"items": shown, "pagination": pagination(batch.item_count, page=page, limit=limit)})
+
+
+async def approve(service: Service, caller: Caller, request: Request) -> Response:
+    approval = Approval(caller.merchant_id, id_in(request, NoSuchBatch), _requester(caller))
+    approved = await service.batches.approve(approval)
+    return await _shown(service, caller, approved.id)
+
+
+async def cancel(service: Service, caller: Caller, request: Request) -> Response:
+    cancellation = BatchCancellation(caller.merchant_id, id_in(request, NoSuchBatch), _requester(caller))
+    cancelled = await service.batches.cancel(cancellation)
+    return await _shown(service, caller, cancelled.id)
+
+
+async def _shown(service: Service, caller: Caller, batch_id: str) -> Response:
+    found = await _find(service, caller, batch_id)
+    return success({"batch": views.retrieved(found.batch, found.counts)})
+
+
+async def _find(service: Service, caller: Caller, batch_id: str) -> Progress:
+    found = await service.read_snapshot(lambda connection: progress.find(connection, caller.merchant_id, batch_id))
+    if found is None:
+        raise NoSuchBatch
+    return found
+
+
+def _requester(caller: Caller) -> Requester:
+    return Requester(caller.key_id, caller.key_maker, payout_limits=caller.payout_limits)
+
+
+async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
+    is_first = True
+    async for piece in pieces:
+        yield views.csv_of(piece, is_first=is_first)
+        is_first = False

@@ -1,0 +1,53 @@
+"""Makes, approves and cancels batches of payouts, for the API and the dashboard."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from malipo.commit_groups import CommitGroups
+from malipo.db.notify import Notifier
+from malipo.errors import Refusal
+from malipo.installation.state import Closed
+from malipo.metrics import Metrics
+from malipo.payments.batches.approve import Approval, Approved
+from malipo.payments.batches.batch import Batch
+from malipo.payments.batches.cancel import BatchCancellation, CancelledBatch
+from malipo.payments.batches.create import BatchOrder, MadeBatch
+from malipo.payments.transaction import Transaction
+
+_Granted = TypeVar("_Granted", MadeBatch, Approved, CancelledBatch)
+
+
+@dataclass(frozen=True)
+class BatchRequests:
+    groups: CommitGroups
+    notifier: Notifier
+    metrics: Metrics
+    events_topic: str
+
+    async def create(self, order: BatchOrder) -> MadeBatch:
+        return _granted(await self.groups.create_batch(order))
+
+    async def approve(self, approval: Approval) -> Batch:
+        approved = _granted(await self.groups.approve_batch(approval))
+        self._count(approved.opened)
+        for channel in {each.channel for each in approved.opened}:
+            self.notifier.notify(channel)
+        return approved.batch
+
+    async def cancel(self, cancellation: BatchCancellation) -> Batch:
+        cancelled = _granted(await self.groups.cancel_batch(cancellation))
+        self._count(cancelled.cancelled)
+        if cancelled.cancelled:
+            self.notifier.notify(self.events_topic)
+        return cancelled.batch
+
+    def _count(self, payouts: Iterable[Transaction]) -> None:
+        for each in payouts:
+            self.metrics.count_transaction(each.type, each.channel, each.status)
+
+
+def _granted(answer: _Granted | Refusal | Closed) -> _Granted:
+    if isinstance(answer, Refusal | Closed):
+        raise answer
+    return answer

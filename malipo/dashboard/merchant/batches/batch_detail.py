@@ -1,0 +1,147 @@
+"""One batch: how far it is, who made and approved it, its lines with what became of each, and the file of results."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from starlette.responses import Response, StreamingResponse
+
+from malipo.dashboard import render
+from malipo.dashboard.merchant.batches.upload import PATH
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.dashboard.urls import id_in, number_in
+from malipo.db import Conn
+from malipo.ledger.accounts import Wallet
+from malipo.ledger.store import wallets
+from malipo.merchants.people import Person
+from malipo.merchants.roles import Right
+from malipo.merchants.store import approval_rules, people
+from malipo.merchants.store.approval_rules import ApprovalRules
+from malipo.payments.batches import progress, views
+from malipo.payments.batches.batch import Batch, BatchLine, BatchStatus, NoSuchBatch
+from malipo.payments.batches.store import payouts
+from malipo.payments.transaction import Status
+
+PER_PAGE = 50
+_ENDED_BADLY = (Status.FAILED, Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    batch: Batch
+    counts: Mapping[Status, int]
+    lines: Sequence[BatchLine]
+    line_count: int  # of the filter
+    rules: ApprovalRules
+    people: Sequence[Person]
+    wallet: Wallet
+
+    @property
+    def approvers(self) -> list[Person]:
+        """Who may approve it."""
+        return [each for each in self.people if each.may(Right.APPROVE) and self.may_be_approved_by(each)]
+
+    def may_be_approved_by(self, person: Person) -> bool:
+        """As far as two people are needed. The use case decides."""
+        return not self.rules.takes_two or (self.batch.maker is not None and self.batch.maker != person.email)
+
+    def warnings_of(self, index: int) -> list[tuple[str, str]]:
+        return [(each.code, each.other) for each in self.batch.warnings if each.index == index]
+
+
+async def show(request: MerchantRequest) -> Response:
+    return await page_of(request)
+
+
+async def page_of(request: MerchantRequest, *, problem: str | None = None, code: int = 200) -> Response:
+    status, page = _status(request), number_in(request, "page", 1)
+    found = await request.service.read_snapshot(lambda connection: look(connection, request, status, page))
+    counts = found.counts
+    return render.page(
+        request,
+        "merchant/batches/detail.html",
+        status=code,
+        batch=found.batch,
+        found=found,
+        counts=counts,
+        completed=counts.get(Status.COMPLETED, 0),
+        failed=sum(counts.get(each, 0) for each in _ENDED_BADLY),
+        chosen=status,
+        filters=[(each, counts[each]) for each in Status if counts.get(each)],
+        may_approve=request.may(Right.APPROVE) and found.may_be_approved_by(request.person),
+        may_cancel=request.may(Right.OPERATE) and _can_be_cancelled(found),
+        newer=_link(found.batch, status, page - 1) if page > 1 else None,
+        older=_link(found.batch, status, page + 1) if page * PER_PAGE < found.line_count else None,
+        problem=problem,
+    )
+
+
+async def look(connection: Conn, request: MerchantRequest, status: Status | None, page: int) -> Found:
+    progressed = await progress.find(connection, request.merchant_id, id_in(request))
+    if progressed is None:
+        raise NoSuchBatch
+    batch, counts = progressed.batch, progressed.counts
+    indexes = await _indexes(connection, batch, status)
+    wallet, _ = await wallets.get(connection, batch.merchant_id)
+    return Found(
+        batch,
+        counts,
+        await _lines(connection, batch, indexes[(page - 1) * PER_PAGE : page * PER_PAGE]),
+        len(indexes),
+        await approval_rules.get(connection, batch.merchant_id),
+        await people.find_all(connection, batch.merchant_id),
+        wallet,
+    )
+
+
+async def _indexes(connection: Conn, batch: Batch, status: Status | None) -> Sequence[int]:
+    """Of the lines that are to be shown, all pages together."""
+    if status is None or batch.first_payout_id is None:
+        return range(batch.item_count)
+    wanted = set(await payouts.find_ids(connection, batch, status))
+    return [index for index in range(batch.item_count) if batch.payout_id(index) in wanted]
+
+
+async def _lines(connection: Conn, batch: Batch, indexes: Sequence[int]) -> list[BatchLine]:
+    if not indexes:
+        return []
+    first, limit = indexes[0], indexes[-1] - indexes[0] + 1
+    wanted = set(indexes)
+    found = await progress.find_lines(connection, batch, first=first, limit=limit)
+    return [line for line in found if line.item.index in wanted]
+
+
+async def download(request: MerchantRequest) -> Response:
+    """What was sent and what became of it, as CSV."""
+    found = await request.service.read_snapshot(
+        lambda connection: progress.find(connection, request.merchant_id, id_in(request))
+    )
+    if found is None:
+        raise NoSuchBatch
+    pieces = progress.stream(request.service.queries.read_part, found.batch)
+    headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{found.batch.id}.csv"'}
+    return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def _csv(pieces: AsyncIterator[list[BatchLine]]) -> AsyncIterator[str]:
+    is_first = True
+    async for piece in pieces:
+        yield views.csv_of(piece, is_first=is_first)
+        is_first = False
+
+
+def _can_be_cancelled(found: Found) -> bool:
+    if found.batch.status is BatchStatus.RUNNING:
+        return found.counts.get(Status.PENDING, 0) > 0
+    return found.batch.status is BatchStatus.AWAITING_APPROVAL
+
+
+def _status(request: MerchantRequest) -> Status | None:
+    text = request.http.query_params.get("status", "")
+    return Status(text) if text in Status.__members__.values() else None
+
+
+def _link(batch: Batch, status: Status | None, page: int) -> str:
+    query = ({} if status is None else {"status": status.value}) | {"page": str(page)}
+    return f"{PATH}/{batch.id}?{urlencode(query)}"

@@ -1,0 +1,257 @@
+"""A draft: its lines are looked at, mended in place and submitted.
+
+What is typed is kept even if it is wrong, so nothing is typed twice. Submitting names what was seen; if the draft was
+changed since, in another window, it is shown again and nothing is made.
+"""
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import PurePath
+from urllib.parse import urlencode
+
+from starlette.responses import Response
+
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.forms import Form
+from malipo.dashboard.merchant.batches import preview
+from malipo.dashboard.merchant.batches.line_names import look_up_lines
+from malipo.dashboard.merchant.batches.preview import Preview, Tab
+from malipo.dashboard.merchant.batches.upload import DRAFTS, PATH
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.urls import id_in, number_in
+from malipo.db import Tx
+from malipo.errors import Missing, Refusal, Unavailable
+from malipo.installation.state import Closed
+from malipo.networks.channels import PROFILES
+from malipo.payments.batches.batch import Requester
+from malipo.payments.batches.request import batch_order_of
+from malipo.payments.batches.spreadsheet.columns import NEEDED, Column
+from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, with_batch, with_columns
+from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS
+from malipo.payments.batches.store import batches, drafts, items
+from malipo.validation.fields import Fields
+
+_INPUT = re.compile(rf"({'|'.join(FIELDS)}|out)-([0-9]{{1,7}})")
+_NUMBER = re.compile(r"[0-9]{1,4}")
+_MOST_NAME = 100
+
+SENTENCES = {
+    "not_looked": "Look at the warnings first, and say that you have.",
+    "problems_left": "Some lines cannot be paid yet. Mend them, or leave them out.",
+    "nothing_left": "No line is left.",
+    "in_doubt": "We do not know whether this was done. Press once more: it will not be done twice.",
+    "columns": "Choose the columns for the phone number and for the amount, and each column only once.",
+}
+
+
+async def show(request: MerchantRequest) -> Response:
+    return await _page(request)
+
+
+async def mend(request: MerchantRequest) -> Response:
+    """Keep what was typed, and show what is left."""
+    form = await request.form()
+    typed, left_out = _typed_in(form)
+    back = form.text("back")
+
+    async def act(tx: Tx) -> Draft:
+        after = mended(await _lock(tx, request), typed, left_out)
+        if back.isascii() and back.isdigit():
+            after = brought_back(after, int(back))
+        await drafts.update(tx, after)
+        return after
+
+    await look_up_lines(request, await request.service.write(act))
+    tab = form.text("show")
+    return request.go(
+        f"{_path(request)}?{urlencode({'show': tab})}" if tab in (Tab.ALL, Tab.REPAIRED) else _path(request)
+    )
+
+
+def _typed_in(form: Form) -> tuple[dict[int, dict[str, str]], set[int]]:
+    typed: dict[int, dict[str, str]] = defaultdict(dict)
+    left_out = set()
+    for name, value in form.values().items():
+        if match := _INPUT.fullmatch(name):
+            if match[1] == "out":
+                left_out.add(int(match[2]))
+            else:
+                typed[int(match[2])][match[1]] = value
+    # A field that was emptied is not among the values.
+    for name, value in form.pairs_without("token"):
+        if (match := _INPUT.fullmatch(name)) and match[1] != "out" and not value.strip():
+            typed[int(match[2])][match[1]] = ""
+    return dict(typed), left_out
+
+
+async def choose_columns(request: MerchantRequest) -> Response:
+    form = await request.form()
+    chosen = {each: int(form.text(each)) for each in Column if _NUMBER.fullmatch(form.text(each))}
+    if any(each not in chosen for each in NEEDED) or len(set(chosen.values())) < len(chosen):
+        return await _page(request, problem=_say(request, "columns"), chosen=chosen)
+
+    async def act(tx: Tx) -> Draft:
+        after = with_columns(await _lock(tx, request), chosen)
+        await drafts.update(tx, after)
+        return after
+
+    await look_up_lines(request, await request.service.write(act))
+    return request.go(_path(request))
+
+
+async def discard(request: MerchantRequest) -> Response:
+    await request.form()
+
+    async def act(tx: Tx) -> None:
+        await drafts.delete(tx, (await _lock(tx, request)).id)
+
+    await request.service.write(act)
+    return request.go(PATH, "draft-deleted")
+
+
+async def submit(request: MerchantRequest) -> Response:
+    """One batch, however often it is pressed: the draft's id is the key of the request."""
+    form = await request.form()
+    seen = await _look(request)
+    if seen.draft.batch_id is not None:
+        return request.go(f"{PATH}/{seen.draft.batch_id}", "batch-once")
+    if (problem := _why_not(request, form, seen)) is not None:
+        return await _page(request, problem=problem, name=form.text("batchName"), status=HTTPStatus.CONFLICT)
+    order = batch_order_of(
+        Fields({"name": form.text("batchName") or None, "items": [dict(each.values) for each in seen.lines]}),
+        request.merchant_id,
+        key=seen.draft.key,
+        terms=request.service.terms,
+        now=request.service.clock(),
+        requester=Requester(request.person.email, request.person.email, request.actor),
+    )
+    try:
+        made = await request.service.batches.create(order)
+    except Closed as closed:
+        problem = form_errors.sentence(request.words, closed.code)
+        return await _page(request, problem=problem, status=HTTPStatus.SERVICE_UNAVAILABLE)
+    except Unavailable:
+        return await _page(request, problem=_say(request, "in_doubt"), status=HTTPStatus.SERVICE_UNAVAILABLE)
+    except Refusal as refusal:
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await _page(request, problem=problem, status=form_errors.status_of(refusal))
+    names = {index: name for index, line in enumerate(seen.lines) if (name := seen.name_found(line)) is not None}
+
+    async def note(tx: Tx) -> None:
+        await drafts.set_batch(tx, seen.draft.id, made.batch.id)
+        if names and not made.is_replay:
+            await items.note_names(tx, made.batch, names, now=request.service.clock())
+
+    await request.service.write(note)
+    return request.go(f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made")
+
+
+def _why_not(request: MerchantRequest, form: Form, seen: Preview) -> str | None:
+    if not seen.lines:
+        return _say(request, "nothing_left")
+    if seen.has_problems:
+        return _say(request, "problems_left")
+    if form.text("seen") != seen.seen:
+        return request.words(form_errors.CHANGED)
+    if seen.has_warnings and form.text("looked") != "yes":
+        return _say(request, "not_looked")
+    return None
+
+
+async def _page(
+    request: MerchantRequest,
+    *,
+    problem: str | None = None,
+    name: str | None = None,
+    chosen: Mapping[Column, int] | None = None,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> Response:
+    seen = await _look(request)
+    draft = seen.draft
+    if draft.batch_id is not None:
+        return request.go(f"{PATH}/{draft.batch_id}")
+    tab = _tab(request, seen)
+    tabs = [(each, seen.count(each)) for each in Tab if each is Tab.ALL or seen.count(each)]
+    found = seen.of(tab)
+    per_page = preview.PER_PAGE_OF_PROBLEMS if tab is Tab.PROBLEMS else preview.PER_PAGE
+    page = min(number_in(request, "page", 1), max(-(-len(found) // per_page), 1))
+    return render.page(
+        request,
+        "merchant/batches/draft.html",
+        status=HTTPStatus.BAD_REQUEST if problem and status is HTTPStatus.OK else status,
+        draft=draft,
+        seen=seen,
+        tab=tab,
+        page=page,
+        tabs=tabs,
+        tab_links=lambda words: [
+            (f"{words[each]} {count:,}", f"{_path(request)}?show={each}", each is tab) for each, count in tabs
+        ],
+        lines=found[(page - 1) * per_page : page * per_page],
+        edited=number_in(request, "edit", 0),
+        newer=_link(request, tab, page - 1) if page > 1 else None,
+        older=_link(request, tab, page + 1) if page * per_page < len(found) else None,
+        left_out=[each for each in draft.sheet.rows if each.number in draft.edits.left_out],
+        name=PurePath(draft.filename).stem[:_MOST_NAME] if name is None else name,
+        columns=draft.sheet.columns if chosen is None else chosen,
+        column_names=_column_names(draft),
+        channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
+        sentence=lambda code, bounds: form_errors.sentence(request.words, code, bounds),
+        problem=problem,
+    )
+
+
+def _tab(request: MerchantRequest, seen: Preview) -> Tab:
+    """Problems first, as long as there are some."""
+    asked = request.http.query_params.get("show", "")
+    if asked in Tab.__members__.values() and seen.count(Tab(asked)):
+        return Tab(asked)
+    return Tab.PROBLEMS if seen.has_problems else Tab.ALL
+
+
+def _column_names(draft: Draft) -> list[tuple[str, str]]:
+    """Each column by its header, or by what stands first in it."""
+    width = max(len(each.cells) for each in draft.sheet.rows)
+    texts = draft.sheet.header or draft.sheet.rows[0].cells
+    return [(str(at), (texts[at] if at < len(texts) else "")[:40] or f"({at + 1})") for at in range(width)]
+
+
+def _link(request: MerchantRequest, tab: Tab, page: int) -> str:
+    return f"{_path(request)}?{urlencode({'show': tab, 'page': page})}"
+
+
+def _path(request: MerchantRequest) -> str:
+    return f"{DRAFTS}/{id_in(request)}"
+
+
+async def _look(request: MerchantRequest) -> Preview:
+    """Lines are checked in a thread, because thousands take a while: payments are answered meanwhile."""
+    service, draft_id = request.service, id_in(request)
+    draft = _found(
+        await service.read(
+            lambda connection: drafts.get(connection, request.merchant_id, request.person.email, draft_id)
+        )
+    )
+    lines = await asyncio.to_thread(draft.lines, service.terms)
+    seen = await service.read_snapshot(lambda connection: preview.look(connection, draft, lines, service.clock()))
+    # Looked for last: where its own lines await approval, its batch is found.
+    made = await service.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
+    return seen if made is None else replace(seen, draft=with_batch(draft, made.batch.id))
+
+
+async def _lock(tx: Tx, request: MerchantRequest) -> Draft:
+    return _found(await drafts.lock(tx, request.merchant_id, request.person.email, id_in(request)))
+
+
+def _found(draft: Draft | None) -> Draft:
+    if draft is None:
+        raise Missing("There is no draft with this id.")
+    return draft
+
+
+def _say(request: MerchantRequest, name: str) -> str:
+    return request.words(SENTENCES[name])

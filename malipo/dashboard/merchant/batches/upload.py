@@ -1,0 +1,121 @@
+"""A spreadsheet of payouts is sent. It becomes a draft, which the next page shows; nothing is paid by it."""
+
+import asyncio
+import re
+import tempfile
+from http import HTTPStatus
+from pathlib import Path
+
+from starlette.responses import Response
+
+from malipo import ids
+from malipo.csv_export import csv_lines
+from malipo.dashboard import render
+from malipo.dashboard.file_upload import receive_upload
+from malipo.dashboard.merchant.batches.line_names import look_up_lines
+from malipo.dashboard.merchant.request import MerchantRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.errors import Invalid
+from malipo.network_statements.table import NotATable
+from malipo.payments.batches.spreadsheet.draft import Draft, Edits
+from malipo.payments.batches.spreadsheet.read_sheet import (
+    MOST_FILE_BYTES,
+    MOST_LINES,
+    NoLines,
+    Sheet,
+    TooManyLines,
+    read_sheet,
+)
+from malipo.payments.batches.store import drafts
+
+PATH = "/dashboard/batches"
+NEW = f"{PATH}/new"
+DRAFTS = f"{PATH}/drafts"
+_MOST_MEGABYTES = MOST_FILE_BYTES // 1024**2
+_MOST_NAME = 100
+
+SENTENCES = {
+    "no_file": "Choose a file.",
+    "not_a_table": "This file cannot be read. Open it in your spreadsheet program, and save it as XLSX or CSV.",
+    "no_lines": "There is no line in this file. Payouts stand on its first sheet, one below the other.",
+    "too_many_lines": "These are more than 5,000 lines. Part them into several files.",
+    "too_large": "The file is larger than 4 MB. Keep only the sheet with the payouts, without pictures.",
+}
+# What people without a file of their own begin with. The headers are those that the API has.
+SAMPLES: tuple[tuple[str | int, ...], ...] = (
+    ("recipientName", "recipientPhone", "channel", "amount", "description", "orderReference"),
+    ("Asha Juma", "0754000100", "M-Pesa", 450000, "Salary", "E-001"),
+    ("Baraka Mushi", "0655000100", "Tigo Pesa", 380000, "Salary", "E-002"),
+    ("Celina Mrema", "0682000100", "Airtel Money", 512500, "Salary", "E-003"),
+    ("Daudi Komba", "0621000100", "HaloPesa", 295000, "Salary", "E-004"),
+)
+
+
+class FileTooLarge(Invalid):
+    def __init__(self) -> None:
+        super().__init__(SENTENCES["too_large"])
+
+
+async def show(request: MerchantRequest) -> Response:
+    return _form(request)
+
+
+async def sample(request: MerchantRequest) -> Response:
+    """A file to fill in. A number that begins with its zero is a text, and stays one."""
+    headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="payouts.csv"'}
+    return Response(csv_lines(SAMPLES), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def take(request: MerchantRequest) -> Response:
+    try:
+        upload = await receive_upload(request, most_file_bytes=MOST_FILE_BYTES, too_large=FileTooLarge())
+    except FileTooLarge:
+        return _form(request, "too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    if not upload.content:
+        return _form(request, "no_file", HTTPStatus.BAD_REQUEST)
+    filename = safe_name(upload.filename)
+    try:
+        sheet = await asyncio.to_thread(_read, upload.content)
+    except NotATable:
+        return _form(request, "not_a_table", HTTPStatus.BAD_REQUEST)
+    except NoLines:
+        return _form(request, "no_lines", HTTPStatus.BAD_REQUEST)
+    except TooManyLines:
+        return _form(request, "too_many_lines", HTTPStatus.BAD_REQUEST)
+    now = request.service.clock()
+    draft = Draft(
+        id=ids.mint("drf_", now),
+        merchant_id=request.merchant_id,
+        person=request.person.email,
+        filename=filename,
+        sheet=sheet,
+        edits=Edits(),
+        created_at=now,
+    )
+    await request.service.write(lambda tx: drafts.insert(tx, draft))
+    await look_up_lines(request, draft)
+    return request.go(f"{DRAFTS}/{draft.id}")
+
+
+def _read(content: bytes) -> Sheet:
+    with tempfile.TemporaryDirectory(prefix="malipo-") as folder:
+        path = Path(folder) / "sheet"
+        path.write_bytes(content)
+        return read_sheet(path)
+
+
+def _form(request: MerchantRequest, problem: str | None = None, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    return render.page(
+        request,
+        "merchant/batches/new.html",
+        status=status,
+        problem=None if problem is None else request.words(SENTENCES[problem]),
+        most_lines=MOST_LINES,
+        most_megabytes=_MOST_MEGABYTES,
+    )
+
+
+def safe_name(sent: str) -> str:
+    """The file's own name, as it can stand on a page."""
+    name = re.split(r"[/\\]", sent)[-1]
+    return "".join(each for each in name if each.isprintable()).strip()[-_MOST_NAME:] or "payouts"

@@ -1,0 +1,1 @@
+"""Batches of payouts: made by one person, approved by another, reserved in one commit."""

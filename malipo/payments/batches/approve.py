@@ -1,0 +1,166 @@
+"""Approves batches: the whole sum is reserved and every payout is opened in one commit, or nothing happens.
+
+The row of the batch is locked first. So of two approvals, or of an approval and a cancellation, one comes after the
+other, and a second try after a lost connection finds what the first one did.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.errors import Conflict, Forbidden, Refusal
+from malipo.installation.state import Closed
+from malipo.installation.store import installation
+from malipo.ledger.store import wallets as ledger
+from malipo.merchants.store import approval_rules
+from malipo.payments import status_writer
+from malipo.payments.batches import limits
+from malipo.payments.batches.batch import Batch, BatchStatus, Item, NoSuchBatch, Requester
+from malipo.payments.batches.store import batches, items
+from malipo.payments.initiate import InsufficientBalance
+from malipo.payments.payment_request import Terms
+from malipo.payments.refunds.reserve import Reservations
+from malipo.payments.transaction import Status, Transaction, Type
+
+
+class SecondPersonRequired(Forbidden):
+    code = "second_person_required"
+
+    def __init__(self) -> None:
+        super().__init__("Somebody else must approve it: not who made it, nor an API key that they made.")
+
+
+class NotApprovable(Conflict):
+    code = "batch_not_approvable"
+
+    def __init__(self, status: BatchStatus) -> None:
+        super().__init__(f"Only a batch that awaits approval can be approved; this one is {status}.")
+
+
+class Approval(msgspec.Struct, frozen=True):
+    merchant_id: str
+    batch_id: str
+    requester: Requester  # they have the right to approve: the caller has checked it
+
+
+class Approved(msgspec.Struct, frozen=True):
+    batch: Batch
+    opened: Sequence[Transaction] = ()  # its payouts, if it was approved now; empty: it was before
+
+
+class ApproveBatch:
+    def __init__(self, *, clock: Clock, terms: Terms) -> None:
+        self._clock = clock
+        self._terms = terms
+
+    async def __call__(
+        self, tx: Tx, approvals: Sequence[Approval], /, *, again: bool
+    ) -> list[Approved | Refusal | Closed]:
+        return [await self._approve(tx, approval) for approval in approvals]
+
+    async def _approve(self, tx: Tx, approval: Approval) -> Approved | Refusal | Closed:
+        standing = await installation.get(tx)
+        if standing.is_closed:
+            return standing.refusal
+        batch = await batches.lock(tx, approval.merchant_id, approval.batch_id)
+        if batch is None:
+            return NoSuchBatch()
+        takes_two = (await approval_rules.get(tx, approval.merchant_id)).takes_two
+        if takes_two and not _are_two(batch.maker, approval.requester.person):
+            return SecondPersonRequired()
+        if batch.approved_at is not None:
+            return Approved(batch)  # They have what they want.
+        if batch.status is not BatchStatus.AWAITING_APPROVAL:
+            return NotApprovable(batch.status)
+        return await self._open(tx, batch, approval.requester)
+
+    async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> Approved | Refusal:
+        lines = await items.find_all(tx, batch)
+        now = self._clock()
+        approved = replace(
+            batch,
+            status=BatchStatus.RUNNING,
+            approved_at=now,
+            approved_by=requester.id,
+            approver=requester.person,
+            first_payout_id=ids.first_of_series("txn_", now),
+        )
+        opened = await _with_refunds(tx, [self._payout_of(approved, item, now) for item in lines])
+        if isinstance(opened, Refusal):
+            return opened
+        held = await ledger.lock(tx, [batch.merchant_id])
+        wallet = held[batch.merchant_id]
+        used = await limits.find(tx, batch, requester, now=now)
+        if (refusal := used.take(lines)) is not None:
+            return refusal
+        if batch.amount + batch.fee > wallet.spendable:
+            return InsufficientBalance(batch.amount + batch.fee, wallet, subject="batch")
+        await status_writer.open_all(tx, opened, held, now=now)
+        await used.save(tx)
+        await batches.approve(tx, approved)
+        await self._note(tx, approved, requester, now)
+        return Approved(approved, opened)
+
+    def _payout_of(self, batch: Batch, item: Item, now: datetime) -> Transaction:
+        return Transaction(
+            merchant_id=batch.merchant_id,
+            id=batch.payout_id(item.index),
+            reference=self._terms.reference_of(item.network_key),
+            network_key=item.network_key,
+            type=Type.DISBURSEMENT,
+            channel=item.channel,
+            status=Status.PENDING,
+            amount=item.amount,
+            fee=item.fee,
+            phone=item.phone,
+            name=item.name,
+            description=item.description,
+            metadata={},
+            created_at=now,
+            created_by=batch.created_by,
+            is_key_derived=True,  # After a restore it may have been sent before, by an approval that was lost.
+            order_reference=item.order_reference,
+            refund_of=item.refund_of,
+            batch_id=batch.id,
+        )
+
+    @staticmethod
+    async def _note(tx: Tx, batch: Batch, requester: Requester, now: datetime) -> None:
+        if requester.actor is not None:
+            await audit_log.append(
+                tx,
+                requester.actor,
+                "batch.approved",
+                now=now,
+                merchant_id=batch.merchant_id,
+                batch=batch.id,
+                items=batch.item_count,
+                amount=batch.amount,
+            )
+
+
+async def _with_refunds(tx: Tx, payouts: Sequence[Transaction]) -> list[Transaction] | Refusal:
+    """The payouts, with those that refund a collection reserved there; or why one of them cannot be refunded by now."""
+    reservations = await Reservations.lock(tx, payouts)
+    opened: list[Transaction] = []
+    for payout in payouts:
+        if payout.refund_of is not None:
+            refund = reservations.take(payout)
+            if isinstance(refund, Refusal):
+                return refund
+            reservations.add(refund)
+            opened.append(refund)
+        else:
+            opened.append(payout)
+    return opened
+
+
+def _are_two(maker: str | None, approver: str | None) -> bool:
+    """Whether these are two people for certain."""
+    return maker is not None and approver is not None and maker != approver

@@ -1,0 +1,143 @@
+"""Makes batches: all items are written, nothing is reserved."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo.audit_log import store as audit_log
+from malipo.clock import Clock
+from malipo.db import Contention, Tx
+from malipo.errors import Invalid, Refusal
+from malipo.installation import network_keys
+from malipo.installation.state import Closed, Installation
+from malipo.installation.store import installation
+from malipo.payments.batches import limits, warnings
+from malipo.payments.batches.batch import Batch, BatchStatus, Item, Requester
+from malipo.payments.batches.store import batches, items
+from malipo.payments.fees import fee_of
+from malipo.payments.idempotency import refusal_of
+from malipo.payments.store import tariffs
+from malipo.payments.transaction import Type
+
+
+class BatchDraft(msgspec.Struct, frozen=True):
+    """What is wrong with nothing of it. Fees and network keys are given to its items when it is made."""
+
+    id: str
+    name: str
+    items: Sequence[Item]
+    created_at: datetime
+
+
+class BatchOrder(msgspec.Struct, frozen=True):
+    """A request for a batch. If its fields are wrong there is no draft, and `problem` says why."""
+
+    merchant_id: str
+    draft: BatchDraft | None
+    problem: Invalid | None
+    key: str | None  # Idempotency-Key
+    request_hash: bytes
+    requester: Requester
+
+
+class MadeBatch(msgspec.Struct, frozen=True):
+    batch: Batch
+    is_replay: bool = False
+
+
+class CreateBatch:
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def __call__(
+        self, tx: Tx, orders: Sequence[BatchOrder], /, *, again: bool
+    ) -> list[MadeBatch | Refusal | Closed]:
+        return [await self._make(tx, order) for order in orders]
+
+    async def _make(self, tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | Closed:
+        standing = await installation.get(tx)
+        if standing.is_closed:
+            return standing.refusal
+        if (found := await _find_made(tx, order)) is not None:
+            return found
+        if order.draft is None:
+            assert order.problem is not None
+            return order.problem
+        if (refusal := limits.refusal_at_creation(order.requester, order.draft.items)) is not None:
+            return refusal
+        batch, lines = await _completed(tx, order, order.draft, standing)
+        if not await batches.insert(tx, batch, key=order.key, request_hash=order.request_hash):
+            # Another commit has used the key since we looked, or an earlier try of ours was still committing.
+            if (found := await _find_made(tx, order)) is not None:
+                return found
+            raise Contention("a batch with this key was there and is gone")
+        await items.insert(tx, batch, lines)
+        if order.requester.actor is not None:
+            await audit_log.append(
+                tx,
+                order.requester.actor,
+                "batch.created",
+                now=self._clock(),
+                merchant_id=batch.merchant_id,
+                batch=batch.id,
+                items=batch.item_count,
+                amount=batch.amount,
+            )
+        return MadeBatch(batch)
+
+
+async def _find_made(tx: Tx, order: BatchOrder) -> MadeBatch | Refusal | None:
+    """What was made under this key, or under this id by an earlier try whose commit was not confirmed to us."""
+    if order.draft is not None and (ours := await batches.get(tx, order.merchant_id, order.draft.id)) is not None:
+        return MadeBatch(ours)
+    if order.key is None or (used := await batches.find_by_key(tx, order.merchant_id, order.key)) is None:
+        return None
+    return refusal_of(order.request_hash, used.request_hash) or MadeBatch(used.batch, is_replay=True)
+
+
+async def _completed(tx: Tx, order: BatchOrder, draft: BatchDraft, standing: Installation) -> tuple[Batch, list[Item]]:
+    """The batch and its items, with fees and network keys."""
+    places = {(order.merchant_id, Type.DISBURSEMENT, str(item.channel)) for item in draft.items}
+    bands = await tariffs.find_for(tx, places)
+    keys = _network_keys(standing.key_secret, order, draft)
+    lines = [
+        replace(
+            item,
+            fee=fee_of(item.amount, bands.get((order.merchant_id, Type.DISBURSEMENT, item.channel), ())),
+            network_key=key,
+        )
+        for item, key in zip(draft.items, keys, strict=True)
+    ]
+    batch = Batch(
+        merchant_id=order.merchant_id,
+        id=draft.id,
+        name=draft.name,
+        status=BatchStatus.AWAITING_APPROVAL,
+        item_count=len(lines),
+        amount=sum(item.amount for item in lines),
+        fee=sum(item.fee for item in lines),
+        created_at=draft.created_at,
+        created_by=order.requester.id,
+        maker=order.requester.person,
+        warnings=await warnings.find(tx, order.merchant_id, lines, now=draft.created_at),
+    )
+    return batch, lines
+
+
+def _network_keys(secret: bytes, order: BatchOrder, draft: BatchDraft) -> list[str]:
+    """The same request gets the same keys, also if the database was restored and has lost the first one.
+
+    A key belongs to what is paid to whom, and not to a place in the request: lines in another order are the same lines.
+    Of lines that are alike each has its own.
+    """
+    scope = ("batch of key", order.key) if order.key is not None else ("batch", draft.id)
+    alike: Counter[tuple[str, ...]] = Counter()
+    keys = []
+    for item in draft.items:
+        parts = (item.channel, item.phone, str(item.amount), item.refund_of or "")
+        alike[parts] += 1
+        keys.append(network_keys.derive(secret, order.merchant_id, *scope, *parts, str(alike[parts])))
+    return keys

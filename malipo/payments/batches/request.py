@@ -1,0 +1,106 @@
+"""Reads the fields of a batch into an order, with everything that is wrong with any of its items."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from malipo import ids
+from malipo.networks.connector import Channel
+from malipo.payments import idempotency
+from malipo.payments.batches.batch import MOST_ITEMS, Item, Requester
+from malipo.payments.batches.create import BatchDraft, BatchOrder
+from malipo.payments.fees import MIN_AMOUNT
+from malipo.payments.initiate import Order
+from malipo.payments.payment_request import Terms
+from malipo.validation.fields import Fields
+
+_ITEM_FIELDS = ("amount", "channel", "recipientPhone", "recipientName", "description", "orderReference")
+
+
+def item_of(fields: Fields, index: int, terms: Terms) -> Item:
+    """One item, as far as its fields can be read; what is wrong is in `fields`. Its fee is not known yet."""
+    channel = fields.choice("channel", Channel, is_required=True)
+    return Item(
+        index=index,
+        channel=channel or Channel.MPESA,
+        amount=fields.amount("amount", least=MIN_AMOUNT, most=terms.max_amount(channel)),
+        fee=0,
+        phone=fields.phone("recipientPhone"),
+        name=fields.text("recipientName", most=100),
+        description=fields.text("description", most=255),
+        order_reference=fields.order_reference(),
+    )
+
+
+def items_in(fields: Fields, terms: Terms) -> list[Item]:
+    """The field `items` of a batch. What is wrong with one is reported as `items[3].amount`."""
+    values = fields.required("items")
+    if values is None:
+        return []
+    if not isinstance(values, list) or not 1 <= len(values) <= MOST_ITEMS:
+        fields.wrong("items", "items_invalid", f"items must be a list of 1 to {MOST_ITEMS} items.")
+        return []
+    items = []
+    for index, value in enumerate(values):
+        if not isinstance(value, dict):
+            fields.wrong(f"items[{index}]", "field_invalid", f"items[{index}] must be an object.")
+            continue
+        of_item = Fields(value)
+        items.append(item_of(of_item, index, terms))
+        fields.add(of_item, prefix=f"items[{index}].")
+    return items
+
+
+def batch_order_of(
+    fields: Fields, merchant_id: str, *, key: str | None, terms: Terms, now: datetime, requester: Requester
+) -> BatchOrder:
+    """The order with its id. Errors are kept in it, because a used idempotency key is answered before any of them."""
+    draft = BatchDraft(
+        id=ids.mint("bat_", now),
+        name=fields.text("name", most=100, is_line=True),
+        items=items_in(fields, terms),
+        created_at=now,
+    )
+    if key is not None and (problem := idempotency.problem_with(key)):
+        fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
+        key = None
+    return BatchOrder(
+        merchant_id=merchant_id,
+        draft=draft if fields.problem is None else None,
+        problem=fields.problem,
+        key=key,
+        request_hash=_hash(fields.raw("name", ""), fields.raw("items", [])) if key is not None else b"",
+        requester=requester,
+    )
+
+
+def batch_order_of_one(order: Order, requester: Requester, *, now: datetime) -> BatchOrder:
+    """A payout that a person wants to make, and that somebody else must approve: a batch of one item."""
+    draft = order.draft
+    batch = None
+    if draft is not None:
+        item = Item(
+            index=0,
+            channel=draft.channel,
+            amount=draft.amount,
+            fee=0,
+            phone=draft.phone,
+            name=draft.name,
+            description=draft.description,
+            order_reference=draft.order_reference,
+            refund_of=draft.refund_of,
+        )
+        batch = BatchDraft(ids.mint("bat_", now), "", [item], now)
+    return BatchOrder(order.merchant_id, batch, order.problem, order.key, order.request_hash, requester)
+
+
+def _hash(name: Any, items: Any) -> bytes:
+    """Over the known fields, after defaults, as for a single payment."""
+    known = [_known(each) for each in items] if isinstance(items, Sequence) and not isinstance(items, str) else items
+    return idempotency.request_hash({"name": name, "items": known})
+
+
+def _known(item: Any) -> Any:
+    if not isinstance(item, Mapping):
+        return item
+    return {name: item[name] for name in _ITEM_FIELDS if item.get(name) not in (None, "")}

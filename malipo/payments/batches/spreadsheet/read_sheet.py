@@ -1,0 +1,145 @@
+"""A CSV or XLSX file as rows of texts, with its header and its totals found. Nothing is checked yet."""
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from malipo.errors import Invalid
+from malipo.network_statements.cell_values import Cell, text_of
+from malipo.network_statements.table import DELIMITERS, NotATable, rows_of
+from malipo.payments.batches.spreadsheet.cell_values import Quality, amount_cell, phone_cell
+from malipo.payments.batches.spreadsheet.columns import Column, delimiter_score, find_header, guess_columns
+
+MOST_LINES = 5000
+MOST_FILE_BYTES = 4 * 1024 * 1024
+_MOST_UNPACKED_BYTES = 64 * 1024 * 1024
+_MOST_ROWS = 20_000  # empty ones too: a file can say that its only line is the billionth
+_MOST_COLUMNS = 40
+_MOST_CELL = 300
+_LETTER = re.compile(r"[^\W\d_]")
+_TOTAL = re.compile(r"(grand )?total|sub ?total|jumla( kuu)?|sum", re.IGNORECASE)
+
+
+class NoLines(Invalid):
+    def __init__(self) -> None:
+        super().__init__("The file has no lines.")
+
+
+class TooManyLines(Invalid):
+    def __init__(self) -> None:
+        super().__init__(f"A file may have at most {MOST_LINES} lines.")
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    number: int  # in the file, from 1
+    cells: list[str]
+
+
+class Sheet(msgspec.Struct, frozen=True):
+    header: list[str]  # empty if the file has none
+    rows: list[Row]
+    columns: dict[Column, int]
+    totals: list[Row] = []  # rows that sum up others: they are not paid
+
+
+def read_sheet(path: Path) -> Sheet:
+    """Raises NotATable, NoLines or TooManyLines, whatever the file holds."""
+    rows = _filled_rows(path)
+    at = find_header([each.cells for each in rows])
+    header = [] if at is None else rows[at].cells
+    below = rows if at is None else rows[at + 1 :]
+    columns = guess_columns(header, [each.cells for each in below])
+    left, totals = _without_totals([each for each in below if each.cells != header], columns)
+    if not left:
+        raise NoLines
+    if len(left) > MOST_LINES:
+        raise TooManyLines
+    return Sheet(header, left, columns, totals)
+
+
+def _filled_rows(path: Path) -> list[Row]:
+    rows: list[Row] = []
+    found = rows_of(
+        path, most_bytes=_MOST_UNPACKED_BYTES, most_columns=_MOST_COLUMNS, choose_delimiter=_choose_delimiter
+    )
+    for number, cells in enumerate(found, 1):
+        texts = [_text(each) for each in cells[:_MOST_COLUMNS]]
+        while texts and not texts[-1]:
+            texts.pop()
+        if texts:
+            rows.append(Row(number, texts))
+        if len(rows) > MOST_LINES + 100:
+            raise TooManyLines
+        if number > _MOST_ROWS:
+            break
+    return rows
+
+
+def _text(cell: Cell) -> str:
+    """A number without the fraction that spreadsheets give it; a cell that no field could hold is cut."""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    if isinstance(cell, datetime):
+        return cell.isoformat(" ")
+    return text_of(cell).replace("\0", "")[:_MOST_CELL]
+
+
+def _choose_delimiter(sample: str) -> str:
+    lines = "\n".join(sample.splitlines()[:60])
+
+    def score(delimiter: str) -> tuple[int, int]:
+        try:
+            return delimiter_score(list(csv.reader(io.StringIO(lines), delimiter=delimiter)))
+        except csv.Error:
+            return 0, 0
+
+    return max(DELIMITERS, key=score)
+
+
+def _without_totals(rows: list[Row], columns: dict[Column, int]) -> tuple[list[Row], list[Row]]:
+    """A total has no number to pay to, and a word for it; or nothing but the sum of the lines above it."""
+    left: list[Row] = []
+    totals: list[Row] = []
+    above = 0
+    phone_at = columns.get(Column.PHONE, _MOST_COLUMNS)
+    for row in rows:
+        amount = total_of(row, columns)
+        has_phone = phone_at < len(row.cells) and phone_cell(row.cells[phone_at]).quality is not Quality.WRONG
+        is_sum = amount == above and len(left) > 1 and not any(_LETTER.search(cell) for cell in row.cells)
+        if not has_phone and (is_sum or any(_TOTAL.fullmatch(cell.rstrip(" :.")) for cell in row.cells)):
+            totals.append(row)
+        else:
+            left.append(row)
+            above += amount or 0
+    return left, totals
+
+
+def rechosen(sheet: Sheet, columns: Mapping[Column, int]) -> Sheet:
+    """With columns that a person has chosen. A first row that has neither a number nor an amount there is a header."""
+    header, rows = sheet.header, sheet.rows
+    if not header and len(rows) > 1 and not _is_payable(rows[0], columns):
+        header, rows = rows[0].cells, rows[1:]
+    return Sheet(header, rows, dict(columns), sheet.totals)
+
+
+def _is_payable(row: Row, columns: Mapping[Column, int]) -> bool:
+    texts = {each: row.cells[at] for each, at in columns.items() if at < len(row.cells)}
+    values = phone_cell(texts.get(Column.PHONE, "")), amount_cell(texts.get(Column.AMOUNT, ""))
+    return any(each.quality is not Quality.WRONG for each in values)
+
+
+def total_of(row: Row, columns: dict[Column, int]) -> int | None:
+    """The sum that a file itself gives, to be compared with that of its lines."""
+    at = columns.get(Column.AMOUNT)
+    if at is None or at >= len(row.cells):
+        return None
+    amount = amount_cell(row.cells[at]).value
+    return amount if isinstance(amount, int) else None
+
+
+__all__ = ["MOST_LINES", "NoLines", "NotATable", "Row", "Sheet", "TooManyLines", "read_sheet", "total_of"]

@@ -1,0 +1,101 @@
+"""Items of batches."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo.db import Conn, Row, Tx
+from malipo.networks.connector import Channel
+from malipo.payments.batches.batch import Batch, Item
+
+_COLUMNS = """
+    item_index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key, name_found,
+    name_checked_at
+"""
+
+_encode = msgspec.json.Encoder().encode
+_CHANNELS = {each.value: each for each in Channel}
+
+
+def _item_of(row: Row) -> Item:
+    return Item(
+        index=row["item_index"],
+        channel=_CHANNELS[row["channel"]],
+        amount=row["amount"],
+        fee=row["fee"],
+        phone=row["phone"],
+        name=row["name"],
+        description=row["description"],
+        order_reference=row["order_reference"],
+        refund_of=row["refund_of"],
+        network_key=row["network_key"],
+        name_found=row["name_found"],
+        name_checked_at=row["name_checked_at"],
+    )
+
+
+async def insert(tx: Tx, batch: Batch, items: Sequence[Item]) -> None:
+    await tx.execute(
+        f"""
+        INSERT INTO batch_items (merchant_id, batch_id, {_COLUMNS})
+        SELECT $1, $2, index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key,
+               name_found, name_checked_at
+        FROM json_to_recordset($3) AS new (
+            index integer, channel text, amount bigint, fee bigint, phone text, name text, description text,
+            order_reference text, refund_of text, network_key text, name_found text, name_checked_at timestamptz)
+        """,
+        batch.merchant_id,
+        batch.id,
+        _encode(items).decode(),
+    )
+
+
+async def find_all(connection: Conn, batch: Batch) -> list[Item]:
+    return await find_page(connection, batch, first=0, limit=batch.item_count)
+
+
+async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -> list[Item]:
+    """In their order, from this index on."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM batch_items
+        WHERE merchant_id = $1 AND batch_id = $2 AND item_index >= $3 AND item_index < $4 ORDER BY item_index
+        """,
+        batch.merchant_id,
+        batch.id,
+        first,
+        first + limit,
+    )
+    return [_item_of(row) for row in rows]
+
+
+async def find_awaiting(connection: Conn, merchant_id: str, phones: Sequence[str]) -> dict[tuple[str, int], str]:
+    """What awaits approval for these numbers: number and amount → the id of a batch."""
+    rows = await connection.fetch(
+        """
+        SELECT i.phone, i.amount, min(b.id) FROM batches b
+        JOIN batch_items i ON i.merchant_id = b.merchant_id AND i.batch_id = b.id
+        WHERE b.merchant_id = $1 AND b.status = 'AWAITING_APPROVAL' AND i.phone = ANY($2)
+        GROUP BY i.phone, i.amount
+        """,
+        merchant_id,
+        list(phones),
+    )
+    return {(row[0], row[1]): row[2] for row in rows}
+
+
+async def note_names(tx: Tx, batch: Batch, names: Mapping[int, str | None], *, now: datetime) -> None:
+    """Whom the network knows by the number of each item; None: it does not say."""
+    await tx.execute(
+        """
+        UPDATE batch_items i SET name_found = new.name, name_checked_at = $5
+        FROM unnest($3::integer[], $4::text[]) AS new (item_index, name)
+        WHERE i.merchant_id = $1 AND i.batch_id = $2 AND i.item_index = new.item_index
+        """,
+        batch.merchant_id,
+        batch.id,
+        list(names),
+        list(names.values()),
+        now,
+    )

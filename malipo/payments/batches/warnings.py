@@ -1,0 +1,29 @@
+"""What somebody should look at before a batch is approved: payments that may be made twice. Never a refusal."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from malipo.db import Conn
+from malipo.payments.batches.batch import BatchWarning, Item, WarningCode
+from malipo.payments.batches.store import items as stored_items
+from malipo.payments.batches.store import payouts
+
+LOOKED_BACK = timedelta(days=30)
+
+
+async def find(connection: Conn, merchant_id: str, items: Sequence[Item], *, now: datetime) -> tuple[BatchWarning, ...]:
+    """Of each item at most one of a kind, in the order of the items."""
+    phones = sorted({item.phone for item in items})
+    paid = await payouts.find_paid(connection, merchant_id, phones, since=now - LOOKED_BACK)
+    awaiting = await stored_items.find_awaiting(connection, merchant_id, phones)
+    found: list[BatchWarning] = []
+    first: dict[tuple[str, int], int] = {}
+    for item in items:
+        # A number is the same person on every channel.
+        if (earlier := first.setdefault((item.phone, item.amount), item.index)) != item.index:
+            found.append(BatchWarning(item.index, WarningCode.REPEATED_ITEM, str(earlier)))
+        if (payout_id := paid.get((item.phone, item.amount))) is not None:
+            found.append(BatchWarning(item.index, WarningCode.PAID_BEFORE, payout_id))
+        if (batch_id := awaiting.get((item.phone, item.amount))) is not None:
+            found.append(BatchWarning(item.index, WarningCode.AWAITING_TOO, batch_id))
+    return tuple(found)

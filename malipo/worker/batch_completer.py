@@ -1,0 +1,15 @@
+"""Completes batches: COMPLETED when every payout of one has ended.
+
+It is looked for once a second, and not decided when a payout ends: that would lock the row of the batch for each.
+"""
+
+from malipo.payments.batches.store import batches
+from malipo.service import Service
+
+_MOST = 100
+
+
+async def complete_batches(service: Service) -> bool:
+    """Whether more may be waiting."""
+    async with service.database.begin() as tx:
+        return await batches.complete_ended(tx, most=_MOST) == _MOST
