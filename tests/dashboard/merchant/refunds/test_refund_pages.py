@@ -3,6 +3,8 @@
 import pytest
 
 from malipo.audit_log import store as audit_log
+from malipo.merchants.store import approval_rules
+from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.service import Service
@@ -131,3 +133,20 @@ async def test_in_kiswahili(payment_form: PaymentForm, collection: Transaction) 
     await payment_form.surfer.post("/dashboard/language", {"language": "sw", "next": path_of(collection)})
     assert "Rudisha TZS 5,000" in (await payment_form.surfer.get(path_of(collection))).words
     assert "Kiasi kilichobaki kurudishwa" in (await payment_form.surfer.get(f"{path_of(collection)}/refund")).words
+
+
+async def test_above_the_merchants_amount_it_awaits_approval(
+    payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
+) -> None:
+    async with payment_form.database.begin() as tx:
+        await approval_rules.save(tx, payment_form.merchant_id, ApprovalRules(takes_two=True, above=4000))
+    key = key_in(await payment_form.surfer.get(f"{path_of(collection)}/refund"))
+    asked = await send(payment_form, collection, key, "review")
+    assert "Yes, submit it for approval" in asked.words
+    first = await send(payment_form, collection, key, "pay")
+    again = await send(payment_form, collection, key, "pay")
+    assert first.to == again.to
+    assert first.to.startswith("/dashboard/batches/bat_")
+    assert (await steps.seen(collection)).refunds == (), "nothing is paid before it is approved"
+    below = await send(payment_form, collection, key_in(asked) + "-2", "pay", amount="4,000")
+    assert below.to.startswith("/dashboard/transactions/txn_")
