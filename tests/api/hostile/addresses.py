@@ -18,7 +18,7 @@ def addresses() -> Iterator[tuple[str, Case]]:
     nowhere = [
         "/", "/v1", "/v1/", "/v1/payments/", "/v1/wallet/", "/v1/Payments",
         "/V1/payments", "/v2/payments", "/payments", "/v1/payments/a/b", "/v1/payments/a/cancel/b",
-        "/v1/payments/a/refund",
+        "/v1/payments/a/reverse",
         "/etc/passwd", "/.env", "/.git/config", "/admin", "/wp-login.php", "/favicon.ico",
         "/robots.txt", "/healthz/", "/v1/wallet%00", "/v1%00/wallet", "/%", "/%zz", "/%ff%fe", "/v1/wallet;x=1",
         "/v1/wallet%3fx", "/v1\\wallet", "/v1/wallet\\", "/" + "a" * 20_000,

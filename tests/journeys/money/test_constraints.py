@@ -126,6 +126,18 @@ TRANSACTIONS = {
         "UPDATE transactions SET fee = amount WHERE id = '{collection}'",
         "transactions_net_is_positive",
     ),
+    "a collection that refunds another": (
+        "UPDATE transactions SET refund_of = 'txn_0' WHERE id = '{collection}'",
+        "transactions_only_payouts_refund",
+    ),
+    "two refunds that did not see each other": (
+        "INSERT INTO refunds SELECT '{merchant}', '{collection}', 1, unnest(ARRAY['{pending}', '{paid}'])",
+        "refunds_pkey",
+    ),
+    "a refund of two collections": (
+        "INSERT INTO refunds SELECT '{merchant}', unnest(ARRAY['{collection}', 'txn_0']), 1, '{paid}'",
+        "refunds_give_back_one_collection",
+    ),
     "a reference twice": (
         "UPDATE transactions SET reference = (SELECT reference FROM transactions WHERE id = '{paid}')",
         "transactions_reference_is_unique",
