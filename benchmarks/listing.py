@@ -23,6 +23,7 @@ from benchmarks.history import history_database
 from benchmarks.history.generate import RARE_NAME
 from benchmarks.load import CannotMeasure
 from malipo import clock
+from malipo.db.where_clause import Conditions
 from malipo.networks.connector import Channel
 from malipo.payments.listing.filter import Filter, where_of
 from malipo.payments.transaction import Status, Type
@@ -86,12 +87,22 @@ def _questions(some: asyncpg.Record) -> dict[str, Question]:
             Filter(type=Type.DISBURSEMENT, channel=Channel.HALOPESA, statuses=(Status.FAILED,))
         ),
         "completed, page 1,000": Question(Filter(statuses=(Status.COMPLETED,)), page=1000),
+        "failed or cancelled": Question(Filter(statuses=(Status.FAILED, Status.CANCELLED))),
+        "before one of the middle": Question(Filter(before=some["id"])),
+        "failed payouts, before it": Question(
+            Filter(type=Type.DISBURSEMENT, statuses=(Status.FAILED,), before=some["id"])
+        ),
+        "newest, in full": Question(is_full=True),
+        "order reference": Question(Filter(order_reference=some["order_reference"])),
+        "idempotency key": Question(Filter(idempotency_key=f"key-{some['order_reference']}")),
         "a month": Question(month),
         "a month, failed": Question(replace(month, statuses=(Status.FAILED,))),
         "search: reference": Question(Filter(search=some["reference"])),
         "search: end of reference": Question(Filter(search=some["reference"][-6:])),
         "search: phone": Question(Filter(search=some["phone"])),
         "search: end of phone": Question(Filter(search=some["phone"][-6:])),
+        "search: order reference": Question(Filter(search=some["order_reference"])),
+        "search: end of order": Question(Filter(search=some["order_reference"][-7:])),
         "search: rare name": Question(Filter(search=RARE_NAME)),
         "one, by id": Question(name=some["id"]),
         "one, by reference": Question(name=some["reference"]),
@@ -138,7 +149,7 @@ async def _middle(url: str, merchant_id: str) -> asyncpg.Record:
     try:
         row = await connection.fetchrow(
             """
-            SELECT t.id, t.reference, t.phone, t.created_at
+            SELECT t.id, t.reference, t.phone, t.created_at, t.order_reference
             FROM moves m JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
             WHERE m.merchant_id = $1
               AND m.statement_line = (SELECT statement_lines / 2 FROM wallets WHERE merchant_id = $1)
@@ -166,6 +177,15 @@ def _ask(plan: Plan, port: int, questions: dict[int, dict[str, Question]]) -> di
     return times
 
 
+def _where(merchant_id: str, wanted: Filter) -> Conditions:
+    where = where_of(merchant_id, wanted)
+    where.add(
+        "t.id IN (SELECT k.transaction_id FROM idempotency_keys k WHERE k.merchant_id = t.merchant_id AND k.key = {})",
+        wanted.idempotency_key,
+    )
+    return where
+
+
 async def _plain(
     url: str, port: int, plan: Plan, questions: dict[str, Question]
 ) -> tuple[dict[str, int], dict[str, float]]:
@@ -179,11 +199,14 @@ async def _plain(
         for name, question in questions.items():
             if question.name is not None:
                 continue
-            where = where_of(merchant_id, question.filter)
+            where = _where(merchant_id, question.filter)
+            everything = _where(merchant_id, replace(question.filter, before=None))
             rounds = []
             for _ in range(_PLAIN_ROUNDS):
                 began = time.perf_counter()
-                total = await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {where}", *where.values)
+                total = await connection.fetchval(
+                    f"SELECT count(*) FROM transactions t WHERE {everything}", *everything.values
+                )
                 await connection.fetch(
                     f"""
                     SELECT * FROM transactions t WHERE {where} ORDER BY t.id DESC

@@ -44,6 +44,7 @@ class GeneratedPayment(NamedTuple):
     name: str
     created_ms: int
     ended_ms: int
+    order: str | None  # the merchant's own number
 
 
 class Place(NamedTuple):
@@ -57,8 +58,9 @@ class Place(NamedTuple):
 class History:
     """So many payments, the last of them a moment before `end_ms`. No two of one database may share numbers."""
 
-    def __init__(self, size: int, *, first: int, end_ms: int) -> None:
+    def __init__(self, size: int, *, first: int, end_ms: int, has_orders: bool = False) -> None:
         self.size = size
+        self._has_orders = has_orders
         self.first = first
         self._begin_ms = end_ms - _TOOK_MS - _YEAR_MS
         self._customers = max(size // 20, 50)
@@ -85,6 +87,7 @@ class History:
             name_of(customer, self._rare),
             created_ms,
             created_ms + (_TOOK_MS if status is not Status.CANCELLED else 3_000),
+            f"order-{number:09}" if self._has_orders else None,
         )
 
     def created_ms(self, n: int) -> int:

@@ -30,7 +30,7 @@ def opened(sizes: Sizes, data: Path | None, say: Say) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="malipo-bench-") as temporary:
         folder = data or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        is_written = folder / f"{'-'.join(map(str, sizes))}.written"
+        is_written = folder / f"{'-'.join(map(str, sizes))}-with-orders.written"
         with server(folder) as server_url:
             url = database.url_of(server_url, "bench")
             if not is_written.exists():
@@ -47,7 +47,7 @@ async def _write(server_url: str, sizes: Sizes, say: Say) -> None:
     merchants |= {database.merchant(count + number): _SMALL for number in range(1, _SMALL_MERCHANTS + 1)}
     say(f"writing {sum(merchants.values()):,} payments ...")
     began = time.monotonic()
-    await write.write_all(url, merchants, first=0)
+    await write.write_all(url, merchants, first=0, has_orders=True)
     say(f"written in {time.monotonic() - began:,.0f} s; checking the ledger ...")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="malipo-bench-") as folder:

@@ -29,7 +29,7 @@ from malipo.ledger.statement_counts import TREE as LINES
 from malipo.networks.connector import Channel
 from malipo.payments.counts.categories import CATEGORIES, TREE
 from malipo.payments.search.ngrams import ngrams_of
-from malipo.payments.transaction import Status, Type
+from malipo.payments.transaction import BEFORE_ORDER, Status, Type
 
 _PART = 50_000
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -42,7 +42,7 @@ Begun = tuple[list["asyncio.Future[Part]"], Place]
 
 _COLUMNS = {
     "transactions": "merchant_id id reference network_key type channel status amount fee phone name description "
-    "metadata search_text failure_code failure_reason created_at processing_at ended_at",
+    "metadata search_text failure_code failure_reason created_at processing_at ended_at order_reference",
     "moves": "merchant_id cause_id step move_number source target channel amount statement_line balance_after "
     "created_at",
     "events": "merchant_id id transaction_id event body created_at feed_number",
@@ -75,7 +75,8 @@ async def write(url: str, merchant_id: str, payments: int, *, first: int) -> Non
     await write_all(url, {merchant_id: payments}, first=first)
 
 
-async def write_all(url: str, sizes: Mapping[str, int], *, first: int) -> None:
+async def write_all(url: str, sizes: Mapping[str, int], *, first: int, has_orders: bool = False) -> None:
+    """With order references, if they are wanted, and an idempotency key for each of those."""
     end_ms = clock.milliseconds(clock.now())
     connection = await asyncpg.connect(url)
     processes = min(os.cpu_count() or 1, 4) + 1
@@ -86,13 +87,21 @@ async def write_all(url: str, sizes: Mapping[str, int], *, first: int) -> None:
         with ProcessPoolExecutor(processes, mp_context=spawning) as pool:
             begun: list[tuple[str, History, Begun]] = []
             for merchant_id, size in sizes.items():
-                history = History(size, first=first, end_ms=end_ms)
+                history = History(size, first=first, end_ms=end_ms, has_orders=has_orders)
                 begun.append(
                     (merchant_id, history, await _begin(pool if size > _FEW else None, url, merchant_id, history))
                 )
                 first += size
             for merchant_id, history, (parts, end) in begun:
                 await _write_sums(connection, merchant_id, history, await asyncio.gather(*parts), end)
+        if has_orders:
+            await connection.execute(
+                """
+                INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
+                SELECT merchant_id, type, 'key-' || order_reference, sha256(id::bytea), id FROM transactions
+                """,
+                timeout=None,
+            )
         await connection.execute("SET maintenance_work_mem = '1GB'")
         await connection.execute(index)
         await connection.execute("VACUUM ANALYZE")
@@ -219,18 +228,19 @@ async def write_part(task: Task) -> Part:
 
 def _transaction(merchant_id: str, made: GeneratedPayment) -> str:
     failure = "DECLINED\tThe customer declined the payment." if made.status is Status.FAILED else "\\N\t\\N"
-    created_at = _iso(made.created_ms)
+    created_at, order = _iso(made.created_ms), made.order or "\\N"
     processing_at = "\\N" if made.status is Status.CANCELLED else created_at
     return (
         f"{merchant_id}\t{made.id}\tMLP-{made.suffix}\t{made.suffix}\t{made.type}\t{made.channel}\t{made.status}\t"
         f"{made.amount}\t0\t{made.phone}\t{made.name}\tSukari kilo mbili\t{{}}\t{_searchable(made)}\t{failure}\t"
-        f"{created_at}\t{processing_at}\t{_iso(made.ended_ms)}\n"
+        f"{created_at}\t{processing_at}\t{_iso(made.ended_ms)}\t{order}\n"
     )
 
 
 def _searchable(made: GeneratedPayment) -> str:
     """In COPY's words, where a new line is written as two characters."""
-    return f"mlp-{made.suffix.lower()}\\n{made.phone}\\n{made.name.lower()}"
+    lines = f"mlp-{made.suffix.lower()}\\n{made.phone}\\n{made.name.lower()}"
+    return lines if made.order is None else f"{lines}{BEFORE_ORDER}{made.order}"
 
 
 def _search(merchant_id: str, made: GeneratedPayment) -> str:

@@ -76,6 +76,9 @@ def next_status(type_: Type, status: Status, cause: Cause) -> Status | None:
     return TRANSITIONS.get((status, cause))
 
 
+BEFORE_ORDER = "\x1f"  # in the text that a search reads
+
+
 def folded(text: str) -> str:
     """Text without differences of case and of Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
@@ -115,9 +118,12 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def search_text(self) -> str:
-        """What a search reads. One line for each field, so that no match spans two fields."""
+        """What a search reads. One line for each field, so that no match spans two fields.
+
+        A name may have several lines, and no field has the character before the order reference.
+        """
         lines = f"{self.reference}\n{self.phone}\n{self.name}"
-        return folded(lines if self.order_reference is None else f"{lines}\n{self.order_reference}")
+        return folded(lines if self.order_reference is None else f"{lines}{BEFORE_ORDER}{self.order_reference}")
 
     @property
     def completed_at(self) -> datetime | None:

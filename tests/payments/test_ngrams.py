@@ -1,6 +1,7 @@
 """A text that contains a term has all n-grams of one of its clues: for every field, alphabet and length."""
 
 import random
+import re
 
 import pytest
 
@@ -28,13 +29,19 @@ TEXTS = [
         "MLP-1M7FHDVHM3K9TZ03\n+255754123456\n李小龙 and sons",
         "MLP-1M7FHDVHM3K9TZ04\n+255754123456\n+255754123456",
         "MLP-1M7FHDVHM3K9TZ05\n+255754123456\nMLP-1M7F 12345",
+        "MLP-1M7FHDVHM3K9TZ06\n+255754123456\nAsha\x1fA-1042",
+        "MLP-1M7FHDVHM3K9TZ07\n+255754123456\nAsha\nna Juma\x1forder-0010423456",
+        "MLP-1M7FHDVHM3K9TZ08\n+255754123456\n\x1f2026-11-15/12345-1234.123456x9",
+        "MLP-1M7FHDVHM3K9TZ09\n+255754123456\nAsha\x1fñ12345ñ1234567٣٤٥٦٧8",
+        "MLP-1M7FHDVHM3K9TZ10\n+255754123456\nAsha\x1f123456789012345678901234",
+        "MLP-1M7FHDVHM3K9TZ11\n+255754123456\nAsha\x1f+255754123456",
     )
 ]
 
 
 @pytest.mark.parametrize("search_text", TEXTS)
 def test_every_part_of_every_field_is_worth_a_look(search_text: str) -> None:
-    for line in search_text.split("\n"):
+    for line in re.split("[\n\x1f]", search_text):
         for first in range(len(line)):
             for last in range(first + LEAST, len(line) + 1):
                 assert is_worth_a_look(search_text, line[first:last]), line[first:last]
@@ -47,7 +54,8 @@ def test_hardly_anything_else_is() -> None:
 
     def one() -> str:
         suffix = "1m7fhdv" + "".join(chance.choices(letters, k=9))
-        return f"mlp-{suffix}\n+2557{chance.randrange(10**8):08}\n{chance.choice(('asha', 'neema'))} juma"
+        name = f"{chance.choice(('asha', 'neema'))} juma"
+        return f"mlp-{suffix}\n+2557{chance.randrange(10**8):08}\n{name}\x1forder-{chance.randrange(10**8):08}"
 
     texts = [one() for _ in range(2000)]
     looked_at = {
@@ -55,6 +63,8 @@ def test_hardly_anything_else_is() -> None:
         "its end": sum(is_worth_a_look(text, texts[0].split("\n")[0][-6:]) for text in texts),
         "phone": sum(is_worth_a_look(text, texts[0].split("\n")[1]) for text in texts),
         "its end, of a phone": sum(is_worth_a_look(text, texts[0].split("\n")[1][-6:]) for text in texts),
+        "order": sum(is_worth_a_look(text, texts[0].split("\x1f")[1]) for text in texts),
+        "its end, of an order": sum(is_worth_a_look(text, texts[0][-6:]) for text in texts),
     }
     assert {what: count for what, count in looked_at.items() if count > 3} == {}
 
@@ -64,10 +74,10 @@ def test_hardly_anything_else_is() -> None:
     [
         ("asha j", 1),  # a space is in no reference
         ("asha", 2),
-        ("754", 3),
-        ("+255", 2),
-        ("7541234", 3),
-        ("+255754123456", 2),
+        ("754", 4),
+        ("+255", 3),
+        ("7541234", 4),
+        ("+255754123456", 3),
         ("٣٤٥٦٧", 1),  # digits, but not ours
     ],
 )
@@ -83,6 +93,11 @@ def test_what_is_stored_keeps_its_meaning() -> None:
         scope + (1 << 22) + 25575,
         scope + (1 << 22) + 55754,
         scope + (1 << 21) + (97 << 14 ^ 98 << 7 ^ 99),
+    ]
+    assert ngrams_of(MERCHANT, "m\n+2\n\x1fa123456") == [
+        scope + (1 << 21) + (97 << 14 ^ 49 << 7 ^ 50),
+        scope + (1 << 22) + 100_000 + 12345,
+        scope + (1 << 22) + 100_000 + 23456,
     ]
     assert max(ngrams_of(MERCHANT, "zzz\n+99999\nzzz")) < 2**31
 

@@ -1,22 +1,30 @@
-"""N-grams for the search: every few characters in a row of a reference, a phone and a name, as numbers. Pure.
+"""N-grams for the search: every few characters in a row of a reference, a phone, a name and an order reference. Pure.
 
 A text that contains a term contains each of the term's n-grams. So the index finds candidates, and each candidate is
 then compared with the term. The index intersects the lists of payments of several n-grams, so these lists should be
 short. A phone's n-grams are five digits long, since three digits in a row are in one of a hundred phones. A reference
-is searched by its end, where its characters are random. And a merchant shares lists with only one in 64 others, so that
-a name which is common elsewhere does not slow down a search in few payments.
+is searched by its end, where its characters are random. An order reference is like a name, but where it has five or
+more digits in a row those are as in a phone: else every number of a merchant's orders would be on the same lists. And
+a merchant shares lists with only one in 64 others, so that a name which is common elsewhere does not slow down a
+search in few payments.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
+
+from malipo.payments.transaction import BEFORE_ORDER
 
 LEAST = 3  # characters; a shorter term has no n-gram
 _DIGITS = 5
 _REFERENCE, _NAME = 0, 1 << 21
 _CHARACTERS = (1 << 21) - 1
 _PHONE = 1 << 22
+_ORDER = _PHONE + 10**_DIGITS  # digits of an order reference
 _SCOPE_BITS = 23  # the bits above these depend on the merchant
+_LONG_NUMBER = re.compile(rf"[0-9]{{{_DIGITS},}}")
+_NUMBER = re.compile(rf"[0-9]{{{LEAST},}}")
 _IN_A_REFERENCE = frozenset("0123456789abcdefghijklmnopqrstuvwxyz-")
 
 
@@ -29,10 +37,11 @@ class Clue:
 
 
 def ngrams_of(merchant_id: str, search_text: str) -> list[int]:
-    """The n-grams of a payment's reference, phone and name, each in a line."""
-    reference, phone, name = search_text.split("\n", 2)
+    """The n-grams of a payment's fields: its reference, its phone, its name and its order reference."""
+    reference, phone, rest = search_text.split("\n", 2)
+    name, _, order = rest.partition(BEFORE_ORDER)
     scope = _scope_of(merchant_id)
-    ngrams = _threes(reference, _REFERENCE) + _fives(phone[1:]) + _threes(name, _NAME)
+    ngrams = _threes(reference, _REFERENCE) + _fives(phone[1:]) + _threes(name, _NAME) + _of_order(order)
     return [scope + ngram for ngram in ngrams]
 
 
@@ -54,21 +63,44 @@ def _clues_of(term: str) -> list[Clue]:
         clues.append(Clue(_threes(term, _REFERENCE)[:-7:-3]))
     digits = term.removeprefix("+")
     if digits.isascii() and digits.isdigit():
-        clues.append(_phone_clue(digits))
+        clues.append(_number_clue(digits, _PHONE))
+    if _NUMBER.search(term):  # Without one, the clue of a name is that of an order reference as well.
+        clues.append(_order_clue(term))
     return clues
 
 
-def _phone_clue(digits: str) -> Clue:
+def _of_order(order: str) -> list[int]:
+    """Digits of a long number are not among the threes."""
+    numbers = [match[0] for match in _LONG_NUMBER.finditer(order)]
+    others = [each for part in _LONG_NUMBER.sub(_without_threes, order).split("\0") for each in _threes(part, _NAME)]
+    return others + [ngram for number in numbers for ngram in _fives(number, _ORDER)]
+
+
+def _without_threes(number: re.Match[str]) -> str:
+    """A long number as its first two digits and its last two, which are in threes with what is beside it."""
+    return f"{number[0][:2]}\0{number[0][-2:]}"
+
+
+def _order_clue(term: str) -> Clue:
+    if numbers := _LONG_NUMBER.findall(term):
+        return _number_clue(max(numbers, key=len), _ORDER)
+    if term.isascii() and term.isdigit():
+        return _number_clue(term, _ORDER)  # If the number is short, the clue of a name has it.
+    mixed = [three for place, three in enumerate(_threes(term, _NAME)) if not _NUMBER.fullmatch(term, place, place + 3)]
+    return Clue((mixed[0], mixed[len(mixed) // 2], mixed[-1]))
+
+
+def _number_clue(digits: str, field: int) -> Clue:
     missing = _DIGITS - len(digits)
     if missing <= 0:
-        return Clue(_fives(digits)[:-11:-5])
-    # Shorter than an n-gram: one begins with these digits or, at the end of the phone, one ends with them.
+        return Clue(_fives(digits, field)[:-11:-5])
+    # Shorter than an n-gram: one begins with these digits or, at the end of the number, one ends with them.
     rest = ["".join(each) for each in product("0123456789", repeat=missing)]
-    return Clue([_PHONE + int(ngram) for each in rest for ngram in (digits + each, each + digits)], is_any=True)
+    return Clue([field + int(ngram) for each in rest for ngram in (digits + each, each + digits)], is_any=True)
 
 
-def _fives(digits: str) -> list[int]:
-    return [_PHONE + int(digits[place : place + _DIGITS]) for place in range(len(digits) - _DIGITS + 1)]
+def _fives(digits: str, field: int = _PHONE) -> list[int]:
+    return [field + int(digits[place : place + _DIGITS]) for place in range(len(digits) - _DIGITS + 1)]
 
 
 def _threes(text: str, field: int) -> list[int]:
