@@ -24,8 +24,9 @@ def test_every_kind_of_finding_is_described_and_no_other() -> None:
     described = [row.strip("`") for row in _rows("Findings")]
     assert oracle.__doc__
     assert re.findall(r"^    ([a-z-]+) {2,}", oracle.__doc__, re.MULTILINE) == described
-    source = "\n".join((ROOT / "simulation" / name).read_text() for name in ("oracle.py", "statements.py"))
-    assert set(re.findall(r'(?:_find|Finding)\(\s*"([a-z-]+)"', source)) == set(described)
+    files = ("oracle.py", "statements.py", "batches/batch_oracle.py")
+    source = "\n".join((ROOT / "simulation" / name).read_text() for name in files)
+    assert set(re.findall(r'(?:find|Finding)\(\s*"([a-z-]+)"', source)) == set(described)
 
 
 def test_every_file_of_the_simulation_is_described_and_no_other() -> None:
