@@ -6,6 +6,7 @@ It is asked when everything is quiet. It knows nothing of how the service works,
     refunded         a customer got more back than was collected
     cancelled        a payment that its merchant was told is cancelled moved money all the same
     lost             an acknowledged request is not there
+    batch            one that was approved lacks payouts, one that was not has some, or it does not end
     doubled          one wish of a merchant became two payments, or one key had two answers
     unaccounted      money moved at a network and the ledger does not say so, nor is an operator shown it
     statement        nor after the networks' statements were imported (statements.py)
@@ -25,6 +26,8 @@ from malipo.db import Conn, ConnectionLost, Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.store import cases
+from simulation.batches import batch_oracle
+from simulation.batches.merchant_batches import MerchantBatches
 from simulation.book import Book
 from simulation.database import SimulatedDatabase
 from simulation.merchants import Merchants
@@ -82,6 +85,7 @@ class Oracle:
         database: SimulatedDatabase,
         book: Book,
         merchants: Merchants,
+        batches: MerchantBatches,
         receivers: Receivers,
         operators: Operators,
     ) -> None:
@@ -91,6 +95,7 @@ class Oracle:
         self._database = database
         self._book = book
         self._merchants = merchants
+        self._batches = batches
         self._receivers = receivers
         self._operators = operators
         self._findings: list[Finding] = []
@@ -104,6 +109,9 @@ class Oracle:
         for row in rows:
             self._check_money(row, is_listed=row.id in listed)
         self._check_book(rows)
+        batch_oracle.check(
+            self._batches, self._database, self._book, is_in_lost_time=self._is_in_lost_time, find=self._find
+        )
         self._check_holds(rows)
         self._check_feeds()
         self._check_webhooks()

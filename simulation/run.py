@@ -15,6 +15,8 @@ import asyncpg.connection
 
 from malipo import log
 from malipo_simulator.credentials import Keys
+from simulation.batches.merchant_batches import MerchantBatches
+from simulation.batches.planned import batches_of
 from simulation.blocking_connection import LockMonitor
 from simulation.book import Book
 from simulation.database import SimulatedDatabase
@@ -115,6 +117,7 @@ class _Run:
         self.world.simulator.network.control.change({"speed": _NETWORK_SPEED, "seed": plan.seed})
         self.book = Book(self.world.simulator.network)
         self.merchants = Merchants(self.world, site.accounts, plan.payments, plan.seed)
+        self.batches = MerchantBatches(self.world, site.accounts, batches_of(plan), plan.seed)
         self._receivers = Receivers(self.world, site.accounts, database)
         self.operators = Operators(self.world, site.accounts, self.book)
         self.faults = Faults(plan, self.world, database, self.operators)
@@ -125,6 +128,7 @@ class _Run:
             database,
             self.book,
             self.merchants,
+            self.batches,
             self._receivers,
             self.operators,
         )
@@ -141,6 +145,7 @@ class _Run:
         await self.operators.open()
         loop.start(OPERATORS, self.operators.work())
         paying = loop.start(MERCHANTS, self.merchants.pay_all())
+        batching = loop.start(MERCHANTS, self.batches.make_all())
         for number in (0, 1):
             loop.start(MERCHANTS, self.merchants.read_feed(number))
         await asyncio.sleep(FAULT_SECONDS / 2)
@@ -148,8 +153,11 @@ class _Run:
         await asyncio.sleep(FAULT_SECONDS / 2 + 3)
         if self._database.brought_back_at is not None:
             await loop.start(MERCHANTS, self.merchants.repeat_all())
+            await batching
+            await loop.start(MERCHANTS, self.batches.repeat_all())
         self.operators.is_lost_time_compared = True
         await paying
+        await batching
         self.world.poll_rarely()
         quiet_looks = 0
         while quiet_looks < _QUIET_LOOKS and loop.time() < _MOST_SECONDS:

@@ -42,6 +42,7 @@ RECEIVER_PORT = 9000
 HASH_SEED = "0"
 
 _NOBODY = Actor("simulation", "simulation")
+_APPROVER = Actor("approver", "simulation")
 _DAY_BEFORE = EPOCH - timedelta(days=1)
 
 _SETTINGS = {
@@ -73,6 +74,7 @@ class Merchant(msgspec.Struct, frozen=True):
     key: str
     endpoint_id: str
     secret: str
+    approver_key: str = ""  # of somebody else, who may approve
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,16 @@ async def _add_merchant(database: Database, number: int) -> Merchant:
             actor=_NOBODY,
             now=now,
         )
+        approver = await issue_api_keys.create_key(
+            tx,
+            merchant_id,
+            name="approver",
+            permissions=(Permission.PAYOUTS_APPROVE,),
+            environment=Environment.LIVE,
+            brand="mlp",
+            actor=_APPROVER,
+            now=now,
+        )
         endpoint, secret = await manage_endpoints.register(
             tx,
             merchant_id,
@@ -163,7 +175,7 @@ async def _add_merchant(database: Database, number: int) -> Merchant:
             actor=_NOBODY,
             now=now,
         )
-    return Merchant(merchant_id, key.text, endpoint.id, secret)
+    return Merchant(merchant_id, key.text, endpoint.id, secret, approver.text)
 
 
 if __name__ == "__main__":

@@ -144,6 +144,19 @@ async def test_payouts_of_a_batch_go_out_under_the_keys_of_its_creation(batches:
     assert [each.network_key for each in (await batches.claim()).to_send] == keys
 
 
+async def test_after_a_restore_the_network_is_asked_before_anything_of_a_batch_is_sent(batches: BatchSteps) -> None:
+    """An approval that the restored database has lost may have sent it, under the same keys."""
+    batch = await batches.make(3)
+    async with batches.database.begin() as tx:
+        await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = now()")
+
+    await batches.approve(batch)
+
+    assert (await batches.claim()).to_send == []
+    async with batches.database.read() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM dispatches WHERE is_asked_first") == 3
+
+
 async def test_items_of_several_channels_are_payouts_of_those(batches: BatchSteps) -> None:
     batch = await batches.running([*items(1), *items(1, channel=Channel.AIRTEL_MONEY)])
     assert [line.payout.channel for line in await batches.lines(batch) if line.payout] == ["MPESA", "AIRTEL_MONEY"]

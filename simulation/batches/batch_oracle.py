@@ -1,0 +1,55 @@
+"""What must be true of batches at the end of a run: all of it or nothing, each item once, and what was told is so.
+
+batch       an approved batch lacks payouts, one that was not approved has some, or it does not end
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+from simulation.batches.merchant_batches import MerchantBatches
+from simulation.book import Book
+from simulation.database import SimulatedDatabase
+
+_ROWS = """
+    SELECT b.id, b.status, b.item_count, count(t.id), count(t.ended_at) FROM batches b
+    LEFT JOIN transactions t ON t.merchant_id = b.merchant_id AND t.batch_id = b.id
+    GROUP BY b.merchant_id, b.id, b.status, b.item_count ORDER BY b.id
+"""
+
+
+def check(
+    merchants: MerchantBatches,
+    database: SimulatedDatabase,
+    book: Book,
+    *,
+    is_in_lost_time: Callable[[float], bool],
+    find: Callable[[str, str], None],
+) -> None:
+    rows = {str(row[0]): row for row in database.look().ask(_ROWS)}
+    for id_, (_, status, count, payouts, ended) in rows.items():
+        is_approved = status in ("RUNNING", "COMPLETED")
+        if payouts != (count if is_approved else "0"):
+            find("batch", f"{id_} is {status} with {payouts} payouts of {count}")
+        if status == "RUNNING" and ended == count:
+            find("batch", f"{id_} is RUNNING, and all its payouts have ended")
+    made = Counter(
+        str(row[0]) for row in database.look().ask("SELECT phone FROM transactions WHERE batch_id IS NOT NULL")
+    )
+    for batch in merchants.batches:
+        told = merchants.told[batch.number]
+        for trouble in told.troubles:
+            find("broke", f"{batch.key}: {trouble}")
+        for item in batch.items:
+            if made[item.phone] > 1:
+                find("doubled", f"{batch.key}: {item.phone} has {made[item.phone]} payouts")
+            if book.times(item.phone) > 1:
+                find("paid-twice", f"{batch.key}: {item.phone} {book.times(item.phone)} times")
+        kept = [at for at in told.approved_at if not is_in_lost_time(at)]
+        if kept and any(made[item.phone] != 1 for item in batch.items):
+            find("lost", f"{batch.key} was approved, and not every item has a payout")
+        if (
+            told.cancelled_at
+            and database.brought_back_at is None
+            and any(book.times(item.phone) for item in batch.items)
+        ):
+            find("cancelled", f"{batch.key} was cancelled, and money moved")
