@@ -42,14 +42,14 @@ def check(
         for item in batch.items:
             if made[item.phone] > 1:
                 find("doubled", f"{batch.key}: {item.phone} has {made[item.phone]} payouts")
-            if book.times(item.phone) > 1:
-                find("paid-twice", f"{batch.key}: {item.phone} {book.times(item.phone)} times")
+            if book.times(item.phone, is_charge=False) > 1:
+                find("paid-twice", f"{batch.key}: {item.phone} {book.times(item.phone, is_charge=False)} times")
         kept = [at for at in told.approved_at if not is_in_lost_time(at)]
         if kept and any(made[item.phone] != 1 for item in batch.items):
             find("lost", f"{batch.key} was approved, and not every item has a payout")
         if (
             told.cancelled_at
             and database.brought_back_at is None
-            and any(book.times(item.phone) for item in batch.items)
+            and any(book.times(item.phone, is_charge=False) for item in batch.items)
         ):
             find("cancelled", f"{batch.key} was cancelled, and money moved")
