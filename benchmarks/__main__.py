@@ -16,6 +16,7 @@ from benchmarks.load import CannotMeasure
 from benchmarks.long_history.trials import Plan as LongHistoryPlan
 from benchmarks.reconcile.trials import Plan as ReconcilePlan
 from benchmarks.reports import (
+    batch_report,
     create_report,
     growth_report,
     hot_wallet_report,
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "create": create_report,
     "hot-wallet": hot_wallet_report,
     "journey": journey_report,
+    "batch": batch_report,
     "list": listing_report,
     "statement": statement_report,
     "reconcile": reconcile_report,

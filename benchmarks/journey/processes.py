@@ -76,14 +76,14 @@ def parts(url: str, folder: Path, *, of_each: int, merchants: int) -> Iterator[P
     with ExitStack() as stack:
         received = stack.enter_context(receiver(folder, _addresses(merchants)))
         asyncio.run(_register(url, received.nginx.port, merchants))
-        simulator = stack.enter_context(_simulator(folder))
-        settings = _settings(url, folder) | _network(simulator.port)
+        simulator = stack.enter_context(start_simulator(folder))
+        settings = process_settings(url, folder) | network_settings(simulator.port)
         apis = [stack.enter_context(_api(settings, folder, number)) for number in range(of_each)]
         nginxes = [received.nginx]
         if of_each > 1:
             nginxes.append(stack.enter_context(_balancer(folder, [each.port for each in apis])))
         _tell_callbacks(simulator.port, (nginxes if of_each > 1 else apis)[-1].port, settings)
-        workers = [stack.enter_context(_worker(settings, folder, number)) for number in range(of_each)]
+        workers = [stack.enter_context(start_worker(settings, folder, number)) for number in range(of_each)]
         processes = {"api": apis, "worker": workers, "simulator": [simulator], "nginx": nginxes}
         yield Parts(processes, simulator.port, received)
 
@@ -112,18 +112,18 @@ async def _register(url: str, port: int, merchants: int) -> None:
 
 
 @contextmanager
-def _simulator(folder: Path) -> Iterator[Running]:
+def start_simulator(folder: Path) -> Iterator[Running]:
     port = free_port()
     command = [sys.executable, "-m", "malipo_simulator", "--port", str(port), "--speed", str(_SPEED)]
     with started(command, {}, folder / "simulator.log", answers(port, "/api/credentials"), port) as running:
         yield running
 
 
-def _settings(url: str, folder: Path) -> dict[str, str]:
+def process_settings(url: str, folder: Path) -> dict[str, str]:
     return {"MALIPO_DATABASE_URL": url, "MALIPO_DATA_DIR": str(folder), "MALIPO_SECRET_KEY": systems.SECRET_KEY}
 
 
-def _network(simulator_port: int) -> dict[str, str]:
+def network_settings(simulator_port: int) -> dict[str, str]:
     """The settings that connect Airtel Money, and nothing else."""
     url = f"http://127.0.0.1:{simulator_port}"
     found = simulator_setup.environment(url, asyncio.run(simulator_setup.credentials(url)))
@@ -141,7 +141,7 @@ def _api(settings: dict[str, str], folder: Path, number: int) -> Iterator[Runnin
 
 
 @contextmanager
-def _worker(settings: dict[str, str], folder: Path, number: int) -> Iterator[Running]:
+def start_worker(settings: dict[str, str], folder: Path, number: int) -> Iterator[Running]:
     variables = settings | {"MALIPO_WEBHOOK_ALLOW_PRIVATE": "true", "MALIPO_WORKER_STOP_SECONDS": "1"}
     log = folder / f"worker-{number}.log"
     with started([sys.executable, "-m", "malipo", "worker"], variables, log, says(log, "worker.started")) as running:
