@@ -84,6 +84,8 @@ READERS = {
         AND due_at <= now() ORDER BY due_at
     """,
 }
+# It has all columns that are asked for. In an empty table another index costs no more.
+ANSWERING = {"transactions_paid_out_by_people"}
 # The statements of the pruner, which run on tables of any size: none may read a whole table.
 PRUNING = {
     "deliveries": (
@@ -108,9 +110,12 @@ PRUNING = {
 }
 
 
-async def _plan(database: Database, query: str) -> str:
+async def _plan(database: Database, query: str, *, by_index_alone: bool = False) -> str:
     async with database.begin() as tx:
         await tx.execute("SET LOCAL enable_seqscan = off")  # Of an empty table nothing is quicker.
+        if by_index_alone:
+            await tx.execute("SET LOCAL enable_indexscan = off")
+            await tx.execute("SET LOCAL enable_bitmapscan = off")
         return "\n".join(row[0] for row in await tx.fetch(f"EXPLAIN {query}"))
 
 
@@ -119,7 +124,9 @@ async def test_every_index_of_a_growing_table_has_a_reader(database: Database) -
         rows = await connection.fetch("SELECT indexname FROM pg_indexes WHERE tablename = ANY($1::text[])", [*GROWING])
     assert {row["indexname"] for row in rows} == READERS.keys()
     for index, query in READERS.items():
-        assert f" {index} " in f"{await _plan(database, query)} ".replace("\n", " "), index
+        by_index_alone = index in ANSWERING
+        plan = await _plan(database, query, by_index_alone=by_index_alone)
+        assert f" {index} " in f"{plan} ".replace("\n", " "), index
 
 
 async def test_the_payments_of_an_order_are_counted_and_paged_in_the_index_alone(database: Database) -> None:
