@@ -33,7 +33,15 @@ async def create(service: Service, caller: Caller, request: Request) -> Response
     key, requester, now = header_of(request, idempotency.HEADER), _requester(caller), service.clock()
 
     def read() -> BatchOrder:
-        return batch_order_of(fields, caller.merchant_id, key=key, terms=service.terms, now=now, requester=requester)
+        return batch_order_of(
+            fields,
+            caller.merchant_id,
+            key=key,
+            terms=service.terms,
+            now=now,
+            requester=requester,
+            is_key_required=caller.requires_idempotency_key,
+        )
 
     items = fields.raw("items")
     is_long = isinstance(items, list) and len(items) > _MOST_READ_AT_ONCE

@@ -3,6 +3,7 @@
 The queries are those of the stores, in short. A table that grows is listed with how long its rows are kept.
 """
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from benchmarks.growth.tables import GROWING
@@ -84,8 +85,8 @@ READERS = {
         AND due_at <= now() ORDER BY due_at
     """,
 }
-# It has all columns that are asked for. In an empty table another index costs no more.
-ANSWERING = {"transactions_paid_out_by_people"}
+# In an empty table another index costs the same for this one's reader.
+AS_CHEAP_WHEN_EMPTY = {"transactions_paid_out_by_people": "transactions_paid_out_to"}
 # The statements of the pruner, which run on tables of any size: none may read a whole table.
 PRUNING = {
     "deliveries": (
@@ -110,13 +111,20 @@ PRUNING = {
 }
 
 
-async def _plan(database: Database, query: str, *, by_index_alone: bool = False) -> str:
-    async with database.begin() as tx:
-        await tx.execute("SET LOCAL enable_seqscan = off")  # Of an empty table nothing is quicker.
-        if by_index_alone:
-            await tx.execute("SET LOCAL enable_indexscan = off")
-            await tx.execute("SET LOCAL enable_bitmapscan = off")
-        return "\n".join(row[0] for row in await tx.fetch(f"EXPLAIN {query}"))
+class _TakenBack(Exception):  # noqa: N818
+    """Ends a transaction whose changes are not wanted."""
+
+
+async def _plan(database: Database, query: str, *, without: str | None = None) -> str:
+    plan = ""
+    with suppress(_TakenBack):
+        async with database.begin() as tx:
+            if without is not None:
+                await tx.execute(f"DROP INDEX {without}")
+            await tx.execute("SET LOCAL enable_seqscan = off")  # Of an empty table nothing is quicker.
+            plan = "\n".join(row[0] for row in await tx.fetch(f"EXPLAIN {query}"))
+            raise _TakenBack
+    return plan
 
 
 async def test_every_index_of_a_growing_table_has_a_reader(database: Database) -> None:
@@ -124,8 +132,7 @@ async def test_every_index_of_a_growing_table_has_a_reader(database: Database) -
         rows = await connection.fetch("SELECT indexname FROM pg_indexes WHERE tablename = ANY($1::text[])", [*GROWING])
     assert {row["indexname"] for row in rows} == READERS.keys()
     for index, query in READERS.items():
-        by_index_alone = index in ANSWERING
-        plan = await _plan(database, query, by_index_alone=by_index_alone)
+        plan = await _plan(database, query, without=AS_CHEAP_WHEN_EMPTY.get(index))
         assert f" {index} " in f"{plan} ".replace("\n", " "), index
 
 

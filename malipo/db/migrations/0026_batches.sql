@@ -76,5 +76,5 @@ CREATE INDEX IF NOT EXISTS dispatches_single ON dispatches (channel, type, due_a
 CREATE INDEX IF NOT EXISTS dispatches_of_batch ON dispatches (merchant_id, batch_id, channel, due_at, transaction_id)
     WHERE connector IS NULL AND batch_id IS NOT NULL;
 
--- What was paid out to a number lately.
-CREATE INDEX IF NOT EXISTS transactions_paid_out_to ON transactions (merchant_id, phone, id) WHERE type = 'DISBURSEMENT';
+-- What was paid out to a number lately. The number comes first: no search by merchant alone is to be led here.
+CREATE INDEX IF NOT EXISTS transactions_paid_out_to ON transactions (phone, merchant_id, id) WHERE type = 'DISBURSEMENT';

@@ -52,7 +52,14 @@ def items_in(fields: Fields, terms: Terms) -> list[Item]:
 
 
 def batch_order_of(
-    fields: Fields, merchant_id: str, *, key: str | None, terms: Terms, now: datetime, requester: Requester
+    fields: Fields,
+    merchant_id: str,
+    *,
+    key: str | None,
+    terms: Terms,
+    now: datetime,
+    requester: Requester,
+    is_key_required: bool = False,
 ) -> BatchOrder:
     """The order with its id. Errors are kept in it, because a used idempotency key is answered before any of them."""
     draft = BatchDraft(
@@ -61,9 +68,7 @@ def batch_order_of(
         items=items_in(fields, terms),
         created_at=now,
     )
-    if key is not None and (problem := idempotency.problem_with(key)):
-        fields.wrong(idempotency.HEADER, "idempotency_key_invalid", problem)
-        key = None
+    key = idempotency.key_in(fields, key, is_required=is_key_required)
     return BatchOrder(
         merchant_id=merchant_id,
         draft=draft if fields.problem is None else None,
