@@ -2,20 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
 
-from malipo.commit_groups import CommitGroups
+from malipo.commit_groups import CommitGroups, granted
 from malipo.db.notify import Notifier
-from malipo.errors import Refusal
-from malipo.installation.state import Closed
 from malipo.metrics import Metrics
-from malipo.payments.batches.approve import Approval, Approved
+from malipo.payments.batches.approve import Approval
 from malipo.payments.batches.batch import Batch
-from malipo.payments.batches.cancel import BatchCancellation, CancelledBatch
+from malipo.payments.batches.cancel import BatchCancellation
 from malipo.payments.batches.create import BatchOrder, MadeBatch
 from malipo.payments.transaction import Transaction
-
-_Granted = TypeVar("_Granted", MadeBatch, Approved, CancelledBatch)
 
 
 @dataclass(frozen=True)
@@ -26,17 +21,17 @@ class BatchRequests:
     events_topic: str
 
     async def create(self, order: BatchOrder) -> MadeBatch:
-        return _granted(await self.groups.create_batch(order))
+        return granted(await self.groups.create_batch(order))
 
     async def approve(self, approval: Approval) -> Batch:
-        approved = _granted(await self.groups.approve_batch(approval))
+        approved = granted(await self.groups.approve_batch(approval))
         self._count(approved.opened)
         for channel in {each.channel for each in approved.opened}:
             self.notifier.notify(channel)
         return approved.batch
 
     async def cancel(self, cancellation: BatchCancellation) -> Batch:
-        cancelled = _granted(await self.groups.cancel_batch(cancellation))
+        cancelled = granted(await self.groups.cancel_batch(cancellation))
         self._count(cancelled.cancelled)
         if cancelled.cancelled:
             self.notifier.notify(self.events_topic)
@@ -45,9 +40,3 @@ class BatchRequests:
     def _count(self, payouts: Iterable[Transaction]) -> None:
         for each in payouts:
             self.metrics.count_transaction(each.type, each.channel, each.status)
-
-
-def _granted(answer: _Granted | Refusal | Closed) -> _Granted:
-    if isinstance(answer, Refusal | Closed):
-        raise answer
-    return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from malipo.clock import Clock
 from malipo.db import Database
@@ -33,6 +33,16 @@ from malipo.webhooks.record_attempts import RecordAttempts
 _MOST_ATTEMPTS = 4096
 # Thousands of payouts are one commit. A try of it is not taken for one that hangs before this has passed.
 _BATCH_SECONDS = 60.0
+
+
+Granted = TypeVar("Granted")
+
+
+def granted(answer: Granted | Refusal | Closed) -> Granted:
+    """Raise a refusal, which is a return value inside a batch."""
+    if isinstance(answer, Refusal | Closed):
+        raise answer
+    return answer
 
 
 @dataclass(frozen=True)

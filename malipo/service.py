@@ -23,7 +23,7 @@ from malipo.audit_log.actor import Actor
 from malipo.batch_requests import BatchRequests
 from malipo.client_address import UntrustedProxies
 from malipo.clock import Clock
-from malipo.commit_groups import CommitGroups
+from malipo.commit_groups import CommitGroups, granted
 from malipo.db import Database, DataError, Tx
 from malipo.db.clock_skew import ClockSkew
 from malipo.db.long_poll import LongPoll
@@ -31,9 +31,8 @@ from malipo.db.notify import Notifier
 from malipo.db.readiness import ReadinessCheck
 from malipo.db.standby import Standby
 from malipo.encryption import Encryption
-from malipo.errors import OutcomeUnknown, Refusal, Unavailable
+from malipo.errors import OutcomeUnknown, Unavailable
 from malipo.installation.monitor import InstallationMonitor
-from malipo.installation.state import Closed
 from malipo.ledger import statement_counts
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.merchants.invitations import Invitations
@@ -57,7 +56,6 @@ from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.settle import Report
 from malipo.payments.status_effects import event_of
-from malipo.payments.status_writer import Outcome
 from malipo.payments.store import dispatch_claims, transactions
 from malipo.payments.store.transactions import Key as TransactionKey
 from malipo.payments.transaction import Status, Transaction
@@ -71,7 +69,6 @@ from malipo.webhooks.delivery_state import Attempt, Delivery, State
 from malipo.webhooks.http_client import WebhookClient, client_of
 from malipo.webhooks.store import delivery_history
 
-Granted = TypeVar("Granted", Caller, Initiated, Outcome)
 Found = TypeVar("Found")
 
 # Topics of notifications, beside the channels: there is a new event, or a delivery to resend.
@@ -203,7 +200,7 @@ class Service:
 
     async def authenticate(self, request: AccessRequest) -> Caller:
         try:
-            return _granted(await self.groups.authenticate(request))
+            return granted(await self.groups.authenticate(request))
         except OutcomeUnknown:
             # It does not matter whether it was counted: the request itself has not begun.
             raise Unavailable from None
@@ -211,7 +208,7 @@ class Service:
     async def initiate(self, order: Order) -> Initiated:
         order = await self._derived_keys.give(order)
         try:
-            initiated = _granted(await self.groups.initiate(order))
+            initiated = granted(await self.groups.initiate(order))
         except DataError as error:
             if error.constraint not in ("transactions_reference_is_unique", "transactions_network_key_is_unique"):
                 raise
@@ -223,7 +220,7 @@ class Service:
             assert order.draft is not None
             suffix = ids.suffix(order.draft.created_at)
             draft = replace(order.draft, reference=self.terms.reference_of(suffix), network_key=suffix)
-            initiated = _granted(await self.groups.initiate(replace(order, draft=draft)))
+            initiated = granted(await self.groups.initiate(replace(order, draft=draft)))
         if not initiated.is_replay:
             self._note(initiated.transaction)
             self.notifier.notify(initiated.transaction.channel)
@@ -240,7 +237,7 @@ class Service:
             await dispatch_claims.take_back(tx, claim.id)
 
     async def cancel(self, cancellation: Cancellation) -> Transaction:
-        outcome = _granted(await self.groups.cancel(cancellation))
+        outcome = granted(await self.groups.cancel(cancellation))
         if outcome.has_moved:
             self._note(outcome.transaction)
         return outcome.transaction
@@ -343,10 +340,3 @@ class Service:
         await self.notifier.finish()
         await self._http_client.close()
         await self.webhook_client.close()
-
-
-def _granted(answer: Granted | Refusal | Closed) -> Granted:
-    """Raise a refusal, which is a return value inside a batch."""
-    if isinstance(answer, Refusal | Closed):
-        raise answer
-    return answer

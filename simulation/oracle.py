@@ -26,12 +26,14 @@ from malipo.db import Conn, ConnectionLost, Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.store import cases
+from simulation import payment_rows
 from simulation.batches import batch_oracle
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.book import Book
 from simulation.database import SimulatedDatabase
 from simulation.merchants import Merchants
 from simulation.operators import Operators
+from simulation.payment_rows import PaymentRow
 from simulation.plan import Plan
 from simulation.postgres_gate import EPOCH
 from simulation.receivers import Receivers
@@ -57,23 +59,6 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.what}"
-
-
-@dataclass(frozen=True)
-class _Row:
-    id: str
-    merchant_id: str
-    type: str
-    channel: str
-    status: str
-    amount: int
-    phone: str
-    key: str
-    floated: int  # what the ledger says moved at the network, in shillings
-    processing_at: float | None  # seconds since the run began, by the clock of the worker that claimed it
-    ended_at: float | None
-    is_refund: bool
-    is_borne: bool  # operators have decided against the network's last report: the difference is booked to losses
 
 
 class Oracle:
@@ -104,7 +89,7 @@ class Oracle:
     async def ask(self) -> list[Finding]:
         self._findings = list(self._early)
         listed = await self._check_ledger()
-        rows = self._rows()
+        rows = payment_rows.find(self._database)
         self._check_payments(rows)
         for row in rows:
             self._check_money(row, is_listed=row.id in listed)
@@ -144,52 +129,7 @@ class Oracle:
             Finding("ledger", f"the wallet of {row['merchant_id']} is at {row['available']}") for row in below
         ]
 
-    def _rows(self) -> list[_Row]:
-        found = self._database.look().ask(
-            """
-            SELECT id, merchant_id, type, channel, status, amount, phone, network_key, (
-                SELECT coalesce(sum(CASE WHEN source = 'float' THEN amount ELSE -amount END), 0) FROM moves m
-                WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)
-            ), EXISTS (
-                SELECT FROM corrections c WHERE c.merchant_id = t.merchant_id AND c.transaction_id = t.id AND borne != 0
-            ), date_part('epoch', processing_at), date_part('epoch', ended_at), refund_of IS NOT NULL
-            FROM transactions t ORDER BY id
-            """
-        )
-        return [
-            _Row(
-                id=str(id_),
-                merchant_id=str(merchant_id),
-                type=str(type_),
-                channel=str(channel),
-                status=str(status),
-                amount=int(amount or 0),
-                phone=str(phone),
-                key=str(key),
-                floated=int(floated or 0),
-                is_borne=is_borne == "t",
-                processing_at=_seconds(processing_at),
-                ended_at=_seconds(ended_at),
-                is_refund=is_refund == "t",
-            )
-            for (
-                id_,
-                merchant_id,
-                type_,
-                channel,
-                status,
-                amount,
-                phone,
-                key,
-                floated,
-                is_borne,
-                processing_at,
-                ended_at,
-                is_refund,
-            ) in found
-        ]
-
-    def _check_payments(self, rows: list[_Row]) -> None:
+    def _check_payments(self, rows: list[PaymentRow]) -> None:
         ids = {row.id for row in rows}
         for payment in self._plan.payments:
             told = self._merchants.told[payment.number]
@@ -234,7 +174,7 @@ class Oracle:
         pays_again = any(fault.kind == "network-pays-again" and fault.target == channel for fault in self._plan.faults)
         return type_ == "COLLECTION" and pays_again and self._database.brought_back_at is not None
 
-    def _check_money(self, row: _Row, *, is_listed: bool) -> None:
+    def _check_money(self, row: PaymentRow, *, is_listed: bool) -> None:
         if row.status not in _FINAL and not is_listed:
             self._find("not-ended", f"{row.id} is {row.status}, and nobody is shown it", row.id)
         moved = self._book.moved(row.key)
@@ -254,7 +194,7 @@ class Oracle:
             row.id,
         )
 
-    def _was_corrected_in_lost_time(self, row: _Row) -> bool:
+    def _was_corrected_in_lost_time(self, row: PaymentRow) -> bool:
         """It had ended before the backup, and its network said something else afterwards. That report is lost."""
         begin = self._database.backed_up_at
         offsets = [abs(fault.seconds) for fault in self._plan.faults if fault.kind == "clock"]
@@ -263,7 +203,7 @@ class Oracle:
         moved = [each for each in self._book.movements if each.reference.endswith(row.key)]
         return any(self._is_in_lost_time(each.at - EPOCH.timestamp()) for each in moved)
 
-    def _was_never_told(self, row: _Row) -> bool:
+    def _was_never_told(self, row: PaymentRow) -> bool:
         """A collection that was refused is not asked about again. No callback that said otherwise was acknowledged."""
         if (row.type, row.status, row.phone[-3:]) != ("COLLECTION", "FAILED", _PAID_LATER):
             return False
@@ -273,7 +213,7 @@ class Oracle:
             for each in self._world.simulator.seen.newest(phone=row.phone)
         )
 
-    def _check_book(self, rows: list[_Row]) -> None:
+    def _check_book(self, rows: list[PaymentRow]) -> None:
         keys = {row.key for row in rows}
         for movement in self._book.movements:
             if any(movement.reference.endswith(key) for key in keys):
@@ -284,7 +224,7 @@ class Oracle:
                 continue
             self._find("unaccounted", f"{movement.phone} {movement.kind} {movement.amount}: no payment has its key")
 
-    def _check_holds(self, rows: list[_Row]) -> None:
+    def _check_holds(self, rows: list[PaymentRow]) -> None:
         """Where all clocks agree, and no hold was lost with a database."""
         if any(fault.kind == "clock" for fault in self._plan.faults) or self._database.brought_back_at is not None:
             return
@@ -335,11 +275,7 @@ class Oracle:
                 self._find("broke", line[:600])
 
 
-def _seconds(epoch: str | None) -> float | None:
-    return None if epoch is None else float(epoch) - EPOCH.timestamp()
-
-
-def _is_only_on_the_statement(row: _Row) -> bool:
+def _is_only_on_the_statement(row: PaymentRow) -> bool:
     """The network changed its mind without a word, after an answer that nobody has a reason to doubt.
 
     A COMPLETED payment is not asked about again, nor a collection that was refused.

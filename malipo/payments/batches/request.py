@@ -20,6 +20,7 @@ _ITEM_FIELDS = ("amount", "channel", "recipientPhone", "recipientName", "descrip
 def item_of(fields: Fields, index: int, terms: Terms) -> Item:
     """One item, as far as its fields can be read; what is wrong is in `fields`. Its fee is not known yet."""
     channel = fields.choice("channel", Channel, is_required=True)
+    fields.currency()
     return Item(
         index=index,
         channel=channel or Channel.MPESA,
@@ -68,6 +69,7 @@ def batch_order_of(
         items=items_in(fields, terms),
         created_at=now,
     )
+    fields.currency()
     key = idempotency.key_in(fields, key, is_required=is_key_required)
     return BatchOrder(
         merchant_id=merchant_id,
