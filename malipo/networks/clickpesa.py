@@ -29,7 +29,7 @@ from malipo.networks.connector import (
 )
 from malipo.networks.http.client import HttpClient, Lost, Reply, Unsent, text_of, token_of
 from malipo.networks.http.connection import MOST_OF_A_BODY
-from malipo.networks.names.pace import Pace
+from malipo.networks.names.minute_limit import MinuteLimit
 from malipo.networks.statements.clickpesa import statement
 from malipo.networks.statements.source import FetchedLine
 from malipo.networks.token_auth import NoToken, TokenAuth, failed_query, misconfigured, nothing_sent
@@ -51,7 +51,7 @@ class Clickpesa:
         self._base = (settings.clickpesa_base_url or "").rstrip("/")
         self.timeout_seconds: float = settings.clickpesa_timeout_seconds
         self.concurrency = settings.clickpesa_concurrency
-        self._look_ups = Pace(settings.clickpesa_lookups_per_minute)
+        self._look_ups = MinuteLimit(settings.clickpesa_lookups_per_minute)
         self._authorised = TokenAuth(self._fetch_token, timeout_seconds=self.timeout_seconds)
 
     def resubmit(self, type_: Type) -> Resubmit:
@@ -95,7 +95,7 @@ class Clickpesa:
     async def look_up(self, channel: Channel, phone: str) -> Recipient:
         """By the preview of a payout, which pays nothing. They count our requests, and payouts need theirs."""
         if not self._look_ups.take():
-            return Recipient(code="pace", detail="look-ups of this minute are used up")
+            return Recipient(code="minute limit", detail="look-ups of this minute are used up")
         number = phone.removeprefix("+")
         body = {
             "amount": _PREVIEW_AMOUNT,

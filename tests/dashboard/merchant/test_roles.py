@@ -68,6 +68,7 @@ GET   /dashboard/collect                                              s o
 POST  /dashboard/collect                                              s o
 GET   /dashboard/payout                                               s o
 POST  /dashboard/payout                                               s o
+POST  /dashboard/payout/recipient                                     s o
 GET   /dashboard/keys                                               v s o
 POST  /dashboard/keys                                                   o
 GET   /dashboard/keys/new                                               o

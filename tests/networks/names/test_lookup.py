@@ -8,7 +8,7 @@ import pytest
 
 from malipo.networks.connector import Channel, Connector, Recipient, Type
 from malipo.networks.names.lookup import NameLookup
-from malipo.networks.names.pace import Pace
+from malipo.networks.names.minute_limit import MinuteLimit
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 AIRTEL, MPESA = Channel.AIRTEL_MONEY, Channel.MPESA
@@ -159,7 +159,7 @@ async def test_when_the_time_is_up_what_was_found_is_kept() -> None:
     assert slow.under_way == 0, "nothing is left behind"
 
 
-async def test_a_pace_lets_so_many_pass() -> None:
-    pace = Pace(3)
-    assert [pace.take() for _ in range(5)] == [True, True, True, False, False]
-    assert not Pace(0).take()
+async def test_a_minute_limit_lets_so_many_pass() -> None:
+    limit = MinuteLimit(3)
+    assert [limit.take() for _ in range(5)] == [True, True, True, False, False]
+    assert not MinuteLimit(0).take()

@@ -193,7 +193,7 @@ async def test_clickpesa_is_asked_by_a_preview_that_pays_nothing(
     for _ in range(2):
         assert (await connector.look_up(Channel.AIRTEL_MONEY, PHONE)).name == NAME
     beyond = await connector.look_up(Channel.AIRTEL_MONEY, PHONE)
-    assert (beyond.name, beyond.code) == (None, "pace"), "payouts need the rest of the requests of a minute"
+    assert (beyond.name, beyond.code) == (None, "minute limit"), "payouts need the rest of the requests of a minute"
     first, second = (json.loads(each.body) for each in server.on(line))
     assert list(first) == ["amount", "currency", "orderReference", "phoneNumber", "checksum"]
     assert (first["amount"], first["currency"], first["phoneNumber"]) == (1000, "TZS", "255684123456")

@@ -6,7 +6,7 @@ from collections import deque
 _SPAN_SECONDS = 60
 
 
-class Pace:
+class MinuteLimit:
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
         self._taken: deque[float] = deque()
