@@ -7,7 +7,8 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
-from malipo.dashboard.language import Language, Words
+from malipo.accept_language import Language
+from malipo.dashboard.language import Words
 from tests.browser.batch_steps import choose_password, confirm_if_asked, send_file, write_salaries
 from tests.browser.browser_window import NARROW, Windows, log_in, until_live
 from tests.browser.untranslated import english_in
