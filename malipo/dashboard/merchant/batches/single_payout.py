@@ -1,4 +1,4 @@
-"""A single payout or refund that somebody makes in the dashboard and that another must approve: a batch of one item."""
+"""A single payout that somebody makes in the dashboard and that another must approve: a batch of one item."""
 
 from malipo.dashboard.merchant.batches.decide import requester_of
 from malipo.dashboard.merchant.batches.upload import PATH
