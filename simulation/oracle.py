@@ -26,14 +26,12 @@ from malipo.db import Conn, ConnectionLost, Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.store import cases
-from simulation import payment_rows
 from simulation.batches import batch_oracle
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.book import Book
-from simulation.database import SimulatedDatabase
+from simulation.database import PaymentRow, SimulatedDatabase, find_payments
 from simulation.merchants import Merchants
 from simulation.operators import Operators
-from simulation.payment_rows import PaymentRow
 from simulation.plan import Plan
 from simulation.postgres_gate import EPOCH
 from simulation.receivers import Receivers
@@ -89,7 +87,7 @@ class Oracle:
     async def ask(self) -> list[Finding]:
         self._findings = list(self._early)
         listed = await self._check_ledger()
-        rows = payment_rows.find(self._database)
+        rows = find_payments(self._database)
         self._check_payments(rows)
         for row in rows:
             self._check_money(row, is_listed=row.id in listed)
