@@ -1,4 +1,4 @@
-"""The database of one run: made from the template, stopped, started again, backed up, and brought back; its payments."""
+"""The database of one run: made from the template, stopped, started again, backed up, brought back; its payments."""
 
 from dataclasses import dataclass
 from datetime import timedelta
