@@ -27,8 +27,8 @@ class Permission(StrEnum):
     RECIPIENTS_LOOKUP = "recipients.lookup"
     WALLET_READ = "wallet.read"
     EVENTS_READ = "events.read"
-    PAYOUTS_APPROVE = "payouts.approve"
     WEBHOOKS_MANAGE = "webhooks.manage"
+    PAYOUTS_APPROVE = "payouts.approve"
 
 
 class Environment(StrEnum):

@@ -67,7 +67,7 @@ SAFEGUARDS = (
         (
             InFunction(
                 derived_network_keys.DerivedKeys.give,
-                "if order.draft is None or order.key is None:",
+                "if order.draft is None or order.key is None or order.draft.refund_of is not None:",
                 "if True:",
             ),
         ),

@@ -94,6 +94,7 @@ class World:
     database_url: str
     batches: list[str]
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    collected: str = ""  # a collection that is COMPLETED, and that no random request speaks of
 
     def make_real(self, operation: str, case: Case[Any]) -> None:
         """Let a random request speak of things that there are."""
@@ -176,6 +177,9 @@ async def _furnish(running: Any, database_url: str) -> World:
         payments = await _payments(running.url, service, merchant)
         batches = await _batches(running.url, service, merchant)
         endpoint, deliveries = await _tell(service, merchant, database_url)
+        async with aiohttp.ClientSession() as http:
+            collected = str((await created(Client(http, running.url, merchant.key), COLLECTION))["id"])
+        await bring(service, merchant, collected, Status.COMPLETED)
         await service.finish()
         reader = await make_merchant(database, wallet=1_000_000)
     present = [ids["leaver"], ids["juma"]]
@@ -183,6 +187,7 @@ async def _furnish(running: Any, database_url: str) -> World:
         running.url, merchant, reader, "", payments, present, [endpoint], deliveries, running.log, database_url, batches
     )
     world.token = world.log_in("owner@duka.example")
+    world.collected = collected
     return world
 
 

@@ -167,6 +167,7 @@ def _pay(do: Story, world: World) -> None:
     made = do("POST", "/v1/payments", COLLECTION | {"orderReference": "A-1042", "currency": "TZS"})["transaction"]
     do("POST", f"{payment}/cancel", at=f"/v1/payments/{made['reference']}/cancel")
     do("POST", "/v1/payments/disburse", PAYOUT)
+    do("POST", f"{payment}/refund", {"reason": "Returned"}, at=f"/v1/payments/{world.collected}/refund")
     _pay_many(do, world)
     for status, id_ in world.payments.items():
         if status is not Status.PENDING:  # The random requests may have cancelled it.

@@ -47,6 +47,7 @@ class Scene:
     link: str
     batch: str = ""  # that awaits approval
     draft: str = ""  # with problems, warnings and repairs
+    paid: str = ""  # a collection that can be refunded
     # Of operators' pages: what `reconciled` has made.
     statement: str = ""
     exception: str = ""
@@ -56,7 +57,8 @@ class Scene:
     def path(self, path: str) -> str:
         """The page, about something of this shop's."""
         endpoint = self.calm if path.endswith("/rotate") else self.endpoint
-        names = {"transactions": self.transaction, "keys": self.key, "webhooks": endpoint, "people": self.person}
+        transaction = self.paid if path.endswith("/refund") else self.transaction
+        names = {"transactions": transaction, "keys": self.key, "webhooks": endpoint, "people": self.person}
         names |= {"batches": self.batch, "drafts": self.draft}
         names |= {"statements": self.statement, "exceptions": self.exception}
         path = re.sub(r"(\w+)/{id}", lambda found: f"{found[1]}/{names[found[1]]}", path)
@@ -98,7 +100,7 @@ async def staged(demo: dict[str, Any], shop: Client) -> AsyncIterator[Scene]:
     async with a_receiver() as receiver, surfing(demo["baseUrl"]) as owner:
         assert (await owner.log_in(demo["email"], demo["password"])).status == 303
         calm, endpoint = await _endpoints(owner, receiver.behave("/hook", says(500, b"the shelf is full")))
-        await _pay(shop)
+        paid = await _pay(shop)
         key = await _add(owner, "keys", name="Duka la mtandaoni", permissions="payments.read", environment="live")
         person = await _add(
             owner, "settings/people", name="Upendo Shirima", email="upendo@malipo.example", role="staff"
@@ -112,16 +114,18 @@ async def staged(demo: dict[str, Any], shop: Client) -> AsyncIterator[Scene]:
             waiting = await _payout(shop, "AIRTEL_MONEY", "+255684777001")
             stuck = await _payout(shop, "MPESA", "+255754777109")
             batch, draft = await _batch(shop), await _draft(owner)
-            yield Scene(waiting, stuck, key, endpoint, delivery[1], calm, person, token[0], batch, draft)
+            yield Scene(waiting, stuck, key, endpoint, delivery[1], calm, person, token[0], batch, draft, paid)
 
 
-async def _pay(shop: Client) -> None:
-    """One that is paid, and one that is declined."""
-    for phone in ("+255754777001", "+255754777101"):
+async def _pay(shop: Client) -> str:
+    """One that is declined, and one that is paid: its id."""
+    made: dict[str, Any] = {}
+    for phone in ("+255754777101", "+255754777001"):
         body = {"amount": 185_000, "channel": "MPESA", "buyerPhone": phone, "buyerName": "Neema Massawe"}
         made = (await shop("POST", "/v1/payments", body)).body["transaction"]
         while made["status"] not in ("COMPLETED", "FAILED"):
             made = (await shop("GET", f"/v1/payments/{made['id']}?wait=10")).body["transaction"]
+    return str(made["id"])
 
 
 async def _payout(shop: Client, channel: str, phone: str) -> str:
