@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import datetime
 
 import aiohttp
@@ -53,13 +54,15 @@ async def test_a_phone_does_what_its_digits_say(
             assert not_found == [grid["108"].status] * 2
         observed[channel][digits] = Expected(
             reply=reply,
-            callbacks=told(merchant, listener, reference),
+            callbacks=tuple(sorted(told(merchant, listener, reference))),
             status=await merchant.status(kind, reference),
             moved=_moved(kind, await sim.charged(merchant.start + digits)),
             seconds=await _seconds_taken(sim, channel, reference, grid[digits].seconds),
         )
     for channel, grid in grids.items():
-        assert observed[channel] == grid
+        # Two that are told within a moment may overtake each other on a busy machine.
+        unordered = {digits: replace(each, callbacks=tuple(sorted(each.callbacks))) for digits, each in grid.items()}
+        assert observed[channel] == unordered
 
 
 def _movement(kind: str) -> tuple[str, int]:
