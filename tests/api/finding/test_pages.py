@@ -2,17 +2,17 @@
 
 from datetime import UTC, datetime
 
-import msgspec
 import pytest
 
 from malipo import ids
 from malipo.networks.connector import FailureCode
 from malipo.payments import failure_reasons
-from malipo.payments.transaction import CorrectionNotice, Reason, Status
+from malipo.payments.transaction import Status, Type
 from malipo.service import Service
 from tests.api.conftest import bring, created, place, shown
 from tests.api.listing import found, page, wrong
-from tests.conftest import COLLECTION, PAYOUT, Client, Merchant
+from tests.conftest import COLLECTION, Client, Merchant
+from tests.payments.payment_steps import PaymentSteps
 
 AT = datetime(2026, 3, 14, 8, tzinfo=UTC)
 
@@ -91,26 +91,12 @@ async def test_every_field_of_a_payment_is_in_the_full_view_except_its_log(
     api: Client, service: Service, merchant: Merchant
 ) -> None:
     sold = await created(api, COLLECTION | {"metadata": {"n": 1}, "orderReference": "A-1", "description": "Sukari"})
-    paid = await created(api, PAYOUT)
     await bring(service, merchant, sold["id"], Status.COMPLETED)
-    await bring(service, merchant, paid["id"], Status.FAILED)
-    told = CorrectionNotice(Status.COMPLETED, 1000, AT, Reason.DEBT_RECORDED)
-    async with service.database.begin() as tx:
-        await tx.execute(
-            """
-            INSERT INTO corrections (merchant_id, transaction_id, is_paid, is_fee_paid, credited, borne, owed, ordinal,
-                                     is_open, since, latest)
-            VALUES ($1, $2, true, false, 0, 0, 0, 1, true, $3, $4)
-            """,
-            merchant.id,
-            paid["id"],
-            AT,
-            msgspec.json.encode(told).decode(),
-        )
+    paid = await PaymentSteps(service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED, 1000)
 
     lines = (await page(api, "view=full"))["transactions"]
 
-    assert [line["id"] for line in lines] == [paid["id"], sold["id"]]
+    assert [line["id"] for line in lines] == [paid.id, sold["id"]]
     for line in lines:
         alone = await shown(api, line["id"])
         del alone["statusLogs"]
