@@ -97,7 +97,7 @@ async def _find(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], tur
     channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
     of_batches = await dispatch_claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
     # A batch may be thousands of payouts. While others wait too, every fourth place is for those of batches.
-    most = claim.most - min(len(of_batches), (free + turn // len(pairs) % 4) // 4)
+    most = claim.most - min(len(of_batches), (free + turn // max(len(pairs), 1) % 4) // 4)
     for place, (channel, type_) in enumerate(pairs):
         left = most - len(subjects)
         share = -(-left // (len(pairs) - place))

@@ -190,6 +190,16 @@ async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_
     assert (dispatch.send_count, dispatch.next_action) == (1, NextAction.SENDING)
 
 
+async def test_a_network_that_is_given_nothing_new_still_sends_what_it_had_begun(steps: PaymentSteps) -> None:
+    begun = await steps.send(Type.DISBURSEMENT)
+    await steps.hear(begun, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.make_due(begun)
+    await steps.open(Type.DISBURSEMENT)
+
+    assert of((await steps.claim(pairs=())).to_send) == [begun.id], "its routes are other networks' now"
+    assert of((await steps.claim(pairs=())).to_send) == []
+
+
 async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_queried_and_not_sent(
     steps: PaymentSteps,
 ) -> None:
