@@ -82,7 +82,7 @@ async def test_a_person_reads_what_happened_and_how_to_see_it(full_stack: FullSt
     assert lines[0] == f"payment.failed: {payment['reference']}, TZS 1,000 from {phone} over MPESA."
     assert [line.split()[-1] for line in lines[2:5]] == ["PENDING", "PROCESSING", "FAILED"]
     assert lines[5] == "  The customer declined the payment."
-    assert f'  curl -s {full_stack.api.url}/v1/payments/{payment["reference"]} -H "x-api-key: $KEY"' in lines
+    assert f'  curl -s {full_stack.api.url}/v1/payments/{payment["reference"]} -H "x-api-key: $MALIPO_API_KEY"' in lines
     assert f"  {full_stack.sim.url}/phones/{phone}" in lines
     assert "Answer it within 30 s" in pending.out
     assert full_stack.merchant.key not in failed.out + pending.out
