@@ -4,12 +4,14 @@ Each is a folder of its own, and its processes import malipo from there. They sa
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from malipo.db.migration_files import migrations
@@ -88,8 +90,17 @@ class Version:
             "PYTHONPATH": str(self.tree),
             "HOME": str(self.tree),
             "MALIPO_SECRET_KEY": SECRET_KEY,
-            **self.environment,
+            **{name: value for name, value in self.environment.items() if self._knows(name)},
         }
+
+    def _knows(self, variable: str) -> bool:
+        """A version refuses to start with a setting that it does not have: operators take new ones out to go back."""
+        name = variable.removeprefix("MALIPO_").lower()
+        return any(re.search(rf"^    {name}:", text, re.MULTILINE) for text in self._settings)
+
+    @cached_property
+    def _settings(self) -> list[str]:
+        return [file.read_text() for file in (self.tree / "malipo" / "settings").rglob("*.py")]
 
 
 @contextmanager
