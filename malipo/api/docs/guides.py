@@ -29,6 +29,8 @@ EXAMPLE_URL = "https://pay.example.com"
 
 _OPERATORS = "<!-- for operators -->"
 _TABS = "<!-- tabs -->"
+# What a sample can be in, when there are several.
+LANGUAGES = ("sh", "python", "typescript", "php")
 _NAMES = {
     "sh": "curl",
     "python": "Python",
@@ -157,23 +159,19 @@ def address(target: str, page: Page) -> str | None:
 
 
 def _in_tabs(tokens: Sequence["Token"]) -> list["Token"]:
-    """Samples after the mark become one block."""
+    """Samples after the mark become one block. Comments are left out."""
     kept: list[Token] = []
     samples: list[Token] | None = None
     for token in tokens:
-        if samples is not None and token.type == "fence":
+        is_comment = token.type == "html_block" and token.content.startswith("<!--")
+        if samples is not None and token.type == "fence" and token.info in LANGUAGES:
             samples.append(token)
-            continue
-        if samples:
-            kept.append(_tabs(samples))
-        samples = None
-        if token.type == "html_block" and token.content.strip() == _TABS:
-            samples = []
-        elif not (token.type == "html_block" and token.content.startswith("<!--")):
-            kept.append(token)
-    if samples:
-        kept.append(_tabs(samples))
-    return kept
+        elif samples is None or samples or not is_comment:
+            if samples:
+                kept.append(_tabs(samples))
+            samples = [] if token.content.strip() == _TABS else None
+            kept += [] if is_comment else [token]
+    return [*kept, _tabs(samples)] if samples else kept
 
 
 def _tabs(samples: Sequence["Token"]) -> "Token":
@@ -196,7 +194,11 @@ def _sample(token: "Token", *, is_tab: bool = False) -> str:
 
 
 def _words(token: "Token") -> str:
-    return "".join(each.content for each in token.children or () if each.type in ("text", "code_inline"))
+    return "".join(
+        " " if each.type == "softbreak" else each.content
+        for each in token.children or ()
+        if each.type in ("text", "code_inline", "softbreak")
+    )
 
 
 def _sections(tokens: Sequence["Token"]) -> Iterator[Section]:

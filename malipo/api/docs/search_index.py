@@ -35,7 +35,7 @@ def _reference(contract: dict[str, Any]) -> dict[str, Any]:
         {
             "h": operation["summary"],
             "a": operation["operationId"],
-            "x": f"{method.upper()} {path} {markdown.first_sentence(operation['description'])}",
+            "x": f"{method.upper()} {path} {markdown.first_sentence(operation['description']).replace('`', '')}",
         }
         for path, methods in contract["paths"].items()
         for method, operation in methods.items()
