@@ -6,6 +6,7 @@ As in `connections.py` no redirect is followed and no proxy is taken from the en
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from malipo_client.service_address import ServiceAddress
 _LARGEST_HEAD = 64 * 1024
 
 
-class _Broken(Exception):  # noqa: N818
+class _Broken(Exception):
     """What came is no HTTP."""
 
 
@@ -57,10 +58,8 @@ class AsyncConnections:
         for connection in closing:
             connection.writer.close()
         for connection in closing:
-            try:
+            with contextlib.suppress(OSError):  # It was closed from the other side.
                 await connection.writer.wait_closed()
-            except (OSError, ssl.SSLError):
-                pass  # It was closed from the other side.
 
     def _idle_one(self) -> _Connection | None:
         loop = asyncio.get_running_loop()
@@ -76,7 +75,9 @@ class AsyncConnections:
 
     async def _new_one(self) -> _Connection:
         address = self._address
-        tls = (self._tls or ssl.create_default_context()) if address.is_tls else None
+        if address.is_tls and self._tls is None:
+            self._tls = ssl.create_default_context()
+        tls = self._tls if address.is_tls else None
         opening = asyncio.open_connection(address.host, address.port, ssl=tls, limit=_LARGEST_HEAD)
         try:
             return _Connection(*await asyncio.wait_for(opening, self._timeout))

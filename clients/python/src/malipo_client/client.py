@@ -41,8 +41,9 @@ class _Client(Generic[Mode]):
     ) -> None:
         """The key and the address are those of MALIPO_API_KEY and MALIPO_URL, unless they are given.
 
-        `timeout`: seconds to connect, and seconds to wait for an answer. `retries`: how often a call is sent again, where that is
-        safe. `language`: of `failure_reason`, "en" or "sw". `tls`: an SSLContext, for a certificate authority of your own.
+        `timeout`: seconds to connect, and seconds to wait for an answer. `retries`: how often a call is sent again,
+        where that is safe. `language`: of `failure_reason`, "en" or "sw". `tls`: an SSLContext, for a certificate
+        authority of your own.
         """
         self._address = ServiceAddress(api_key, base_url, language=language, user_agent=_USER_AGENT)
         self._timeout = timeout

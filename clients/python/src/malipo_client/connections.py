@@ -34,7 +34,10 @@ class Connections:
                 connection.sock.settimeout(self._timeout + request.wait_seconds)
             address = self._address
             connection.request(
-                request.method, address.target_of(request), body=request.payload, headers=address.headers_of(request)
+                request.method,
+                address.target_of(request),
+                body=request.payload or None,
+                headers=address.headers_of(request),
             )
             response = connection.getresponse()
             answer = Answer(
@@ -71,6 +74,7 @@ class Connections:
         http, address = _http(), self._address
         connection: HTTPConnection
         if address.is_tls:
+            self._tls = self._tls or _default_tls()
             connection = http.HTTPSConnection(address.host, address.port, timeout=self._timeout, context=self._tls)
         else:
             connection = http.HTTPConnection(address.host, address.port, timeout=self._timeout)
@@ -97,6 +101,12 @@ def _is_closed(connection: HTTPConnection) -> bool:
 
 def _words(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _default_tls() -> SSLContext:
+    import ssl
+
+    return ssl.create_default_context()
 
 
 def _http() -> Any:

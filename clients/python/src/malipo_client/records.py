@@ -26,8 +26,9 @@ class Record:
     _declared: ClassVar[frozenset[str]] = frozenset()
     _nested: ClassVar[dict[str, type[Record]]] = {}
 
-    def __init_subclass__(cls) -> None:
-        cls._declared |= frozenset(cls.__annotations__)
+    def __init_subclass__(cls, nested: dict[str, type[Record]] | None = None) -> None:
+        cls._declared = frozenset(cls.__annotations__)
+        cls._nested = nested or {}
 
     def __init__(self, fields: dict[str, Any]) -> None:
         object.__setattr__(self, "_fields", fields)
@@ -80,10 +81,8 @@ class StatusLog(Record):
     timestamp: str
 
 
-class Transaction(Record):
+class Transaction(Record, nested={"correction": Correction, "status_logs": StatusLog}):
     """A payment: a collection from a customer, or a disbursement to somebody."""
-
-    _nested = {"correction": Correction, "status_logs": StatusLog}
 
     id: str
     reference: str
@@ -129,10 +128,8 @@ class BatchWarning(Record):
     message: str
 
 
-class Batch(Record):
+class Batch(Record, nested={"warnings": BatchWarning}):
     """Many payouts, made by one and approved by another."""
-
-    _nested = {"warnings": BatchWarning}
 
     id: str
     name: str
@@ -223,10 +220,8 @@ class WalletEntry(Record):
     created_at: str
 
 
-class Event(Record):
+class Event(Record, nested={"transaction": Transaction}):
     """What happened to a payment. `id` is the same in the feed and in every webhook: deduplicate on it."""
-
-    _nested = {"transaction": Transaction}
 
     id: str
     event: str
@@ -234,10 +229,8 @@ class Event(Record):
     transaction: Transaction
 
 
-class EventPage(Record):
+class EventPage(Record, nested={"events": Event}):
     """Some events in order, and the cursor behind them."""
-
-    _nested = {"events": Event}
 
     events: list[Event]
     next: str
@@ -270,10 +263,8 @@ class Attempt(Record):
     error: str | None
 
 
-class Delivery(Record):
+class Delivery(Record, nested={"attempts": Attempt}):
     """An event on its way to an endpoint."""
-
-    _nested = {"attempts": Attempt}
 
     id: str
     event: str

@@ -36,7 +36,7 @@ class Page(Generic[T]):
 class Request(Generic[T]):
     """All but the address of the service and the API key. It is made once, and sent as often as it takes."""
 
-    __slots__ = ("body", "ids", "idempotency_key", "is_repeatable", "method", "path", "query", "read", "wait_seconds")
+    __slots__ = ("body", "idempotency_key", "ids", "is_repeatable", "method", "path", "query", "read", "wait_seconds")
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ def pause_before_retry(request: Request[Any], error: MalipoError, *, failures: i
         return None
     retry_after = error.retry_after if isinstance(error, ApiError) else None
     if retry_after is None:
-        return _random() * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (failures - 1))
+        return _random() * min(_LONGEST_PAUSE, _FIRST_PAUSE * (1 << failures - 1))
     # What the service says is true. A little later, so that not all come back in the same instant.
     return retry_after + _random() if retry_after <= _LONGEST_RETRY_AFTER else None
 

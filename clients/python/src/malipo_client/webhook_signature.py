@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import binascii
+import base64
 import hashlib
 import hmac
 import json
@@ -19,8 +19,8 @@ def verify_webhook(
 ) -> Event:
     """The event, if it was signed with your secret within the last `tolerance` seconds; else InvalidWebhook.
 
-    `body` is the raw bytes as they came: JSON that was parsed and written again has other bytes. While a secret is being
-    rotated give both, as a list or with a comma between. Deduplicate on the event's `id`: an event can come again.
+    `body` is the raw bytes as they came: JSON that was parsed and written again has other bytes. While a secret is
+    being rotated give both, as a list or with a comma between. Deduplicate on the event's `id`: it can come again.
     """
     named = {name.lower(): value for name, value in headers.items()}
     event_id, sent_at, signatures = (named.get(f"webhook-{name}", "") for name in ("id", "timestamp", "signature"))
@@ -30,7 +30,7 @@ def verify_webhook(
         raise InvalidWebhook("The timestamp is too old or too new.")
     good = [sign_webhook(body, event_id, int(sent_at), each) for each in _secrets(secret)]
     # In constant time, so that nobody can find a signature by how long a wrong one takes.
-    if not any([hmac.compare_digest(one.encode(), each.encode()) for one in good for each in signatures.split(" ")]):
+    if not any(hmac.compare_digest(one.encode(), each.encode()) for one in good for each in signatures.split(" ")):
         raise InvalidWebhook("The signature is wrong.")
     return _event(event_id, body)
 
@@ -39,7 +39,7 @@ def sign_webhook(body: bytes, event_id: str, sent_at: int, secret: str) -> str:
     """The `webhook-signature` of a body, for tests of your own receiver."""
     signed = b"%s.%d.%s" % (event_id.encode(), sent_at, body)
     digest = hmac.new(_key(secret), signed, hashlib.sha256).digest()
-    return "v1," + binascii.b2a_base64(digest, newline=False).decode()
+    return "v1," + base64.b64encode(digest).decode()
 
 
 def _secrets(secret: str | Iterable[str]) -> list[str]:
@@ -49,7 +49,7 @@ def _secrets(secret: str | Iterable[str]) -> list[str]:
 def _key(secret: str) -> bytes:
     prefix, _, encoded = secret.partition("_")
     try:
-        key = binascii.a2b_base64(encoded)
+        key = base64.b64decode(encoded, validate=True)
     except ValueError:
         key = b""
     if prefix != "whsec" or not key:

@@ -24,8 +24,8 @@ class Batches(Resource[Mode]):
     ) -> Request[Batch]:
         """Up to 5,000 payouts. Nothing is paid before somebody else has approved them.
 
-        An item has the contract's names: `{"amount": 40000, "channel": "MPESA", "recipientPhone": "+255754000001"}`, and if you
-        like `recipientName`, `description` and `orderReference`.
+        An item has the contract's names: `{"amount": 40000, "channel": "MPESA", "recipientPhone": "+255754000001"}`,
+        and if you like `recipientName`, `description` and `orderReference`.
         """
         body = {"name": name, "items": [dict(item) for item in items]}
         key = idempotency_key or new_idempotency_key()
