@@ -1,0 +1,407 @@
+<?php
+// Takes mobile-money payments and sends payouts in Tanzania with malipo. PHP 8.1 or newer with curl: copy this one file,
+// or hand in a PSR-18 client of your own.
+//
+//     require 'Malipo.php';
+//     $malipo = new Malipo\Client(); // MALIPO_API_KEY and MALIPO_URL
+//     $payment = $malipo->payments->collect(amount: 1000, channel: 'MPESA', buyerPhone: '+255754000100', idempotencyKey: 'order-17');
+//     $payment = $malipo->payments->waitUntilEnded($payment['id']); // or a webhook: Malipo\Client::verifyWebhook
+//
+// What comes back are arrays with the fields of the contract at /openapi.json. Amounts are whole shillings.
+declare(strict_types=1);
+
+namespace Malipo;
+
+use Psr\Http\Client\ClientExceptionInterface;
+use Psr\Http\Client\ClientInterface;
+use Psr\Http\Message\RequestFactoryInterface;
+use Psr\Http\Message\StreamFactoryInterface;
+
+/** Everything that this client throws, beside TypeErrors. */
+class MalipoError extends \Exception {}
+
+/** malipo answered, and said no. Decide by errorCode; the message is a sentence for people. */
+class ApiError extends MalipoError
+{
+    /** @param array<string, list<string>> $details each bad field, with everything that is wrong with it */
+    public function __construct(
+        string $message,
+        public readonly int $status,
+        public readonly string $errorCode, // As listed in docs/errors.md; http_502 if a proxy answered in place of malipo.
+        public readonly array $details = [],
+        public readonly ?string $requestId = null, // Quote it when you ask for help.
+        public readonly ?int $retryAfter = null,
+        public readonly ?string $idempotencyKey = null, // Send it again with the same one, and nothing is paid twice.
+    ) {
+        parent::__construct($message, $status);
+    }
+}
+
+/** 400, 405, 413: correct the request; details names every bad field. Nothing was done, and the key is still unused. */
+class InvalidRequest extends ApiError {}
+/** The wallet does not hold enough. */
+class InsufficientBalance extends InvalidRequest {}
+/** 401: the API key is missing, unknown, expired or revoked. */
+class AuthenticationFailed extends ApiError {}
+/** 403: what this key may do. */
+class PermissionDenied extends ApiError {}
+/** 404: there is no such thing, or it is not yours. */
+class NotFound extends ApiError {}
+/** 409: it contradicts what already happened. */
+class Conflict extends ApiError {}
+/** The Idempotency-Key was used for another request. */
+class IdempotencyKeyReused extends Conflict {}
+/** 429: wait retryAfter seconds. */
+class RateLimited extends ApiError {}
+/** 408 and 5xx: not now. Send it again with the same idempotencyKey. */
+class Unavailable extends ApiError {}
+/** It may have been done. Send it again with the same idempotencyKey. */
+class OutcomeUnknown extends Unavailable {}
+
+/** No answer came. It may have been done: send it again with the same idempotencyKey. */
+class ConnectionFailed extends MalipoError
+{
+    public function __construct(string $message, public readonly ?string $idempotencyKey = null)
+    {
+        parent::__construct($message);
+    }
+}
+
+/** The payment is still under way after the time that you gave it. */
+class NotEndedYet extends MalipoError
+{
+    public function __construct(public readonly array $transaction)
+    {
+        parent::__construct("{$transaction['reference']} is still {$transaction['status']}");
+    }
+}
+
+/** Do not believe this webhook. Answer it with the status: 400 if it is malformed, 401 if signature or time are wrong. */
+class InvalidWebhook extends MalipoError
+{
+    public function __construct(public readonly int $status, string $message)
+    {
+        parent::__construct($message, $status);
+    }
+}
+
+/** Your merchant at a malipo. */
+final class Client
+{
+    public const VERSION = '0.2.0';
+    private const LONGEST_WAIT_SECONDS = 60; // A longer Retry-After is for the caller to wait for.
+    private const NOTHING_WAS_DONE = ['unavailable', 'restored', 'on_hold', 'rate_limited']; // So anything may be sent again.
+    private const ERRORS = [
+        'insufficient_balance' => InsufficientBalance::class, 'idempotency_key_reused' => IdempotencyKeyReused::class,
+        'outcome_unknown' => OutcomeUnknown::class, 401 => AuthenticationFailed::class, 403 => PermissionDenied::class,
+        404 => NotFound::class, 408 => Unavailable::class, 409 => Conflict::class, 429 => RateLimited::class,
+    ];
+
+    public readonly Payments $payments;
+    private string $apiKey;
+    private string $baseUrl;
+    private ?\CurlHandle $curl = null; // Kept, so that its connection is.
+
+    /** Without arguments: MALIPO_API_KEY and MALIPO_URL. A PSR-18 client comes with its factories of PSR-17. */
+    public function __construct(
+        #[\SensitiveParameter] ?string $apiKey = null,
+        ?string $baseUrl = null,
+        private readonly float $timeout = 30,
+        private readonly int $retries = 3,
+        private readonly ?ClientInterface $http = null,
+        private readonly ?RequestFactoryInterface $requests = null,
+        private readonly ?StreamFactoryInterface $streams = null,
+    ) {
+        $this->apiKey = $apiKey ?? (getenv('MALIPO_API_KEY') ?: '');
+        if ($this->apiKey === '') {
+            throw new MalipoError('No API key: set MALIPO_API_KEY, or pass apiKey.');
+        }
+        $this->baseUrl = rtrim($baseUrl ?? (getenv('MALIPO_URL') ?: 'http://127.0.0.1:8080'), '/');
+        if (!preg_match('#^https?://#', $this->baseUrl)) {
+            throw new MalipoError("\"$this->baseUrl\" is no http or https address.");
+        }
+        $this->payments = new Payments($this);
+    }
+
+    /**
+     * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction.
+     *
+     * $body is the raw body as it came: file_get_contents('php://input'), or $request->getContent(). $headers: getallheaders(),
+     * $_SERVER, or $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, as a list
+     * or with a comma between them.
+     */
+    public static function verifyWebhook(
+        string $body, array $headers, #[\SensitiveParameter] string|array $secret, int $tolerance = 300,
+    ): array {
+        $secrets = is_array($secret) ? $secret : explode(',', $secret);
+        if ($secrets === [] || preg_grep('#^whsec_[A-Za-z0-9+/]{43}=$#D', $secrets) !== $secrets) {
+            throw new MalipoError('The secret must be the whsec_… that was shown when the endpoint was registered.');
+        }
+        $sent = [];
+        foreach ($headers as $name => $value) {
+            $name = preg_replace('/^http-/', '', strtr(strtolower((string) $name), '_', '-'));
+            $sent[$name] = is_array($value) ? (string) reset($value) : $value;
+        }
+        [$id, $timestamp] = [$sent['webhook-id'] ?? '', $sent['webhook-timestamp'] ?? ''];
+        $signatures = $sent['webhook-signature'] ?? '';
+        if ($id === '' || $signatures === '' || !preg_match('/^[0-9]{1,12}$/D', $timestamp)) {
+            throw new InvalidWebhook(400, 'a header of the webhook is missing or malformed');
+        }
+        if (abs(time() - (int) $timestamp) > $tolerance) {
+            throw new InvalidWebhook(401, 'the webhook is too old, or from the future');
+        }
+        $fits = false; // During a rotation there are two signatures, and perhaps two secrets. One that fits is enough.
+        foreach ($secrets as $each) {
+            $key = base64_decode(substr($each, strlen('whsec_')));
+            $good = 'v1,' . base64_encode(hash_hmac('sha256', "$id.$timestamp.$body", $key, true));
+            foreach (explode(' ', $signatures) as $signature) {
+                $fits = hash_equals($good, $signature) || $fits; // In constant time.
+            }
+        }
+        if (!$fits) {
+            throw new InvalidWebhook(401, 'the webhook\'s signature is wrong');
+        }
+        $told = json_decode($body, true);
+        [$event, $payment] = [$told['event'] ?? null, $told['transaction'] ?? null];
+        [$reference, $status, $amount] = [$payment['reference'] ?? null, $payment['status'] ?? null, $payment['amount'] ?? null];
+        if (!is_string($event) || !is_string($reference) || !is_string($status) || !is_int($amount)) {
+            throw new InvalidWebhook(400, 'the webhook\'s body is no event');
+        }
+        return ['id' => $id, 'event' => $event, 'transaction' => $payment];
+    }
+
+    /**
+     * Any route of the API; the whole answer. One that takes an idempotencyKey can be sent again, and so can every GET;
+     * isRepeatable says so of others. For what has no method here: $malipo->request('GET', '/v1/wallet')['wallet'].
+     */
+    public function request(
+        string $method, string $path, ?array $body = null, array $query = [], ?string $idempotencyKey = null,
+        bool $isRepeatable = false, int $wait = 0, ?string $language = null,
+    ): array {
+        $isRepeatable = $isRepeatable || $method === 'GET' || $idempotencyKey !== null;
+        $headers = array_filter([
+            'x-api-key' => $this->apiKey,
+            'user-agent' => 'malipo-client-php/' . self::VERSION,
+            'accept-language' => $language,
+            'content-type' => $body === null ? null : 'application/json',
+            'idempotency-key' => $idempotencyKey,
+        ], fn ($value) => $value !== null);
+        $url = $this->baseUrl . $path . ($query === [] ? '' : '?' . http_build_query($query));
+        try {
+            $sent = fn ($value) => $value !== null;
+            $json = $body === null ? '' : json_encode((object) array_filter($body, $sent), JSON_THROW_ON_ERROR);
+        } catch (\JsonException $error) {
+            throw new MalipoError("The request cannot be written as JSON: {$error->getMessage()}");
+        }
+        for ($attempt = 0;; $attempt++) {
+            try {
+                return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait);
+            } catch (ApiError | ConnectionFailed $error) {
+                $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
+                if ($seconds === null) {
+                    throw $error;
+                }
+                usleep((int) ($seconds * 1_000_000));
+            }
+        }
+    }
+
+    /** How long to wait before it is sent again; null if it must not be. */
+    private static function secondsUntilRetry(ApiError|ConnectionFailed $error, bool $isRepeatable, int $attempt): ?float
+    {
+        [$status, $code] = $error instanceof ApiError ? [$error->status, $error->errorCode] : [0, ''];
+        $mayPass = in_array($status, [0, 408, 429], true) || ($status >= 500 && $code !== 'query_timeout');
+        if (!in_array($code, self::NOTHING_WAS_DONE, true) && !($isRepeatable && $mayPass)) {
+            return null;
+        }
+        // Not all at the same moment, if many wait for the same outage to end.
+        $jitter = random_int(0, 1000) / 1000 * min(8, 0.5 * 2 ** $attempt);
+        $told = $error instanceof ApiError ? $error->retryAfter : null;
+        return match (true) {
+            $told === null => $jitter,
+            $told <= self::LONGEST_WAIT_SECONDS => $told + $jitter / 4,
+            default => null,
+        };
+    }
+
+    private function attempt(string $method, string $url, array $headers, string $json, float $timeout): array
+    {
+        $key = $headers['idempotency-key'] ?? null;
+        [$status, $told, $text] = $this->http === null
+            ? $this->sendByCurl($method, $url, $headers, $json, $timeout)
+            : $this->sendByPsr18($method, $url, $headers, $json);
+        $answer = json_decode($text, true);
+        $answer = is_array($answer) ? $answer : [];
+        if ($status >= 200 && $status < 300) {
+            // Otherwise it is such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
+            return ($answer['success'] ?? null) === true
+                ? $answer
+                : throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
+        }
+        $code = $told['x-error-code'] ?? "http_$status";
+        $byHundred = match (true) {
+            $status >= 500 => Unavailable::class,
+            $status >= 400 => InvalidRequest::class,
+            default => ApiError::class,
+        };
+        $kind = self::ERRORS[$code] ?? self::ERRORS[$status] ?? $byHundred;
+        $after = $told['retry-after'] ?? '';
+        throw new $kind(
+            is_string($answer['error'] ?? null) ? $answer['error'] : "HTTP $status",
+            $status,
+            $code,
+            is_array($answer['details'] ?? null) ? $answer['details'] : [],
+            $told['x-request-id'] ?? null,
+            ctype_digit($after) ? (int) $after : null,
+            $key,
+        );
+    }
+
+    /** A redirect is not followed: it would take the key, and the payment, to somebody else. */
+    private function sendByCurl(string $method, string $url, array $headers, string $json, float $timeout): array
+    {
+        $told = [];
+        curl_reset($this->curl ??= curl_init());
+        curl_setopt_array($this->curl, [
+            CURLOPT_URL => $url,
+            CURLOPT_CUSTOMREQUEST => $method,
+            CURLOPT_HTTPHEADER => ['expect:', ...array_map(fn ($name) => "$name: $headers[$name]", array_keys($headers))],
+            CURLOPT_RETURNTRANSFER => true,
+            CURLOPT_FOLLOWLOCATION => false,
+            CURLOPT_TIMEOUT_MS => (int) ($timeout * 1000),
+            CURLOPT_HEADERFUNCTION => function ($_, string $line) use (&$told): int {
+                [$name, $value] = explode(':', $line, 2) + [1 => ''];
+                $told[strtolower($name)] = trim($value);
+                return strlen($line);
+            },
+        ] + ($json === '' ? [] : [CURLOPT_POSTFIELDS => $json]));
+        $text = curl_exec($this->curl);
+        if ($text === false) {
+            throw new ConnectionFailed("no answer from $this->baseUrl: " . curl_error($this->curl), $headers['idempotency-key'] ?? null);
+        }
+        return [curl_getinfo($this->curl, CURLINFO_RESPONSE_CODE), $told, $text];
+    }
+
+    /** Its timeout, and that it follows no redirects, are settings of that client. */
+    private function sendByPsr18(string $method, string $url, array $headers, string $json): array
+    {
+        $request = $this->requests->createRequest($method, $url);
+        foreach ($headers as $name => $value) {
+            $request = $request->withHeader($name, $value);
+        }
+        if ($json !== '') {
+            $request = $request->withBody($this->streams->createStream($json));
+        }
+        try {
+            $response = $this->http->sendRequest($request);
+            $told = array_map(fn (array $values) => $values[0] ?? '', array_change_key_case($response->getHeaders()));
+            return [$response->getStatusCode(), $told, (string) $response->getBody()];
+        } catch (ClientExceptionInterface | \RuntimeException $error) {
+            throw new ConnectionFailed("no answer from $this->baseUrl: {$error->getMessage()}", $headers['idempotency-key'] ?? null);
+        }
+    }
+}
+
+/** Take money, send money, look it up, take it back. */
+final class Payments
+{
+    public const ALL_THAT_IS_LEFT = PHP_INT_MIN; // Not null: a mistake in the shop must not give everything back.
+    private const ENDED = ['COMPLETED', 'FAILED', 'CANCELLED'];
+
+    public function __construct(private readonly Client $client) {}
+
+    /** Ask a customer to pay. They get a prompt on the phone; you learn by webhook, or by waitUntilEnded, whether they paid. */
+    public function collect(
+        int $amount, string $channel, string $buyerPhone, ?string $buyerName = null, ?string $description = null,
+        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null,
+    ): array {
+        return $this->pay('/v1/payments', get_defined_vars());
+    }
+
+    /** Send money from your wallet to a phone. */
+    public function disburse(
+        int $amount, string $channel, string $recipientPhone, ?string $recipientName = null, ?string $description = null,
+        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null,
+    ): array {
+        return $this->pay('/v1/payments/disburse', get_defined_vars());
+    }
+
+    /** Give the money of a collection back. */
+    public function refund(
+        string $id, int $amount = self::ALL_THAT_IS_LEFT, ?string $reason = null, ?string $orderReference = null,
+        ?string $idempotencyKey = null,
+    ): array {
+        $amount = $amount === self::ALL_THAT_IS_LEFT ? null : $amount;
+        return $this->pay(self::path($id, '/refund'), compact('amount', 'reason', 'orderReference', 'idempotencyKey'));
+    }
+
+    /** By id or reference. With wait the answer is held for so many seconds, until the status changes. */
+    public function get(string $id, int $wait = 0, ?string $language = null): array
+    {
+        $query = $wait ? ['wait' => $wait] : [];
+        return $this->client->request('GET', self::path($id), query: $query, wait: $wait, language: $language)['transaction'];
+    }
+
+    /**
+     * All that fit, the newest first, as many pages as it takes. Filters are those of GET /v1/payments: status, type, channel,
+     * from, to, search, orderReference, idempotencyKey, view, before.
+     *
+     * @return \Generator<array>
+     */
+    public function list(mixed ...$filters): \Generator
+    {
+        if (is_array($filters['status'] ?? null)) {
+            $filters['status'] = implode(',', $filters['status']);
+        }
+        do {
+            $found = $this->client->request('GET', '/v1/payments', query: ['limit' => 100, ...$filters])['transactions'];
+            foreach ($found as $transaction) {
+                yield $transaction;
+                $filters['before'] = $transaction['id'];
+            }
+        } while (count($found) === 100);
+    }
+
+    /** While it is PENDING. Again is the same again. */
+    public function cancel(string $id): array
+    {
+        return $this->client->request('POST', self::path($id, '/cancel'), isRepeatable: true)['transaction'];
+    }
+
+    /** What it would cost. type is COLLECTION or DISBURSEMENT. */
+    public function quote(string $type, string $channel, int $amount): array
+    {
+        return $this->client->request('POST', '/v1/payments/quote', get_defined_vars(), isRepeatable: true)['quote'];
+    }
+
+    /** The payment once it is COMPLETED, FAILED or CANCELLED. If that takes longer, it throws NotEndedYet. */
+    public function waitUntilEnded(string $id, int $timeout = 180): array
+    {
+        $end = microtime(true) + $timeout;
+        for ($wait = 0;; $wait = (int) min(25, ceil($end - microtime(true)))) {
+            $transaction = $this->get($id, max($wait, 0));
+            if (in_array($transaction['status'], self::ENDED, true)) {
+                return $transaction;
+            }
+            if (microtime(true) >= $end) {
+                throw new NotEndedYet($transaction);
+            }
+        }
+    }
+
+    private function pay(string $path, array $fields): array
+    {
+        $key = $fields['idempotencyKey'] ?? bin2hex(random_bytes(16)); // One for all attempts, so that they are one payment.
+        unset($fields['idempotencyKey']);
+        if (isset($fields['metadata'])) {
+            $fields['metadata'] = (object) $fields['metadata'];
+        }
+        return $this->client->request('POST', $path, $fields, idempotencyKey: $key)['transaction'];
+    }
+
+    private static function path(string $id, string $below = ''): string
+    {
+        // One that is empty, or has a slash, would lead to another route.
+        return preg_match('/^[A-Za-z0-9_-]{1,64}$/D', $id) ? "/v1/payments/$id$below" : throw new MalipoError("\"$id\" is no id.");
+    }
+}
