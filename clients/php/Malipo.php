@@ -6,16 +6,13 @@
 //     $malipo = new Malipo\Client(); // MALIPO_API_KEY and MALIPO_URL
 //     $payment = $malipo->payments->collect(amount: 1000, channel: 'MPESA', buyerPhone: '+255754000100', idempotencyKey: 'order-17');
 //     $payment = $malipo->payments->waitUntilEnded($payment['id']); // or a webhook: Malipo\Client::verifyWebhook
-//
 // What comes back are arrays with the fields of the contract at /openapi.json. Amounts are whole shillings.
 declare(strict_types=1);
 
 namespace Malipo;
 
-use Psr\Http\Client\ClientExceptionInterface;
-use Psr\Http\Client\ClientInterface;
-use Psr\Http\Message\RequestFactoryInterface;
-use Psr\Http\Message\StreamFactoryInterface;
+use Psr\Http\Client\{ClientExceptionInterface, ClientInterface};
+use Psr\Http\Message\{RequestFactoryInterface, StreamFactoryInterface};
 
 /** Everything that this client throws, beside TypeErrors. */
 class MalipoError extends \Exception {}
@@ -28,40 +25,30 @@ class ApiError extends MalipoError
         string $message,
         public readonly int $status,
         public readonly string $errorCode, // As listed in docs/errors.md; http_502 if a proxy answered in place of malipo.
-        public readonly array $details = [],
-        public readonly ?string $requestId = null, // Quote it when you ask for help.
-        public readonly ?int $retryAfter = null,
-        public readonly ?string $idempotencyKey = null, // Send it again with the same one, and nothing is paid twice.
+        public readonly array $details,
+        public readonly ?string $requestId, // Quote it when you ask for help.
+        public readonly ?int $retryAfter,
+        public readonly ?string $idempotencyKey, // Send it again with the same one, and nothing is paid twice.
     ) {
         parent::__construct($message, $status);
     }
 }
 
-/** 400, 405, 413: correct the request; details names every bad field. Nothing was done, and the key is still unused. */
-class InvalidRequest extends ApiError {}
-/** The wallet does not hold enough. */
-class InsufficientBalance extends InvalidRequest {}
-/** 401: the API key is missing, unknown, expired or revoked. */
-class AuthenticationFailed extends ApiError {}
-/** 403: what this key may do. */
-class PermissionDenied extends ApiError {}
-/** 404: there is no such thing, or it is not yours. */
-class NotFound extends ApiError {}
-/** 409: it contradicts what already happened. */
-class Conflict extends ApiError {}
-/** The Idempotency-Key was used for another request. */
-class IdempotencyKeyReused extends Conflict {}
-/** 429: wait retryAfter seconds. */
-class RateLimited extends ApiError {}
-/** 408 and 5xx: not now. Send it again with the same idempotencyKey. */
-class Unavailable extends ApiError {}
-/** It may have been done. Send it again with the same idempotencyKey. */
-class OutcomeUnknown extends Unavailable {}
+class InvalidRequest extends ApiError {} // 400, 405, 413: correct it; details names every bad field. The key is still unused.
+class InsufficientBalance extends InvalidRequest {} // The wallet does not hold enough.
+class AuthenticationFailed extends ApiError {} // 401: the API key is missing, unknown, expired or revoked.
+class PermissionDenied extends ApiError {} // 403: what this key may do.
+class NotFound extends ApiError {} // 404: there is no such thing, or it is not yours.
+class Conflict extends ApiError {} // 409: it contradicts what already happened.
+class IdempotencyKeyReused extends Conflict {} // The Idempotency-Key was used for another request.
+class RateLimited extends ApiError {} // 429: wait retryAfter seconds.
+class Unavailable extends ApiError {} // 408 and 5xx: not now. Send it again with the same idempotencyKey.
+class OutcomeUnknown extends Unavailable {} // It may have been done. Send it again with the same idempotencyKey.
 
 /** No answer came. It may have been done: send it again with the same idempotencyKey. */
 class ConnectionFailed extends MalipoError
 {
-    public function __construct(string $message, public readonly ?string $idempotencyKey = null)
+    public function __construct(string $message, public readonly ?string $idempotencyKey)
     {
         parent::__construct($message);
     }
@@ -98,37 +85,27 @@ final class Client
     ];
 
     public readonly Payments $payments;
-    private string $apiKey;
-    private string $baseUrl;
+    private readonly string $apiKey;
+    private readonly string $baseUrl;
     private ?\CurlHandle $curl = null; // Kept, so that its connection is.
 
     /** Without arguments: MALIPO_API_KEY and MALIPO_URL. A PSR-18 client comes with its factories of PSR-17. */
     public function __construct(
-        #[\SensitiveParameter] ?string $apiKey = null,
-        ?string $baseUrl = null,
-        private readonly float $timeout = 30,
-        private readonly int $retries = 3,
+        #[\SensitiveParameter] ?string $apiKey = null, ?string $baseUrl = null,
+        private readonly float $timeout = 30, private readonly int $retries = 3,
         private readonly ?ClientInterface $http = null,
         private readonly ?RequestFactoryInterface $requests = null,
         private readonly ?StreamFactoryInterface $streams = null,
     ) {
-        $this->apiKey = $apiKey ?? (getenv('MALIPO_API_KEY') ?: '');
-        if ($this->apiKey === '') {
-            throw new MalipoError('No API key: set MALIPO_API_KEY, or pass apiKey.');
-        }
+        $this->apiKey = ($apiKey ?? getenv('MALIPO_API_KEY')) ?: throw new MalipoError('No API key: set MALIPO_API_KEY, or pass apiKey.');
         $this->baseUrl = rtrim($baseUrl ?? (getenv('MALIPO_URL') ?: 'http://127.0.0.1:8080'), '/');
-        if (!preg_match('#^https?://#', $this->baseUrl)) {
-            throw new MalipoError("\"$this->baseUrl\" is no http or https address.");
-        }
         $this->payments = new Payments($this);
     }
 
     /**
      * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction.
-     *
-     * $body is the raw body as it came: file_get_contents('php://input'), or $request->getContent(). $headers: getallheaders(),
-     * $_SERVER, or $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, as a list
-     * or with a comma between them.
+     * $body: as it came, file_get_contents('php://input') or $request->getContent(). $headers: getallheaders(), $_SERVER or
+     * $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, with a comma or as a list.
      */
     public static function verifyWebhook(
         string $body, array $headers, #[\SensitiveParameter] string|array $secret, int $tolerance = 300,
@@ -140,10 +117,9 @@ final class Client
         $sent = [];
         foreach ($headers as $name => $value) {
             $name = preg_replace('/^http-/', '', strtr(strtolower((string) $name), '_', '-'));
-            $sent[$name] = is_array($value) ? (string) reset($value) : $value;
+            $sent[$name] = (string) (is_array($value) ? reset($value) : $value);
         }
-        [$id, $timestamp] = [$sent['webhook-id'] ?? '', $sent['webhook-timestamp'] ?? ''];
-        $signatures = $sent['webhook-signature'] ?? '';
+        [$id, $timestamp, $signatures] = array_map(fn ($name) => $sent["webhook-$name"] ?? '', ['id', 'timestamp', 'signature']);
         if ($id === '' || $signatures === '' || !preg_match('/^[0-9]{1,12}$/D', $timestamp)) {
             throw new InvalidWebhook(400, 'a header of the webhook is missing or malformed');
         }
@@ -163,33 +139,34 @@ final class Client
         }
         $told = json_decode($body, true);
         [$event, $payment] = [$told['event'] ?? null, $told['transaction'] ?? null];
-        [$reference, $status, $amount] = [$payment['reference'] ?? null, $payment['status'] ?? null, $payment['amount'] ?? null];
-        if (!is_string($event) || !is_string($reference) || !is_string($status) || !is_int($amount)) {
+        $texts = [$event, $payment['reference'] ?? null, $payment['status'] ?? null];
+        if (array_filter($texts, 'is_string') !== $texts || !is_int($payment['amount'] ?? null)) {
             throw new InvalidWebhook(400, 'the webhook\'s body is no event');
         }
         return ['id' => $id, 'event' => $event, 'transaction' => $payment];
     }
 
     /**
-     * Any route of the API; the whole answer. One that takes an idempotencyKey can be sent again, and so can every GET;
-     * isRepeatable says so of others. For what has no method here: $malipo->request('GET', '/v1/wallet')['wallet'].
+     * Any route of the API, and its whole answer, for what has no method here: $malipo->request('GET', '/v1/wallet')['wallet'].
+     * What was perhaps done is sent again only if it is a GET, has an idempotencyKey, or isRepeatable.
      */
     public function request(
         string $method, string $path, ?array $body = null, array $query = [], ?string $idempotencyKey = null,
         bool $isRepeatable = false, int $wait = 0, ?string $language = null,
     ): array {
+        if ($idempotencyKey !== null && !preg_match('/^[!-~]{1,255}$/D', $idempotencyKey)) {
+            throw new MalipoError('The idempotencyKey must be 1 to 255 visible ASCII characters.');
+        }
         $isRepeatable = $isRepeatable || $method === 'GET' || $idempotencyKey !== null;
         $headers = array_filter([
-            'x-api-key' => $this->apiKey,
-            'user-agent' => 'malipo-client-php/' . self::VERSION,
+            'x-api-key' => $this->apiKey, 'user-agent' => 'malipo-client-php/' . self::VERSION,
             'accept-language' => $language,
-            'content-type' => $body === null ? null : 'application/json',
-            'idempotency-key' => $idempotencyKey,
-        ], fn ($value) => $value !== null);
+            'content-type' => $body === null ? null : 'application/json', 'idempotency-key' => $idempotencyKey,
+        ], is_string(...));
         $url = $this->baseUrl . $path . ($query === [] ? '' : '?' . http_build_query($query));
+        $given = array_filter($body ?? [], fn ($value) => $value !== null);
         try {
-            $sent = fn ($value) => $value !== null;
-            $json = $body === null ? '' : json_encode((object) array_filter($body, $sent), JSON_THROW_ON_ERROR);
+            $json = $body === null ? '' : json_encode((object) $given, JSON_THROW_ON_ERROR);
         } catch (\JsonException $error) {
             throw new MalipoError("The request cannot be written as JSON: {$error->getMessage()}");
         }
@@ -198,10 +175,7 @@ final class Client
                 return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait);
             } catch (ApiError | ConnectionFailed $error) {
                 $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
-                if ($seconds === null) {
-                    throw $error;
-                }
-                usleep((int) ($seconds * 1_000_000));
+                usleep((int) (1_000_000 * ($seconds ?? throw $error)));
             }
         }
     }
@@ -209,19 +183,15 @@ final class Client
     /** How long to wait before it is sent again; null if it must not be. */
     private static function secondsUntilRetry(ApiError|ConnectionFailed $error, bool $isRepeatable, int $attempt): ?float
     {
-        [$status, $code] = $error instanceof ApiError ? [$error->status, $error->errorCode] : [0, ''];
+        [$status, $code, $told] = $error instanceof ApiError ? [$error->status, $error->errorCode, $error->retryAfter] : [0, '', null];
         $mayPass = in_array($status, [0, 408, 429], true) || ($status >= 500 && $code !== 'query_timeout');
-        if (!in_array($code, self::NOTHING_WAS_DONE, true) && !($isRepeatable && $mayPass)) {
+        $isSafe = in_array($code, self::NOTHING_WAS_DONE, true) || ($isRepeatable && $mayPass);
+        if (!$isSafe || $told > self::LONGEST_WAIT_SECONDS) {
             return null;
         }
         // Not all at the same moment, if many wait for the same outage to end.
         $jitter = random_int(0, 1000) / 1000 * min(8, 0.5 * 2 ** $attempt);
-        $told = $error instanceof ApiError ? $error->retryAfter : null;
-        return match (true) {
-            $told === null => $jitter,
-            $told <= self::LONGEST_WAIT_SECONDS => $told + $jitter / 4,
-            default => null,
-        };
+        return $told === null ? $jitter : $told + $jitter / 4;
     }
 
     private function attempt(string $method, string $url, array $headers, string $json, float $timeout): array
@@ -231,30 +201,19 @@ final class Client
             ? $this->sendByCurl($method, $url, $headers, $json, $timeout)
             : $this->sendByPsr18($method, $url, $headers, $json);
         $answer = json_decode($text, true);
-        $answer = is_array($answer) ? $answer : [];
         if ($status >= 200 && $status < 300) {
             // Otherwise it is such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
-            return ($answer['success'] ?? null) === true
-                ? $answer
-                : throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
+            $isMalipo = is_array($answer) && ($answer['success'] ?? null) === true;
+            return $isMalipo ? $answer : throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
         }
         $code = $told['x-error-code'] ?? "http_$status";
-        $byHundred = match (true) {
-            $status >= 500 => Unavailable::class,
-            $status >= 400 => InvalidRequest::class,
-            default => ApiError::class,
-        };
+        $byHundred = $status >= 500 ? Unavailable::class : ($status >= 400 ? InvalidRequest::class : ApiError::class);
         $kind = self::ERRORS[$code] ?? self::ERRORS[$status] ?? $byHundred;
         $after = $told['retry-after'] ?? '';
-        throw new $kind(
-            is_string($answer['error'] ?? null) ? $answer['error'] : "HTTP $status",
-            $status,
-            $code,
-            is_array($answer['details'] ?? null) ? $answer['details'] : [],
-            $told['x-request-id'] ?? null,
-            ctype_digit($after) ? (int) $after : null,
-            $key,
-        );
+        $sentence = is_string($answer['error'] ?? null) ? $answer['error'] : "HTTP $status";
+        $details = is_array($answer['details'] ?? null) ? $answer['details'] : [];
+        $seconds = ctype_digit($after) ? (int) $after : null;
+        throw new $kind($sentence, $status, $code, $details, $told['x-request-id'] ?? null, $seconds, $key);
     }
 
     /** A redirect is not followed: it would take the key, and the payment, to somebody else. */
@@ -264,6 +223,7 @@ final class Client
         curl_reset($this->curl ??= curl_init());
         curl_setopt_array($this->curl, [
             CURLOPT_URL => $url,
+            CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
             CURLOPT_CUSTOMREQUEST => $method,
             CURLOPT_HTTPHEADER => ['expect:', ...array_map(fn ($name) => "$name: $headers[$name]", array_keys($headers))],
             CURLOPT_RETURNTRANSFER => true,
@@ -285,12 +245,9 @@ final class Client
     /** Its timeout, and that it follows no redirects, are settings of that client. */
     private function sendByPsr18(string $method, string $url, array $headers, string $json): array
     {
-        $request = $this->requests->createRequest($method, $url);
+        $request = $this->requests->createRequest($method, $url)->withBody($this->streams->createStream($json));
         foreach ($headers as $name => $value) {
             $request = $request->withHeader($name, $value);
-        }
-        if ($json !== '') {
-            $request = $request->withBody($this->streams->createStream($json));
         }
         try {
             $response = $this->http->sendRequest($request);
@@ -302,7 +259,7 @@ final class Client
     }
 }
 
-/** Take money, send money, look it up, take it back. */
+/** Take money, send money, look it up, give it back. */
 final class Payments
 {
     public const ALL_THAT_IS_LEFT = PHP_INT_MIN; // Not null: a mistake in the shop must not give everything back.
@@ -338,28 +295,20 @@ final class Payments
     /** By id or reference. With wait the answer is held for so many seconds, until the status changes. */
     public function get(string $id, int $wait = 0, ?string $language = null): array
     {
-        $query = $wait ? ['wait' => $wait] : [];
-        return $this->client->request('GET', self::path($id), query: $query, wait: $wait, language: $language)['transaction'];
+        return $this->client->request('GET', self::path($id), null, compact('wait'), wait: $wait, language: $language)['transaction'];
     }
 
-    /**
-     * All that fit, the newest first, as many pages as it takes. Filters are those of GET /v1/payments: status, type, channel,
-     * from, to, search, orderReference, idempotencyKey, view, before.
-     *
-     * @return \Generator<array>
-     */
-    public function list(mixed ...$filters): \Generator
+    /** Every payment that fits, the newest first: foreach ($malipo->payments->list(status: 'FAILED') as $payment). */
+    public function list(int $pageSize = 100, string ...$filters): \Generator
     {
-        if (is_array($filters['status'] ?? null)) {
-            $filters['status'] = implode(',', $filters['status']);
-        }
+        $filters = ['view' => 'full', 'limit' => $pageSize] + $filters; // All those of GET /v1/payments.
         do {
-            $found = $this->client->request('GET', '/v1/payments', query: ['limit' => 100, ...$filters])['transactions'];
+            $found = $this->client->request('GET', '/v1/payments', query: $filters)['transactions'];
             foreach ($found as $transaction) {
                 yield $transaction;
-                $filters['before'] = $transaction['id'];
+                $filters['before'] = $transaction['id']; // So that what is made meanwhile moves nothing.
             }
-        } while (count($found) === 100);
+        } while (count($found) === $pageSize);
     }
 
     /** While it is PENDING. Again is the same again. */
@@ -368,7 +317,7 @@ final class Payments
         return $this->client->request('POST', self::path($id, '/cancel'), isRepeatable: true)['transaction'];
     }
 
-    /** What it would cost. type is COLLECTION or DISBURSEMENT. */
+    /** What it would cost. The type is COLLECTION or DISBURSEMENT. */
     public function quote(string $type, string $channel, int $amount): array
     {
         return $this->client->request('POST', '/v1/payments/quote', get_defined_vars(), isRepeatable: true)['quote'];
@@ -378,24 +327,18 @@ final class Payments
     public function waitUntilEnded(string $id, int $timeout = 180): array
     {
         $end = microtime(true) + $timeout;
-        for ($wait = 0;; $wait = (int) min(25, ceil($end - microtime(true)))) {
-            $transaction = $this->get($id, max($wait, 0));
-            if (in_array($transaction['status'], self::ENDED, true)) {
-                return $transaction;
-            }
-            if (microtime(true) >= $end) {
-                throw new NotEndedYet($transaction);
-            }
-        }
+        do {
+            $left = (int) max(0, ceil($end - microtime(true)));
+            $transaction = $this->get($id, min($left, 25));
+        } while (!($hasEnded = in_array($transaction['status'], self::ENDED, true)) && $left);
+        return $hasEnded ? $transaction : throw new NotEndedYet($transaction);
     }
 
     private function pay(string $path, array $fields): array
     {
         $key = $fields['idempotencyKey'] ?? bin2hex(random_bytes(16)); // One for all attempts, so that they are one payment.
         unset($fields['idempotencyKey']);
-        if (isset($fields['metadata'])) {
-            $fields['metadata'] = (object) $fields['metadata'];
-        }
+        $fields['metadata'] = isset($fields['metadata']) ? (object) $fields['metadata'] : null; // {} even if it is empty.
         return $this->client->request('POST', $path, $fields, idempotencyKey: $key)['transaction'];
     }
 

@@ -43,6 +43,9 @@ export class Http {
   async call<Given>(route: Route, asked: Asked = {}): Promise<Given> {
     // Made once: every attempt of this call has the same one, so that all of them are one payment.
     const idempotencyKey = route.isKeyed ? (asked.idempotencyKey ?? (await webCrypto()).randomUUID()) : undefined;
+    if (idempotencyKey !== undefined && !/^[!-~]{1,255}$/.test(idempotencyKey)) {
+      throw new MalipoError("The idempotencyKey must be 1 to 255 visible ASCII characters.");
+    }
     const request = this.#request(route, asked, idempotencyKey);
     for (let attempt = 0; ; attempt++) {
       try {
