@@ -147,12 +147,12 @@ final class Client
     }
 
     /**
-     * Any route of the API, and its whole answer, for what has no method here: $malipo->request('GET', '/v1/wallet')['wallet'].
-     * What was perhaps done is sent again only if it is a GET, has an idempotencyKey, or isRepeatable.
+     * Any route of the API, for what has no method here: $malipo->request('GET', '/v1/wallet', gives: 'wallet'). Without gives,
+     * the whole answer. What was perhaps done is sent again only if it is a GET, has an idempotencyKey, or isRepeatable.
      */
     public function request(
         string $method, string $path, ?array $body = null, array $query = [], ?string $idempotencyKey = null,
-        bool $isRepeatable = false, int $wait = 0, ?string $language = null,
+        ?string $gives = null, bool $isRepeatable = false, int $wait = 0, ?string $language = null,
     ): array {
         if ($idempotencyKey !== null && !preg_match('/^[!-~]{1,255}$/D', $idempotencyKey)) {
             throw new MalipoError('The idempotencyKey must be 1 to 255 visible ASCII characters.');
@@ -172,7 +172,7 @@ final class Client
         }
         for ($attempt = 0;; $attempt++) {
             try {
-                return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait);
+                return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait, $gives);
             } catch (ApiError | ConnectionFailed $error) {
                 $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
                 usleep((int) (1_000_000 * ($seconds ?? throw $error)));
@@ -194,7 +194,7 @@ final class Client
         return $told === null ? $jitter : $told + $jitter / 4;
     }
 
-    private function attempt(string $method, string $url, array $headers, string $json, float $timeout): array
+    private function attempt(string $method, string $url, array $headers, string $json, float $timeout, ?string $gives): array
     {
         $key = $headers['idempotency-key'] ?? null;
         [$status, $told, $text] = $this->http === null
@@ -203,8 +203,8 @@ final class Client
         $answer = json_decode($text, true);
         if ($status >= 200 && $status < 300) {
             // Otherwise it is such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
-            $isMalipo = is_array($answer) && ($answer['success'] ?? null) === true;
-            return $isMalipo ? $answer : throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
+            $given = ($answer['success'] ?? null) !== true ? null : ($gives === null ? $answer : $answer[$gives] ?? null);
+            return is_array($given) ? $given : throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
         }
         $code = $told['x-error-code'] ?? "http_$status";
         $byHundred = $status >= 500 ? Unavailable::class : ($status >= 400 ? InvalidRequest::class : ApiError::class);
@@ -295,7 +295,7 @@ final class Payments
     /** By id or reference. With wait the answer is held for so many seconds, until the status changes. */
     public function get(string $id, int $wait = 0, ?string $language = null): array
     {
-        return $this->client->request('GET', self::path($id), null, compact('wait'), wait: $wait, language: $language)['transaction'];
+        return $this->client->request('GET', self::path($id), null, compact('wait'), null, 'transaction', true, $wait, $language);
     }
 
     /** Every payment that fits, the newest first: foreach ($malipo->payments->list(status: 'FAILED') as $payment). */
@@ -303,7 +303,7 @@ final class Payments
     {
         $filters = ['view' => 'full', 'limit' => $pageSize] + $filters; // All those of GET /v1/payments.
         do {
-            $found = $this->client->request('GET', '/v1/payments', query: $filters)['transactions'];
+            $found = $this->client->request('GET', '/v1/payments', query: $filters, gives: 'transactions');
             foreach ($found as $transaction) {
                 yield $transaction;
                 $filters['before'] = $transaction['id']; // So that what is made meanwhile moves nothing.
@@ -314,13 +314,13 @@ final class Payments
     /** While it is PENDING. Again is the same again. */
     public function cancel(string $id): array
     {
-        return $this->client->request('POST', self::path($id, '/cancel'), isRepeatable: true)['transaction'];
+        return $this->client->request('POST', self::path($id, '/cancel'), gives: 'transaction', isRepeatable: true);
     }
 
     /** What it would cost. The type is COLLECTION or DISBURSEMENT. */
     public function quote(string $type, string $channel, int $amount): array
     {
-        return $this->client->request('POST', '/v1/payments/quote', get_defined_vars(), isRepeatable: true)['quote'];
+        return $this->client->request('POST', '/v1/payments/quote', get_defined_vars(), gives: 'quote', isRepeatable: true);
     }
 
     /** The payment once it is COMPLETED, FAILED or CANCELLED. If that takes longer, it throws NotEndedYet. */
@@ -339,7 +339,7 @@ final class Payments
         $key = $fields['idempotencyKey'] ?? bin2hex(random_bytes(16)); // One for all attempts, so that they are one payment.
         unset($fields['idempotencyKey']);
         $fields['metadata'] = isset($fields['metadata']) ? (object) $fields['metadata'] : null; // {} even if it is empty.
-        return $this->client->request('POST', $path, $fields, idempotencyKey: $key)['transaction'];
+        return $this->client->request('POST', $path, $fields, idempotencyKey: $key, gives: 'transaction');
     }
 
     private static function path(string $id, string $below = ''): string
