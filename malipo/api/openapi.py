@@ -5,7 +5,6 @@ is read when somebody first asks for it, off the event loop, so that a command t
 """
 
 import asyncio
-import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -16,6 +15,7 @@ import yaml
 from starlette.requests import Request
 from starlette.responses import Response
 
+from malipo.api.base_url import base_url
 from malipo.api.docs import reference
 from malipo.merchants.api_keys import Permission
 from malipo.rate_limit.sliding_window import RateClass
@@ -35,8 +35,6 @@ _BY_KEY = "ByKey"
 _RATE_LIMIT_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 # Answers that are others for an API key than for a token.
 _TO_KEYS = {"401": "KeyNotValid", "403": "KeyForbidden", "429": "RateLimited"}
-# What may stand in a Host header that we repeat.
-_HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ async def for_programs(service: Service, request: Request) -> Response:
 async def for_people(service: Service, request: Request) -> Response:
     served = await _served(service)
     await service.wait_with_large_answer()
-    return Response(_page(served.page, _base_url(service, request)), media_type="text/html", headers=_HEADERS)
+    return Response(_page(served.page, base_url(service, request)), media_type="text/html", headers=_HEADERS)
 
 
 @lru_cache(maxsize=16)
@@ -119,15 +117,6 @@ def _page(page: str, base_url: str) -> bytes:
 
 async def style(service: Service, request: Request) -> Response:
     return Response(_style(), media_type="text/css", headers=_HEADERS)
-
-
-def _base_url(service: Service, request: Request) -> str:
-    """The base URL as the reader sees it, for examples that can be pasted. Only they see it, so it is trusted."""
-    host = request.headers.get("host", "")
-    if not _HOST.fullmatch(host):
-        host = f"{service.settings.host}:{service.settings.port}"
-    is_secure = "https" in (request.headers.get("x-forwarded-proto"), request.url.scheme)
-    return f"{'https' if is_secure else 'http'}://{host}"
 
 
 @cache

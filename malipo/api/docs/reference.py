@@ -104,7 +104,7 @@ def page(contract: Schema, limits: Mapping[RateClass, int]) -> str:
         info=contract["info"],
         lead=lead,
         topics=topics,
-        areas=[reader.area(tag) for tag in contract["tags"]],
+        areas=[area for tag in contract["tags"] if (area := reader.area(tag)).operations],
         sent=reader.sent(),
         codes=reader.codes(),
         base_url=BASE_URL,
@@ -236,7 +236,7 @@ def _curls(
     for each in parameters:
         if each["in"] == "path":
             url = url.replace("{" + each["name"] + "}", str(each["example"]))
-    asked = [f"{each['name']}={_in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
+    asked = [f"{each['name']}={markdown.in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
     if asked:
         url += "?" + "&".join(asked)
     credentials = [_CREDENTIALS[scheme] for each in operation["security"] for scheme in each]
@@ -249,7 +249,3 @@ def _curls(
             for name, example in named
         ]
         yield Example(title, markdown.curl(method, url, headers=credentials + headers, body=value), is_json=False)
-
-
-def _in_query(example: Any) -> str:
-    return ",".join(map(str, example)) if isinstance(example, list) else str(example)
