@@ -157,6 +157,7 @@ def test_every_good_answer_fits_the_contract(world: World) -> None:
         _listen(do, world, base)
     for path in ("/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/docs.css"):
         do("GET", path)
+    do("GET", "/docs/malipo.postman_collection.json")
     said = {"input_ResultCode": "INS-0", "input_ThirdPartyConversationID": "1M7EXJ8ZQ4T7K2WB"}
     do("POST", "/callbacks/{route}/{token}", said, at=f"/callbacks/mpesa/{CONNECTED['mpesa_callback_token']}")
     assert do.seen == set(OPERATIONS)

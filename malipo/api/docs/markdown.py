@@ -81,5 +81,10 @@ def curl(method: str, url: str, *, headers: list[str], body: Any = None) -> str:
     return " \\\n  ".join(parts)
 
 
+def in_query(example: Any) -> str:
+    """A parameter as it stands in a query."""
+    return ",".join(map(str, example)) if isinstance(example, list) else str(example)
+
+
 def _tag(name: str, content: str) -> Markup:
     return Markup("<{0}>{1}</{0}>").format(name, content)

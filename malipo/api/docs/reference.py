@@ -109,7 +109,7 @@ def page(contract: Schema, limits: Mapping[RateClass, int], installation: Instal
         info=contract["info"],
         lead=lead,
         topics=topics,
-        areas=[reader.area(tag) for tag in contract["tags"]],
+        areas=[area for tag in contract["tags"] if (area := reader.area(tag)).operations],
         sent=reader.sent(),
         codes=reader.codes(),
         base_url=EXAMPLE_URL,
@@ -281,9 +281,5 @@ def _path(path: str, parameters: Sequence[Schema]) -> str:
     for each in parameters:
         if each["in"] == "path":
             path = path.replace("{" + each["name"] + "}", str(each["example"]))
-    asked = [f"{each['name']}={_in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
+    asked = [f"{each['name']}={markdown.in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
     return path + ("?" + "&".join(asked) if asked else "")
-
-
-def _in_query(example: Any) -> str:
-    return ",".join(map(str, example)) if isinstance(example, list) else str(example)

@@ -5,7 +5,6 @@ but for the address of the service, which is the one that the reader came to.
 """
 
 import asyncio
-import re
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -14,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo.api import openapi
+from malipo.api.base_url import base_url
 from malipo.api.docs import downloads, guides, pages, reference, render, search_index, sources
 from malipo.api.docs.render import Installation
 from malipo.rate_limit.sliding_window import RateClass
@@ -30,8 +30,6 @@ _HEADERS = {
 }
 _KEPT = _HEADERS | {"Cache-Control": "max-age=300"}
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-# What may stand in a Host header that we repeat.
-_HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
 async def home(service: Service, request: Request) -> Response:
@@ -102,23 +100,14 @@ def _installation(service: Service) -> Installation:
 
 
 async def _shown(service: Service, request: Request, page: str) -> Response:
-    content = _with_address(page, _base_url(service, request))
+    content = _with_address(page, base_url(service, request))
     await service.wait_with_large_answer()
     return Response(content, media_type="text/html", headers=_HEADERS)
 
 
 @lru_cache(maxsize=128)
-def _with_address(page: str, base_url: str) -> bytes:
-    return page.replace(guides.EXAMPLE_URL, base_url).encode()
-
-
-def _base_url(service: Service, request: Request) -> str:
-    """The base URL as the reader sees it, for examples that can be pasted. Only they see it, so it is trusted."""
-    host = request.headers.get("host", "")
-    if not _HOST.fullmatch(host):
-        host = f"{service.settings.host}:{service.settings.port}"
-    is_secure = "https" in (request.headers.get("x-forwarded-proto"), request.url.scheme)
-    return f"{'https' if is_secure else 'http'}://{host}"
+def _with_address(page: str, address: str) -> bytes:
+    return page.replace(guides.EXAMPLE_URL, address).encode()
 
 
 @cache
