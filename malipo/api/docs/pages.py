@@ -32,6 +32,7 @@ class Page(msgspec.Struct, frozen=True):
     title: str  # in the navigation
     words: str
     language: str = "en"
+    weight: float = 1.0  # in the search
 
     @property
     def address(self) -> str:

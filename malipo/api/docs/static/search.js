@@ -1,10 +1,12 @@
 // The ranking of the search: which pages fit a question best. Pure; tests/api/docs runs it with Node.
 //
 // A page is scored by its words for people who search (`k`), its title, and its best sections, each term by how rare it is
-// (BM25, with the fields weighted). A term also fits words that begin with it, for who is still typing.
+// (BM25, with the fields weighted). A term that no page has fits words that begin with it, for who is still
+// typing. Pages that are looked things up in count less than those that explain (`w`).
 
 const STOP = new Set(
-  ("a about an and any are as at be been but by can could did do does for from get gets give had has have how i if in into is it its " +
+  ("a about an and any are as at be been but by can could did do does ever for from get gets give had happen happens has have he " +
+    "how i if in into is it its much says she " +
     "just make may me my need not of on one or our out should so some than that the their them then there they this to use " +
     "was we what when where which while who whom why will with without would you your").split(" "),
 );
@@ -12,7 +14,8 @@ const STOP = new Set(
 const ALSO = {
   sdk: ["client", "library"],
   sandbox: ["simulator", "trying"],
-  fake: ["simulator"],
+  fake: ["simulator", "signature"],
+  timed: ["timeout"],
   double: ["twice"],
   duplicate: ["twice", "deduplicate"],
   bulk: ["batch"],
@@ -25,7 +28,6 @@ const ALSO = {
   authenticity: ["signature"],
   genuine: ["signature"],
   forge: ["signature"],
-  fake_webhook: ["signature"],
   hacked: ["stolen"],
   disburse: ["payout"],
   withdraw: ["payout", "settlement"],
@@ -79,7 +81,7 @@ function undoubled(word) {
 export function prepare(pages) {
   const sections = [];
   pages.forEach((page, number) => {
-    const words = counts(termsOf(page.k));
+    const words = counts([...termsOf(page.k), ...page.c]);
     const title = counts(termsOf(page.t));
     for (const section of page.s) {
       const text = counts(termsOf(section.x));
@@ -89,12 +91,15 @@ export function prepare(pages) {
       sections.push({ page: number, section, words, title, heading, text, length });
     }
   });
-  const frequencies = new Map();
+  // How many pages have a term: what every page has tells nothing.
+  const having = new Map();
   for (const each of sections) {
-    for (const term of new Set([...each.heading.keys(), ...each.text.keys(), ...each.title.keys(), ...each.words.keys()])) {
-      frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
+    for (const term of [...each.heading.keys(), ...each.text.keys(), ...each.title.keys(), ...each.words.keys()]) {
+      if (!having.has(term)) having.set(term, new Set());
+      having.get(term).add(each.page);
     }
   }
+  const frequencies = new Map([...having].map(([term, found]) => [term, found.size]));
   const average = sections.reduce((sum, each) => sum + each.length, 0) / sections.length;
   return { pages, sections, frequencies, average, terms: [...frequencies.keys()] };
 }
@@ -120,7 +125,7 @@ export function search(index, question) {
   }
   const found = [...best.values()].map((each) => {
     const more = each.others.sort((a, b) => b - a).slice(0, 2).reduce((sum, one) => sum + one, 0);
-    return { page: each.page, section: each.section, score: each.score + 0.15 * more };
+    return { page: each.page, section: each.section, score: each.page.w * (each.score + 0.15 * more) };
   });
   return found.sort((a, b) => b.score - a.score);
 }
@@ -129,7 +134,6 @@ export function search(index, question) {
 function wanted(index, question) {
   const all = termsOf(question);
   const telling = all.filter((term) => !STOP.has(term));
-  const last = all.at(-1);
   return [...new Set(telling.length ? telling : all)].map((term) => {
     const fits = new Map([[term, 1]]);
     for (const other of ALSO[term] ?? ALSO[question.toLowerCase()] ?? []) {
@@ -138,10 +142,10 @@ function wanted(index, question) {
     for (const [said, others] of Object.entries(ALSO)) {
       if (stem(said) === term) for (const other of others) for (const each of termsOf(other)) fits.set(each, 0.7);
     }
-    if (term === last || !index.frequencies.has(term)) {
-      for (const other of index.terms) {
-        if (other !== term && term.length >= 3 && other.startsWith(term) && !fits.has(other)) fits.set(other, 0.5);
-      }
+    if (term.length >= 3 && !index.frequencies.has(term)) {
+      const begun = index.terms.filter((other) => other.startsWith(term) && !/[_-]/.test(other));
+      begun.sort((a, b) => index.frequencies.get(b) - index.frequencies.get(a));
+      for (const other of begun.slice(0, 5)) fits.set(other, 0.7);
     }
     return fits;
   });
@@ -161,7 +165,7 @@ function scoreOf(index, each, asked) {
         WEIGHTS.heading * (each.heading.get(term) ?? 0) +
         WEIGHTS.title * (each.title.get(term) ?? 0) +
         WEIGHTS.words * Math.min(each.words.get(term) ?? 0, 1);
-      const rarity = Math.log(1 + (index.sections.length - frequency + 0.5) / (frequency + 0.5));
+      const rarity = Math.log(1 + (index.pages.length - frequency + 0.5) / (frequency + 0.5));
       most = Math.max(most, share * rarity * ((weight * (SATURATION + 1)) / (weight + SATURATION)));
     }
     if (most > 0) met += 1;
