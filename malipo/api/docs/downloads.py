@@ -12,7 +12,7 @@ import json
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -68,7 +68,7 @@ def _python() -> Archive:
     return Archive(_zipped(files, record=f"{about}/RECORD"), "application/octet-stream")
 
 
-def _zipped(files: Mapping[str, bytes], *, record: str) -> bytes:
+def _zipped(files: dict[str, bytes], *, record: str) -> bytes:
     lines = [f"{name},sha256={_hash(content)},{len(content)}" for name, content in files.items()]
     listed = "\n".join([*lines, f"{record},,", ""]).encode()
     made = io.BytesIO()

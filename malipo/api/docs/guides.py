@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
@@ -80,11 +81,28 @@ def guide(page: Page) -> Guide:
             token.attrSet("id", heading.id)
             headings.append(heading)
         _adapt(token, page, images)
+    _label_cells(tokens)
     html = _parser().renderer.render(_in_tabs(tokens), _parser().options, {})
     html = _TASK.sub(r'\1<span class="task" aria-hidden="true"></span>', html)
     html = html.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
     title = headings[0].text if headings else page.title
     return Guide(page, title, Markup(html), tuple(headings), tuple(_sections(tokens)), tuple(images))  # noqa: S704 - ours
+
+
+def _label_cells(tokens: Sequence["Token"]) -> None:
+    """Each cell of a table gets the name of its column, which a telephone shows above it."""
+    names: list[str] = []
+    column = 0
+    for token, inline in pairwise(tokens):
+        if token.type == "thead_open":
+            names = []
+        elif token.type == "th_open":
+            names.append(_words(inline))
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "td_open":
+            token.attrSet("data-label", names[column] if column < len(names) else "")
+            column += 1
 
 
 def anchor(heading: str) -> str:

@@ -26,7 +26,7 @@ def index(contract: dict[str, Any]) -> bytes:
             "w": page.weight,
             "c": codes if page.name == "errors" else [],
             "s": [
-                {"h": each.heading.text, "a": each.heading.id, "x": _SPACE.sub(" ", each.text)}
+                {"h": each.heading.text, "a": each.heading.id, "x": _SPACE.sub(" ", each.text.replace("[ ] ", ""))}
                 for each in guides.guide(page).sections
             ],
         }

@@ -27,7 +27,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     (folder / "index.json").write_bytes(search_index.index(openapi.load()))
     script = ROOT / "malipo" / "api" / "docs" / "static" / "search.js"
     asked = [*QUESTIONS, "", "?!", "the", "zzzzqqq", "<script>"]
-    command = [interpreter("node"), "ask.mjs", script, "index.json", json.dumps(asked)]
+    command = [interpreter("node"), "ask.mjs", str(script), "index.json", json.dumps(asked)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return dict(zip(asked, json.loads(done.stdout), strict=True))

@@ -46,7 +46,7 @@ const ALSO = {
   "2fa": ["two-step", "second"],
   developer: ["client"],
 };
-const WEIGHTS = { words: 3.2, title: 4, heading: 2.2, text: 1 };
+const WEIGHTS = { words: 3.2, title: 4, heading: 3, text: 1 };
 const SATURATION = 1.2;
 const EVENNESS = 0.6;
 
