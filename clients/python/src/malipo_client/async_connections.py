@@ -10,6 +10,7 @@ import contextlib
 import ssl
 from typing import Any, NamedTuple
 
+from malipo_client.connections import is_closed
 from malipo_client.errors import ConnectionFailed
 from malipo_client.request import Answer, Request
 from malipo_client.service_address import ServiceAddress
@@ -24,6 +25,10 @@ class _Broken(Exception):
 class _Connection(NamedTuple):
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+
+    @property
+    def socket(self) -> int:
+        return int(self.writer.get_extra_info("socket").fileno())
 
 
 class AsyncConnections:
@@ -68,7 +73,7 @@ class AsyncConnections:
             self._idle, self._loop = [], loop
         while self._idle:
             connection = self._idle.pop()
-            if not connection.reader.at_eof() and not connection.writer.is_closing():
+            if not connection.writer.is_closing() and not is_closed(connection.socket):
                 return connection
             connection.writer.close()
         return None

@@ -66,7 +66,7 @@ class Connections:
                 connection = self._idle.pop()
             except IndexError:
                 return None
-            if not _is_closed(connection):
+            if connection.sock is not None and not is_closed(connection.sock.fileno()):
                 return connection
             connection.close()
 
@@ -86,17 +86,15 @@ class Connections:
         return connection
 
 
-def _is_closed(connection: HTTPConnection) -> bool:
+def is_closed(socket: int) -> bool:
     """Whether the service has closed it meanwhile. A connection at rest has nothing to read, but its end."""
     import select
 
-    if connection.sock is None:
-        return True
     if hasattr(select, "poll"):
         poll = select.poll()
-        poll.register(connection.sock, select.POLLIN)
+        poll.register(socket, select.POLLIN)
         return bool(poll.poll(0))
-    return bool(select.select([connection.sock], [], [], 0)[0])
+    return bool(select.select([socket], [], [], 0)[0])
 
 
 def _words(error: Exception) -> str:
