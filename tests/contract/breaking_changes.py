@@ -205,7 +205,7 @@ def _resolved(value: Any, contract: Contract) -> Any:
     return value
 
 
-def _schema(value: Any, contract: Contract) -> Schema:
+def _schema(value: Schema, contract: Contract) -> Schema:
     """A schema with what its name stands for; what stands beside the name counts too."""
     if "$ref" not in value:
         return value
