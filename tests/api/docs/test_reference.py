@@ -1,4 +1,4 @@
-"""The contract as it is served to read: the page of the API."""
+"""The contract as it is served to read: the reference."""
 
 import argparse
 import html
