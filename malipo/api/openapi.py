@@ -67,8 +67,14 @@ def _to_key(response: Contract) -> Contract:
 
 
 @cache
+def served(max_amount: int) -> Contract:
+    """The same, read once. Nobody may change it."""
+    return load(max_amount=max_amount)
+
+
+@cache
 def _made(max_amount: int) -> bytes:
-    return msgspec.json.encode(load(max_amount=max_amount))
+    return msgspec.json.encode(served(max_amount))
 
 
 async def for_programs(service: Service, request: Request) -> Response:

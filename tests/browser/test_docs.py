@@ -18,7 +18,7 @@ def readers(browser: Browser, demo: dict[str, Any]) -> Windows:
 async def test_the_pages_are_for_everybody(readers: Windows) -> None:
     async with readers.open(reduced_motion="reduce") as page:
         await axe.prepare(page)
-        for path in ("/docs", "/docs/errors", "/docs/try", "/docs/sw/duka"):
+        for path in ("/docs", "/docs/errors", "/docs/try"):
             await page.goto(path)
             await expect(page.locator("html")).to_have_class("scripted")
             assert await axe.faults(page) == [], path

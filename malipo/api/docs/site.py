@@ -128,17 +128,17 @@ def _guide(name: str, installation: Installation) -> str:
 
 @cache
 def _reference(most: int, limits: tuple[tuple[RateClass, int], ...], installation: Installation) -> str:
-    return reference.page(openapi.load(max_amount=most), dict(limits), installation)
+    return reference.page(openapi.served(most), dict(limits), installation)
 
 
 @cache
 def _try_it(most: int, installation: Installation) -> str:
-    return reference.try_it(openapi.load(max_amount=most), installation)
+    return reference.try_it(openapi.served(most), installation)
 
 
 @cache
 def _search_index(most: int) -> bytes:
-    return search_index.index(openapi.load(max_amount=most))
+    return search_index.index(openapi.served(most))
 
 
 @cache

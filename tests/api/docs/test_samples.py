@@ -50,6 +50,15 @@ class Reader:
     def paste(self, sample: Sample) -> str:
         return sample.code.replace(EXAMPLE_URL, self.url).replace("mlp_live_…", self.key)
 
+    def write(self, language: str, ending: str, *, before: str = "", after: dict[str, str] | None = None) -> list[str]:
+        """A file for each page, with all of its samples. Their names."""
+        names = []
+        for page, samples in by_page(language).items():
+            names.append(f"{Path(page).stem}.{ending}")
+            code = "\n".join(map(self.paste, samples))
+            (self.folder / names[-1]).write_text(before + code + (after or {}).get(page, ""))
+        return names
+
     async def run(self, *command: object) -> None:
         words = [str(each) for each in command]
         process = await asyncio.create_subprocess_exec(
@@ -139,9 +148,9 @@ def _command(reader: Reader, sample: Sample) -> str:
 
 
 async def test_every_sample_in_python_runs(reader: Reader) -> None:
-    for page, samples in by_page("python").items():
-        (reader.folder / "page.py").write_text("\n".join(map(reader.paste, samples)) + _PYTHON_ENDS.get(page, ""))
-        await reader.run(interpreter("python"), "page.py")
+    files = reader.write("python", "py", after=_PYTHON_ENDS)
+    (reader.folder / "run.py").write_text("import runpy, sys\nfor file in sys.argv[1:]:\n    runpy.run_path(file)\n")
+    await reader.run(interpreter("python"), "run.py", *files)
 
 
 # A receiver is called with what malipo would send.
@@ -163,23 +172,26 @@ async def test_every_sample_in_typescript_is_typed_and_runs(reader: Reader) -> N
     if not TSC.exists():
         assert not os.environ.get("CI"), "in CI nothing is skipped"
         pytest.skip("TypeScript is not installed: run scripts/test-needs")
-    for page, samples in by_page("typescript").items():
-        (reader.folder / f"{Path(page).stem}.ts").write_text("\n".join(map(reader.paste, samples)) + "\nexport {};\n")
+    files = reader.write("typescript", "ts", after=dict.fromkeys(by_page("typescript"), "\nexport {};\n"))
     (reader.folder / "node.d.ts").write_text("declare const process: { env: Record<string, string | undefined> };\n")
     (reader.folder / "package.json").write_text('{"type": "module"}')
     options = {"module": "NodeNext", "target": "ES2022", "lib": ["ES2022", "DOM", "DOM.Iterable"], "types": []}
     config = {"compilerOptions": options | {"strict": True, "exactOptionalPropertyTypes": True}, "include": ["*.ts"]}
     (reader.folder / "tsconfig.json").write_text(json.dumps(config))
     await reader.run(TSC)
-    for page in by_page("typescript"):
-        await reader.run(node, f"{Path(page).stem}.js")
+    (reader.folder / "run.js").write_text("for (const file of process.argv.slice(2)) await import(file);\n")
+    await reader.run(node, "run.js", *(f"./{Path(file).stem}.js" for file in files))
 
 
 async def test_every_sample_in_php_runs(reader: Reader) -> None:
     php = interpreter("php")
-    for samples in by_page("php").values():
-        (reader.folder / "page.php").write_text("<?php\n" + "\n".join(map(reader.paste, samples)))
-        await reader.run(php, "-d", "error_reporting=E_ALL", "-d", "display_errors=stderr", "page.php")
+    files = reader.write("php", "php", before="<?php\n")
+    # Each begins with the file of the client, as a program of its own would.
+    for file in files:
+        text = (reader.folder / file).read_text()
+        (reader.folder / file).write_text(text.replace("require 'Malipo.php'", "require_once 'Malipo.php'"))
+    (reader.folder / "run.php").write_text("<?php foreach (array_slice($argv, 1) as $file) { require $file; }")
+    await reader.run(php, "-d", "error_reporting=E_ALL", "-d", "display_errors=stderr", "run.php", *files)
 
 
 def test_every_field_of_a_sample_in_json_is_one_of_the_contract() -> None:
