@@ -1,7 +1,6 @@
 """The package: it stands alone, on every Python that it promises, and says the same version as the service."""
 
 import ast
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -67,10 +66,17 @@ def test_the_wheel_is_small_and_works_in_an_empty_environment(tmp_path: Path) ->
     listed = run("git", "-C", SOURCE, "ls-files", ".").splitlines()
     assert inside == set(listed)
     assert "malipo_client/py.typed" in inside
-    for python in {sys.executable, shutil.which("python3.9") or sys.executable}:
+    for python in filter(_works, (sys.executable, "python3.9")):
         place = tmp_path / Path(python).name
         run(python, "-m", "venv", place)
         run(place / "bin" / "pip", "install", "--quiet", "--no-index", wheel)
         assert run(place / "bin" / "malipo-client", "--help").startswith("usage: malipo-client")
         run(place / "bin" / "python", "-c", "import malipo_client.async_connections; malipo_client.Malipo('key')")
         assert "Requires: \n" in run(place / "bin" / "pip", "show", "malipo-client")
+
+
+def _works(python: str) -> bool:
+    try:
+        return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
