@@ -13,9 +13,9 @@ TRANSACTION |= {"status": "PENDING", "createdAt": "2026-11-15T08:30:00.123Z", "d
 NOTHING = b""  # The connection is closed without a word.
 
 
-def answer(status: int = 200, body: Any = None, *, close: bool = False, **headers: str) -> bytes:
+def answer(status: int = 200, body: Any = None, **headers: str) -> bytes:
     text = json.dumps(body if body is not None else {"success": True, "transaction": TRANSACTION}).encode()
-    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(text)}", *(["Connection: close"] if close else [])]
+    lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(text)}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + text
 
@@ -87,7 +87,7 @@ def _read(number: int, file: Any) -> Received:
 
 
 def _is_whole(given: bytes) -> bool:
-    head, _, body = given.partition(b"\r\n\r\n")
+    head, _, body = given.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
     length = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
     return b"chunked" in head or length == [len(body)]
 

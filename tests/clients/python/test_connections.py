@@ -20,7 +20,7 @@ FORMS = {
     "until the end": b"HTTP/1.1 200 OK\r\n\r\n" + JSON,
     "HTTP/1.0": b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(JSON), JSON),
     "after a 100": b"HTTP/1.1 100 Continue\r\n\r\n" + answer(),
-    "closed afterwards": answer(close=True),
+    "closed afterwards": answer(Connection="close"),
 }
 
 

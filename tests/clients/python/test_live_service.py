@@ -5,10 +5,8 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +21,7 @@ from malipo_client import (
     NotFound,
 )
 
-from tests.clients.python.commands import run
+from tests.clients.python.commands import command, environment, run
 from tests.conftest import create_database
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started
 
@@ -150,11 +148,11 @@ async def test_endpoints_and_their_deliveries(stack: FullStack, malipo: Malipo) 
     await asyncio.to_thread(work)
 
 
-async def test_the_command_line_pays_and_shows(stack: FullStack, tmp_path: Path) -> None:
-    environment = {"MALIPO_API_KEY": stack.merchant.key, "MALIPO_URL": stack.api.url, "HOME": str(tmp_path)}
+async def test_the_command_line_pays_and_shows(stack: FullStack) -> None:
+    where = ("--api-key", stack.merchant.key, "--base-url", stack.api.url)
 
     async def client(*arguments: str) -> tuple[int, str, str]:
-        return await asyncio.to_thread(run, *arguments, **environment)
+        return await asyncio.to_thread(run, *arguments, *where)
 
     key = ("--idempotency-key", "cli-1", "--yes", "--json")
     code, out, _ = await client("pay", "1500", BUYER, "--order-reference", "CLI", *key)
@@ -180,15 +178,14 @@ async def test_the_command_line_pays_and_shows(stack: FullStack, tmp_path: Path)
     assert (await client("payouts", "get", "a/b"))[0] == 2
 
 
-async def test_at_a_terminal_money_moves_only_after_a_yes(stack: FullStack, malipo: Malipo, tmp_path: Path) -> None:
-    environment = {"MALIPO_API_KEY": stack.merchant.key, "MALIPO_URL": stack.api.url, "PATH": os.environ["PATH"]}
-    environment |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+async def test_at_a_terminal_money_moves_only_after_a_yes(stack: FullStack, malipo: Malipo) -> None:
+    where = environment(MALIPO_API_KEY=stack.merchant.key, MALIPO_URL=stack.api.url)
 
     def said(word: str) -> tuple[int, str]:
         outer, inner = pty.openpty()
         os.write(outer, word.encode() + b"\n")
-        command = [sys.executable, "-m", "malipo_client", "payouts", "send", "700", RECIPIENT, "--no-wait"]
-        done = subprocess.run(command, env=environment, stdin=inner, capture_output=True, text=True, check=False)
+        typed = command("payouts", "send", "700", RECIPIENT, "--no-wait")
+        done = subprocess.run(typed, env=where, stdin=inner, capture_output=True, text=True, check=False)
         os.close(outer)
         os.close(inner)
         return done.returncode, done.stderr

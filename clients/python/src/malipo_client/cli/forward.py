@@ -11,6 +11,7 @@ import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from malipo_client.cli.output import plain
 from malipo_client.cli.raw_events import RawEvent
 from malipo_client.webhook_signature import sign_webhook
 
@@ -75,5 +76,6 @@ def _outcome(status: int, reason: str, body: bytes, *, seconds: float) -> Outcom
         return Outcome(True, f"{status} {reason} {seconds * 1000:.0f} ms")
     if 300 <= status < 400:
         return Outcome(False, f"{status}: a redirect, which is not followed")
-    said = next((line.strip() for line in body.decode("utf-8", "replace").splitlines() if line.strip()), "")
+    lines = (plain(line).strip() for line in body.decode("utf-8", "replace").split("\n"))
+    said = next(filter(None, lines), "")
     return Outcome(False, f"{status}: {said[:100]}" if said else f"{status} {reason}")

@@ -127,10 +127,9 @@ class Listener:
         while True:
             if place.after != _LATEST:
                 self._cursor_file.keep(place)
-            try:
-                page = self._read(place.after, wait)
-            except InvalidRequest as error:
-                place = self._after_loss(place, error)
+            page = self._read(place.after, wait)
+            if isinstance(page, InvalidRequest):
+                place = self._after_loss(place, page)
                 continue
             self._introduce()
             for event in _left(page.events, place.done):
@@ -142,27 +141,30 @@ class Listener:
                 return
             wait = 0 if is_once else _LONGEST_WAIT
 
-    def _read(self, after: str | None, wait: int) -> RawPage:
+    def _read(self, after: str | None, wait: int) -> RawPage | InvalidRequest:
         """However long the service is away. That is printed once, and so is its return."""
-        is_away = False
-        for pause in _pauses(1, 2, 5):
-            time.sleep(max(0.0, self._asked_at + _PACE_SECONDS - time.monotonic()))
-            self._asked_at = time.monotonic()
-            query = {"after": after, "limit": _PAGE, "wait": wait}
-            try:
-                page = self._malipo._send(Request("GET", "/v1/events", read_page, query=query, wait_seconds=wait))
-            except (ConnectionFailed, RateLimited, Unavailable) as error:
-                self._introduce()
-                if not is_away:
-                    _note(f"{error} Waiting.")
-                is_away = True
-                retry_after = error.retry_after if isinstance(error, ApiError) else None
-                time.sleep(pause if retry_after is None else retry_after)
-                continue
-            if is_away:
-                _note("The service answers again.")
-            break
-        return page
+        pauses, is_away = _pauses(1, 2, 5), False
+        while isinstance(answer := self._ask(after, wait), (ConnectionFailed, RateLimited, Unavailable)):
+            self._introduce()
+            if not is_away:
+                _note(f"{answer} Waiting.")
+            is_away = True
+            pause, retry_after = next(pauses), answer.retry_after if isinstance(answer, ApiError) else None
+            time.sleep(pause if retry_after is None else retry_after)
+        if is_away:
+            _note("The service answers again.")
+        return answer
+
+    def _ask(
+        self, after: str | None, wait: int
+    ) -> RawPage | InvalidRequest | ConnectionFailed | RateLimited | Unavailable:
+        time.sleep(max(0.0, self._asked_at + _PACE_SECONDS - time.monotonic()))
+        self._asked_at = time.monotonic()
+        query = {"after": after, "limit": _PAGE, "wait": wait}
+        try:
+            return self._malipo._send(Request("GET", "/v1/events", read_page, query=query, wait_seconds=wait))
+        except (InvalidRequest, ConnectionFailed, RateLimited, Unavailable) as error:
+            return error
 
     def _introduce(self) -> None:
         """What is said once, before anything else, when it is known that the service takes the key."""
