@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import select
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ class Program:
         assert self.process.stdout is not None
         asked = {"call": call, "id": ids, "options": options or {}, "take": take, "fields": fields}
         print(json.dumps(asked), file=self.process.stdin, flush=True)
+        has_answered, _, _ = select.select([self.process.stdout], [], [], 60)
+        assert has_answered, f"{call} takes too long"
         line = self.process.stdout.readline()
         assert line, self._all_complaints()
         answer = json.loads(line)
@@ -61,7 +64,7 @@ class Program:
 
     def stop(self) -> None:
         with self.process, self.complaints:
-            pass  # Its input ends, and so does it.
+            self.process.kill()  # It may be in the middle of an answer that a failed test did not wait for.
 
     def _all_complaints(self) -> str:
         self.complaints.seek(0)
@@ -74,9 +77,16 @@ def typescript_command() -> list[str]:
 
 def php_command() -> list[str]:
     php = here("php")
-    has_curl = subprocess.run([php, "-r", "exit((int) !extension_loaded('curl'));"], check=False).returncode == 0
-    require(has_curl, "PHP's curl")
+    require(_php_says("extension_loaded('curl')"), "PHP's curl")
     return [php, str(DRIVERS / "php.php"), str(PHP / "Malipo.php")]
+
+
+def require_php_library(file: str) -> None:
+    require(_php_says(f"stream_resolve_include_path('{file}')"), file)
+
+
+def _php_says(expression: str) -> bool:
+    return subprocess.run([here("php"), "-r", f"exit((int) !({expression}));"], check=False).returncode == 0
 
 
 def built_typescript() -> Path:
