@@ -31,4 +31,4 @@ async def download(service: Service, request: Request) -> Response:
 
 @cache
 def _made(max_amount: int) -> postman.Item:
-    return postman.collection(openapi.served(max_amount))
+    return postman.collection_file(openapi.served(max_amount))

@@ -18,11 +18,12 @@ from malipo.api import openapi
 
 Schema = Mapping[str, Any]
 
+INTERNAL_ROUTES = Path(__file__).parents[1] / "contract" / "internal_routes.yaml"
 PUBLISHED: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(openapi.load()))
 
 
 def with_internal_routes(contract: dict[str, Any]) -> dict[str, Any]:
-    internal = yaml.safe_load(Path(__file__).with_name("internal_routes.yaml").read_text("utf-8"))
+    internal = yaml.safe_load(INTERNAL_ROUTES.read_text("utf-8"))
     whole = copy.deepcopy(contract)
     whole["paths"] |= msgspec.json.decode(msgspec.json.encode(internal["paths"]))
     whole["components"]["schemas"]["ErrorCode"]["oneOf"] += internal["errorCodes"]

@@ -1,4 +1,4 @@
-"""The client libraries as files that pip, npm and PHP take, so that nobody needs a package registry.
+"""The client libraries as files that pip, npm and PHP take, so that nobody needs a package registry; and examples.
 
 They are made of clients/ when somebody first asks, and are the same bytes on every machine: no times, no owners, files
 in order. A wheel of pure Python is a zip file with a list of its contents, and what npm installs is a tar file.
@@ -9,12 +9,13 @@ import gzip
 import hashlib
 import io
 import json
+import posixpath
 import tarfile
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from malipo import __version__
@@ -23,6 +24,16 @@ from malipo.api.docs import sources
 _WHEEL = f"malipo_client-{__version__}-py3-none-any.whl"
 _NPM = f"malipo-client-{__version__}.tgz"
 _PHP = "Malipo.php"
+# Programs to copy: a receiver of webhooks, and a small shop, in each language.
+_EXAMPLES = (
+    "python/receiver.py",
+    "python/shop.py",
+    "node/receiver.js",
+    "node/shop.mjs",
+    "php/receiver.php",
+    "php/shop.php",
+    "php/MalipoController.php",
+)
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
 _MODE = 0o644
 
@@ -111,4 +122,13 @@ def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield path.relative_to(folder).as_posix(), path.read_bytes()
 
 
-_MADE: dict[str, Callable[[], Archive]] = {_WHEEL: _python, _NPM: _typescript, _PHP: _php}
+def _example(path: str) -> Archive:
+    return Archive((sources.folder("examples") / path).read_bytes(), "text/plain")
+
+
+_MADE: dict[str, Callable[[], Archive]] = {
+    _WHEEL: _python,
+    _NPM: _typescript,
+    _PHP: _php,
+    **{posixpath.basename(each): partial(_example, each) for each in _EXAMPLES},
+}

@@ -28,7 +28,7 @@ _AUTH: Mapping[str, Item] = {
 }
 
 
-def collection(contract: Schema) -> Item:
+def collection_file(contract: Schema) -> Item:
     """Every route of the contract, in the folders of its tags, with an example of its body and of its response.
 
     Its `baseUrl` is empty: see `at`.

@@ -1,6 +1,6 @@
-"""Where the texts of the documentation and the sources of the clients are: in the package, or in a checkout.
+"""Where the texts of the documentation, the clients and the examples are: in the package, or in a checkout.
 
-The wheel carries both inside of the package (`[tool.hatch.build.targets.wheel.force-include]`). A checkout has them
+The wheel carries them inside of the package (`[tool.hatch.build.targets.wheel.force-include]`). A checkout has them
 beside it, so that there is one copy of each.
 """
 
@@ -14,5 +14,5 @@ _ROOT = _CARRIED if _CARRIED.is_dir() else _PACKAGE.parent
 
 
 def folder(name: str) -> Path:
-    """`docs` or `clients`. The changelog is beside them."""
+    """`docs`, `clients` or `examples`. The changelog is beside them."""
     return _ROOT / name

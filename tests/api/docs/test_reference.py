@@ -11,6 +11,7 @@ import requests
 from anyio.from_thread import start_blocking_portal
 
 from malipo.api import openapi as contracts
+from malipo.api.docs import postman
 from malipo.outbox.event import TEST_EVENT
 from tests.api.contract_world import World
 from tests.api.contract_world import world as world
@@ -82,3 +83,9 @@ def test_the_page_speaks_of_the_address_that_the_reader_came_to(world: World) ->
 def test_the_page_repeats_no_host_that_is_none(world: World, host: str) -> None:
     answer = requests.get(f"{world.url}/docs/reference", headers={"host": host.encode()}, timeout=10)
     assert f'MALIPO_URL=<span class="text">&#34;{world.url}&#34;' in answer.text
+
+
+def test_the_collection_for_postman_is_made_from_the_contract_that_is_served(world: World) -> None:
+    contract = requests.get(f"{world.url}/openapi.json", timeout=10).json()
+    answer = requests.get(f"{world.url}/docs/malipo.postman_collection.json", timeout=10)
+    assert answer.json() == postman.at(postman.collection_file(contract), world.url)
