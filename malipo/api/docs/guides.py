@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-# Stands in the texts for where the reader has found the service.
-EXAMPLE_URL = "https://pay.example.com"
-
 _OPERATORS = "<!-- for operators -->"
 _TABS = "<!-- tabs -->"
 # What a sample can be in, when there are several.
@@ -169,7 +166,8 @@ def address(target: str, page: Page) -> str | None:
     if target.startswith(("https://", "http://", "#", "/")):
         return target
     path, _, place = target.partition("#")
-    file = posixpath.normpath(posixpath.join(posixpath.dirname(page.file), path))
+    # From docs/, also for the changelog, which is beside that folder.
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(page.file), path)).removeprefix("../docs/")
     if file == "api.md":
         return None if place not in pages.REFERENCE else f"/docs/reference#{pages.REFERENCE[place]}".rstrip("#")
     found = pages.by_file().get(file)

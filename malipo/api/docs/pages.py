@@ -26,6 +26,17 @@ REFERENCE = {
 }
 
 
+# Stands in the texts for where the reader has found the service.
+EXAMPLE_URL = "https://pay.example.com"
+
+
+class Installation(msgspec.Struct, frozen=True):
+    """What the pages say about the service that serves them."""
+
+    is_simulated: bool
+    may_try: bool
+
+
 class Page(msgspec.Struct, frozen=True):
     name: str  # its address below /docs; the home page has none
     file: str  # below docs/

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from malipo.api.docs import markdown, render
-from malipo.api.docs.guides import EXAMPLE_URL
-from malipo.api.docs.render import Installation
+from malipo.api.docs.pages import EXAMPLE_URL, Installation
 from malipo.api.docs.schemas import Field, Schema, Schemas
 from malipo.merchants.roles import RIGHTS, Right, Role
 from malipo.rate_limit.sliding_window import RateClass

@@ -1,20 +1,12 @@
 """Renders the templates of the documentation: the frame that all pages share, with navigation, search and notices."""
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from malipo.api.docs import code_colours, markdown, pages
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """What the pages say about the service that serves them."""
-
-    is_simulated: bool
-    may_try: bool
+from malipo.api.docs.pages import Installation
 
 
 @cache

@@ -55,7 +55,7 @@ def test_a_page_is_there_and_asks_no_other_host_for_anything(services: Services,
     assert "unsafe" not in policy
     assert not re.search(r"<script(?![^>]* src=)|javascript:|\son\w+=|\sstyle=", answer.text)
     assert {urlsplit(each).netloc for each in re.findall(r' src="([^"]+)"', answer.text)} <= {""}
-    assert guides.EXAMPLE_URL not in answer.text, "it speaks of the address that the reader came to"
+    assert pages.EXAMPLE_URL not in answer.text, "it speaks of the address that the reader came to"
     assert "<!--" not in answer.text
     ids = re.findall(r' id="([^"]+)"', answer.text)
     assert len(ids) == len(set(ids))

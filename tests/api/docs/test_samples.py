@@ -21,7 +21,7 @@ import pytest
 
 from malipo import __version__
 from malipo.api import openapi
-from malipo.api.docs.guides import EXAMPLE_URL
+from malipo.api.docs.pages import EXAMPLE_URL
 from tests.api.docs.samples import OTHERS, ROOT, SERVED, Sample, by_page
 from tests.conftest import NO_LIMITS, Client, free_port, starting, until_ready
 from tests.examples.example_receivers import interpreter
