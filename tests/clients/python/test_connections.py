@@ -165,6 +165,16 @@ def test_every_page_of_a_list_is_read_once(service: MisbehavingService, call: Bo
     assert [each.line.partition("before=")[2] for each in service.received] == ["", "txn_4 HTTP/1.1", "txn_2 HTTP/1.1"]
 
 
+def test_a_service_that_does_not_hold_its_answer_is_asked_once_a_second_at_most(
+    service: MisbehavingService, call: Both
+) -> None:
+    ended = answer(200, {"transaction": {**TRANSACTION, "status": "COMPLETED"}})
+    service.answers = [answer(), ended]
+    assert call("payments.wait_until_ended", "txn_1").status == "COMPLETED"
+    first, second = (each.at for each in service.received)
+    assert second - first > 0.9
+
+
 def test_an_entry_that_slides_to_the_next_page_is_shown_once(service: MisbehavingService, call: Both) -> None:
     def listed(*lines: int) -> bytes:
         return answer(200, {"entries": [{"line": line} for line in lines], "pagination": {"pages": 3}})

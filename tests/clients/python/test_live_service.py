@@ -175,6 +175,7 @@ async def test_the_command_line_pays_and_shows(stack: FullStack) -> None:
     assert (refused, "amount must be at least 500." in words) == (1, True)
     unconfirmed, out, words = await client("payouts", "send", "1500", RECIPIENT)
     assert (unconfirmed, out, "say --yes" in words) == (2, "", True)
+    assert "Idempotency key" not in words
     assert (await client("payouts", "get", "a/b"))[0] == 2
 
 

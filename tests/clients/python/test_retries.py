@@ -1,6 +1,7 @@
 """What the client sends again, and with which key. Against a real server that fails as servers do."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from malipo_client import (
 )
 from malipo_client.errors import error_of
 from malipo_client.request import Answer, Request, nothing
-from malipo_client.retry import pause_before_retry
+from malipo_client.retry import Attempts
 
 from tests.clients.python.conftest import Both
 from tests.clients.python.misbehaving_service import NOTHING, MisbehavingService, answer, error
@@ -140,21 +141,42 @@ def test_a_refusal_is_not_sent_again_and_says_everything(
     assert "req_1" in repr(refused)
 
 
+def pauses(error: MalipoError, *, number: int, retries: int = 5) -> list[float]:
+    """The pause before the attempt of this number, drawn often; none if the error is raised before."""
+    drawn = []
+    with suppress(MalipoError):
+        for _ in range(200):
+            attempts = Attempts(Request("GET", "/", nothing), retries=retries)
+            drawn.append([attempts.pause_after(error) for _ in range(number)][-1])
+    return sorted(drawn)
+
+
+def refusal(code: str, retry_after: int) -> ApiError:
+    return error_of(Answer(429, {"retry-after": str(retry_after), "x-error-code": code}, b"{}"))
+
+
 def test_pauses_grow_are_drawn_and_obey_the_service() -> None:
-    request = Request("GET", "/", nothing)
     lost = ConnectionFailed("x", was_sent=True)
-
-    def pauses(error: MalipoError, failures: int) -> list[float]:
-        drawn = [pause_before_retry(request, error, failures=failures, retries=5) for _ in range(200)]
-        return sorted(each for each in drawn if each is not None)
-
-    for failures, longest in ((1, 0.5), (2, 1.0), (3, 2.0), (4, 4.0), (5, 8.0)):
-        drawn = pauses(lost, failures)
+    for number, longest in ((1, 0.5), (2, 1.0), (3, 2.0), (4, 4.0), (5, 8.0)):
+        drawn = pauses(lost, number=number)
         assert 0 <= drawn[0] < longest / 4
         assert longest / 2 < drawn[-1] <= longest
-    told = error_of(Answer(429, {"retry-after": "30", "x-error-code": "rate_limited"}, b"{}"))
-    assert 30 <= pauses(told, 1)[0] < pauses(told, 1)[-1] <= 31
-    assert pauses(lost, 6) == []
+    assert pauses(lost, number=6) == []
+    told = pauses(refusal("rate_limited", 29), number=2)
+    assert 29 <= told[0] < told[-1] <= 30
+
+
+@pytest.mark.parametrize(
+    ("error", "number"),
+    [
+        (refusal("rate_limited", 61), 1),
+        (refusal("rate_limited", 29), 3),  # In all it would be more than a minute.
+        (refusal("lookup_limit", 1), 1),  # This one is over tomorrow.
+        (error_of(Answer(409, {}, b"")), 1),
+    ],
+)
+def test_nobody_is_kept_waiting_for_what_takes_too_long(error: ApiError, number: int) -> None:
+    assert pauses(error, number=number) == []
 
 
 def test_where_a_lost_feed_goes_on_is_named() -> None:

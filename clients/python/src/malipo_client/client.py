@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -16,16 +15,13 @@ from malipo_client.resources.events import Events
 from malipo_client.resources.payments import Payments
 from malipo_client.resources.wallet import Channels, Recipients, Wallets
 from malipo_client.resources.webhooks import Webhooks
-from malipo_client.retry import pause_before_retry
+from malipo_client.retry import Attempts
 from malipo_client.service_address import ServiceAddress
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from malipo_client.async_connections import AsyncConnections
-
 T = TypeVar("T")
-_USER_AGENT = "malipo-client-python"
 
 
 class _Client(Generic[Mode]):
@@ -45,10 +41,9 @@ class _Client(Generic[Mode]):
         where that is safe. `language`: of `failure_reason`, "en" or "sw". `tls`: an SSLContext, for a certificate
         authority of your own.
         """
-        self._address = ServiceAddress(api_key, base_url, language=language, user_agent=_USER_AGENT)
-        self._timeout = timeout
+        self._address = ServiceAddress(api_key, base_url, language=language)
         self._retries = retries
-        self._tls = tls
+        self._prepare(timeout, tls)
         self.payments: Payments[Mode] = Payments(self)
         self.batches: Batches[Mode] = Batches(self)
         self.wallet: Wallets[Mode] = Wallets(self)
@@ -56,6 +51,9 @@ class _Client(Generic[Mode]):
         self.recipients: Recipients[Mode] = Recipients(self)
         self.events: Events[Mode] = Events(self)
         self.webhooks: Webhooks[Mode] = Webhooks(self)
+
+    def _prepare(self, timeout: float, tls: SSLContext | None) -> None:
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._address.url!r})"
@@ -65,21 +63,12 @@ class _Client(Generic[Mode]):
             raise error_of(answer)
         return request.read(answer)
 
-    def _pause(self, request: Request[Any], error: MalipoError, failures: int) -> float:
-        """How long to wait before the next attempt; raises the error if there is to be none."""
-        error.idempotency_key = request.idempotency_key
-        pause = pause_before_retry(request, error, failures=failures, retries=self._retries)
-        if pause is None:
-            raise error
-        return pause
-
 
 class Malipo(_Client[Sync]):
     """The client that blocks. Threads may share one."""
 
-    @functools.cached_property
-    def _connections(self) -> Connections:
-        return Connections(self._address, timeout=self._timeout, tls=self._tls)
+    def _prepare(self, timeout: float, tls: SSLContext | None) -> None:
+        self._connections = Connections(self._address, timeout=timeout, tls=tls)
 
     def close(self) -> None:
         """Close the connections that are kept open. The next call opens new ones."""
@@ -92,14 +81,13 @@ class Malipo(_Client[Sync]):
         self.close()
 
     def _send(self, request: Request[T]) -> T:
-        failures = 0
+        attempts, pause = Attempts(request, retries=self._retries), request.pause_seconds
         while True:
+            time.sleep(pause)
             try:
                 return self._result(request, self._connections.send(request))
             except MalipoError as error:
-                failures += 1
-                pause = self._pause(request, error, failures)
-            time.sleep(pause)
+                pause = attempts.pause_after(error)
 
     def _iterate(self, request: Request[Page[T]]) -> Iterator[T]:
         following: Request[Page[T]] | None = request
@@ -122,11 +110,10 @@ class Malipo(_Client[Sync]):
 class AsyncMalipo(_Client[Async]):
     """The client that is awaited. Tasks may share one."""
 
-    @functools.cached_property
-    def _connections(self) -> AsyncConnections:
+    def _prepare(self, timeout: float, tls: SSLContext | None) -> None:
         from malipo_client.async_connections import AsyncConnections  # asyncio is loaded only for those who use it.
 
-        return AsyncConnections(self._address, timeout=self._timeout, tls=self._tls)
+        self._connections = AsyncConnections(self._address, timeout=timeout, tls=tls)
 
     async def close(self) -> None:
         """Close the connections that are kept open. The next call opens new ones."""
@@ -139,14 +126,13 @@ class AsyncMalipo(_Client[Async]):
         await self.close()
 
     async def _send(self, request: Request[T]) -> T:
-        failures = 0
+        attempts, pause = Attempts(request, retries=self._retries), request.pause_seconds
         while True:
+            await _sleep(pause)
             try:
                 return self._result(request, await self._connections.send(request))
             except MalipoError as error:
-                failures += 1
-                pause = self._pause(request, error, failures)
-            await _sleep(pause)
+                pause = attempts.pause_after(error)
 
     async def _iterate(self, request: Request[Page[T]]) -> AsyncIterator[T]:
         following: Request[Page[T]] | None = request
@@ -170,4 +156,5 @@ class AsyncMalipo(_Client[Async]):
 async def _sleep(seconds: float) -> None:
     import asyncio
 
-    await asyncio.sleep(seconds)
+    if seconds:
+        await asyncio.sleep(seconds)

@@ -36,7 +36,18 @@ class Page(Generic[T]):
 class Request(Generic[T]):
     """All but the address of the service and the API key. It is made once, and sent as often as it takes."""
 
-    __slots__ = ("body", "idempotency_key", "ids", "is_repeatable", "method", "path", "query", "read", "wait_seconds")
+    __slots__ = (
+        "body",
+        "idempotency_key",
+        "ids",
+        "is_repeatable",
+        "method",
+        "path",
+        "pause_seconds",
+        "query",
+        "read",
+        "wait_seconds",
+    )
 
     def __init__(
         self,
@@ -50,6 +61,7 @@ class Request(Generic[T]):
         idempotency_key: str | None = None,
         is_repeatable: bool = True,
         wait_seconds: int = 0,
+        pause_seconds: float = 0.0,
     ) -> None:
         for name, value in (ids or {}).items():
             if not _ID.fullmatch(value):
@@ -65,6 +77,7 @@ class Request(Generic[T]):
         self.idempotency_key = idempotency_key
         self.is_repeatable = is_repeatable  # Whether the service does it once, however often it is sent.
         self.wait_seconds = wait_seconds  # How long the service may hold its answer.
+        self.pause_seconds = pause_seconds  # How long to wait before it is sent.
 
     @property
     def target(self) -> str:

@@ -12,19 +12,39 @@ from malipo_client.errors import ApiError, ConnectionFailed, MalipoError, Outcom
 from malipo_client.request import Request
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
-# A rate limit is over within a minute. Whoever says longer than that is not waited for.
-_LONGEST_RETRY_AFTER = 60
+# A rate limit is over within a minute. A caller is not kept longer than that, whatever the service says.
+_LONGEST_IN_ALL = 61.0
 
 
-def pause_before_retry(request: Request[Any], error: MalipoError, *, failures: int, retries: int) -> float | None:
-    """Seconds to wait before the next attempt; None if there is to be none."""
-    if failures > retries or not _may_pass(error) or not (request.is_repeatable or _was_not_done(error)):
-        return None
-    retry_after = error.retry_after if isinstance(error, ApiError) else None
-    if retry_after is None:
-        return _random() * min(_LONGEST_PAUSE, _FIRST_PAUSE * (1 << failures - 1))
-    # What the service says is true. A little later, so that not all come back in the same instant.
-    return retry_after + _random() if retry_after <= _LONGEST_RETRY_AFTER else None
+class Attempts:
+    """The attempts of one call."""
+
+    def __init__(self, request: Request[Any], *, retries: int) -> None:
+        self._request = request
+        self._retries = retries
+        self._failures = 0
+        self._paused = 0.0
+
+    def pause_after(self, error: MalipoError) -> float:
+        """Seconds to wait before the next attempt. Raises the error if there is to be none."""
+        error.idempotency_key = self._request.idempotency_key
+        self._failures += 1
+        pause = self._drawn(error)
+        self._paused += pause
+        is_safe = self._request.is_repeatable or _was_not_done(error)
+        if self._failures > self._retries or self._paused > _LONGEST_IN_ALL or not is_safe or not _may_pass(error):
+            raise error
+        return pause
+
+    def _drawn(self, error: MalipoError) -> float:
+        """From nothing to a limit that grows (full jitter); or what the service says, and a little later, so that not
+        all come back in the same instant."""
+        import random  # Loaded when it is needed, so that importing this package stays fast.
+
+        drawn = random.random()  # noqa: S311 - nobody gains by guessing it.
+        if isinstance(error, ApiError) and error.retry_after is not None:
+            return error.retry_after + drawn
+        return drawn * min(_LONGEST_PAUSE, _FIRST_PAUSE * (1 << self._failures - 1))
 
 
 def _may_pass(error: MalipoError) -> bool:
@@ -43,10 +63,3 @@ def _was_not_done(error: MalipoError) -> bool:
         and error.status == 503
         and error.code != "http_503"
     )
-
-
-def _random() -> float:
-    """From 0 to 1, all alike (full jitter)."""
-    import random  # Loaded when it is needed, so that importing this package stays fast.
-
-    return random.random()  # noqa: S311 - nobody gains by guessing it.

@@ -14,7 +14,9 @@ _DEFAULT_URL = "http://127.0.0.1:8080"
 class ServiceAddress:
     """The address and the headers. The API key is in no repr."""
 
-    def __init__(self, api_key: str | None, base_url: str | None, *, language: str | None, user_agent: str) -> None:
+    def __init__(self, api_key: str | None, base_url: str | None, *, language: str | None) -> None:
+        from malipo_client import __version__
+
         key = api_key or os.environ.get("MALIPO_API_KEY", "")
         if not key:
             raise ValueError("An API key is needed: give api_key, or set MALIPO_API_KEY.")
@@ -32,7 +34,11 @@ class ServiceAddress:
         self.host = parts.hostname
         self.port = parts.port or (443 if self.is_tls else 80)
         self._prefix = parts.path
-        self._headers = {"x-api-key": key, "Accept": "application/json, text/csv", "User-Agent": user_agent}
+        self._headers = {
+            "x-api-key": key,
+            "Accept": "application/json, text/csv",
+            "User-Agent": f"malipo-client-python/{__version__}",
+        }
         if language is not None:
             self._headers["Accept-Language"] = language
         for value in self._headers.values():

@@ -7,6 +7,7 @@ import sys
 
 from malipo_client.cli.output import plain
 from malipo_client.client import Malipo
+from malipo_client.request import new_idempotency_key
 
 
 def confirm(question: str, *, is_given: bool) -> None:
@@ -18,6 +19,13 @@ def confirm(question: str, *, is_given: bool) -> None:
     print(f"{plain(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes", "ndiyo"):
         raise ValueError("Not confirmed. Nothing was sent.")
+
+
+def idempotency_key(arguments: argparse.Namespace) -> str:
+    """The key that was given, or a new one. It is said before anything is sent: who is killed now can go on with it."""
+    key = str(arguments.idempotency_key or new_idempotency_key())
+    print(f"Idempotency key: {key}", file=sys.stderr, flush=True)
+    return key
 
 
 def channel_of(malipo: Malipo, arguments: argparse.Namespace) -> str:

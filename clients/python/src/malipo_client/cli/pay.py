@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from malipo_client.cli.confirm import channel_of, confirm
+from malipo_client.cli.confirm import channel_of, confirm, idempotency_key
 from malipo_client.cli.output import line_of, shillings, show
 from malipo_client.client import Malipo
 
@@ -36,6 +36,7 @@ def _pay(arguments: argparse.Namespace) -> int:
         channel = channel_of(malipo, arguments)
         asked = f"Ask {arguments.phone} by {channel} for {shillings(arguments.amount)}?"
         confirm(asked, is_given=arguments.yes)
+        key = idempotency_key(arguments)
         payment = malipo.payments.collect(
             amount=arguments.amount,
             channel=channel,
@@ -43,7 +44,7 @@ def _pay(arguments: argparse.Namespace) -> int:
             buyer_name=arguments.name,
             description=arguments.description,
             order_reference=arguments.order_reference,
-            idempotency_key=arguments.idempotency_key,
+            idempotency_key=key,
         )
         return see_through(malipo, payment.id, arguments)
 

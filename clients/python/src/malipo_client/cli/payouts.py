@@ -6,7 +6,7 @@ import argparse
 from itertools import islice
 from typing import Any
 
-from malipo_client.cli.confirm import channel_of, confirm
+from malipo_client.cli.confirm import channel_of, confirm, idempotency_key
 from malipo_client.cli.output import line_of, shillings, show
 from malipo_client.cli.pay import add_payment_arguments, see_through
 from malipo_client.client import Malipo
@@ -36,6 +36,7 @@ def _send(arguments: argparse.Namespace) -> int:
         channel = channel_of(malipo, arguments)
         if not arguments.yes:
             confirm(_question(malipo, channel, arguments), is_given=False)
+        key = idempotency_key(arguments)
         payout = malipo.payments.disburse(
             amount=arguments.amount,
             channel=channel,
@@ -43,7 +44,7 @@ def _send(arguments: argparse.Namespace) -> int:
             recipient_name=arguments.name,
             description=arguments.description,
             order_reference=arguments.order_reference,
-            idempotency_key=arguments.idempotency_key,
+            idempotency_key=key,
         )
         return see_through(malipo, payout.id, arguments)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from malipo_client.operation import Mode, Resource, listing, operation
 from malipo_client.records import EventPage
 from malipo_client.request import Answer, Page, Request, whole
 
 _LONGEST_WAIT = 25
+_PACE_SECONDS = 1.0
 
 
 class Events(Resource[Mode]):
@@ -33,11 +36,14 @@ def _read(after: str | None, limit: int, wait: int | None) -> Request[EventPage]
     return Request("GET", "/v1/events", whole(EventPage), query=query, wait_seconds=wait or 0)
 
 
-def _follow(after: str | None, limit: int, wait: int) -> Request[Page[EventPage]]:
+def _follow(after: str | None, limit: int, wait: int, pause: float = 0.0) -> Request[Page[EventPage]]:
     request = _read(after, limit, wait)
+    made_at = time.monotonic()
 
     def read(answer: Answer) -> Page[EventPage]:
         page = request.read(answer)
-        return Page([page] if page.events else [], _follow(page.next, limit, _LONGEST_WAIT))
+        # The service holds its answer until there is news. Should it not, it is still asked once a second at most.
+        pause = 0.0 if page.events else max(0.0, made_at + _PACE_SECONDS - time.monotonic())
+        return Page([page] if page.events else [], _follow(page.next, limit, _LONGEST_WAIT, pause))
 
-    return Request("GET", request.path, read, query=request.query, wait_seconds=wait)
+    return Request("GET", request.path, read, query=request.query, wait_seconds=wait, pause_seconds=pause)

@@ -12,6 +12,7 @@ from malipo_client.request import Page, Request, new_idempotency_key, one
 from malipo_client.resources.pages import older_than_the_last
 
 _LONGEST_WAIT = 25
+_PACE_SECONDS = 1.0
 _READ = one(Transaction, "transaction")
 
 
@@ -116,14 +117,18 @@ class Payments(Resource[Mode]):
     @flow
     def wait_until_ended(self, id: str, *, timeout: float = 180) -> Flow[Transaction]:
         """The payment when it is COMPLETED, FAILED or CANCELLED. Raises NotEndedYet after `timeout` seconds."""
-        ends_at = time.monotonic() + timeout
+        asked_at = time.monotonic()
+        ends_at, pause = asked_at + timeout, 0.0
         while True:
-            left = max(0, int(ends_at - time.monotonic()))
-            transaction: Transaction = yield _get(id, min(left, _LONGEST_WAIT))
+            left = max(0, int(ends_at - asked_at))
+            transaction: Transaction = yield _get(id, min(left, _LONGEST_WAIT), pause)
             if transaction.has_ended:
                 return transaction
             if not left:
                 raise NotEndedYet(transaction)
+            # The service holds its answer until there is news. Should it not, it is still asked once a second at most.
+            now = time.monotonic()
+            asked_at, pause = now, max(0.0, asked_at + _PACE_SECONDS - now)
 
     @listing
     def list(
@@ -166,5 +171,13 @@ class Payments(Resource[Mode]):
         return Request("POST", "/v1/payments/quote", one(Quote, "quote"), body=body)
 
 
-def _get(id: str, wait: int | None) -> Request[Transaction]:
-    return Request("GET", "/v1/payments/{id}", _READ, ids={"id": id}, query={"wait": wait}, wait_seconds=wait or 0)
+def _get(id: str, wait: int | None, pause: float = 0.0) -> Request[Transaction]:
+    return Request(
+        "GET",
+        "/v1/payments/{id}",
+        _READ,
+        ids={"id": id},
+        query={"wait": wait},
+        wait_seconds=wait or 0,
+        pause_seconds=pause,
+    )
