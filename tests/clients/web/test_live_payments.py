@@ -40,7 +40,11 @@ def collection(phone: str = PAYS, **more: Any) -> dict[str, Any]:
 
 
 async def test_a_collection_is_paid_and_refunded(ask: Ask, program: Program) -> None:
-    own = {"orderReference": f"A-{program.language}", "metadata": {"orderId": 17}, "description": "Kahawa – ½ kg"}
+    own: dict[str, Any] = {
+        "orderReference": f"A-{program.language}",
+        "metadata": {"orderId": 17},
+        "description": "Kahawa – ½ kg",
+    }
     made = await ask("payments.collect", **collection(**own))
     assert made["status"] == "PENDING"
     paid = await ask("payments.waitUntilEnded", made["id"])

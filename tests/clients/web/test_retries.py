@@ -21,7 +21,7 @@ from tests.clients.web.misbehaving_service import (
 )
 from tests.clients.web.programs import Program, Refused
 
-COLLECTION = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
+COLLECTION: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
 
 
 @pytest.fixture(scope="module")
