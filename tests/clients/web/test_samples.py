@@ -4,11 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.clients.web.programs import PHP, ROOT, TYPESCRIPT, built_typescript, here
 
-DOCS = ROOT / "docs" / "clients.md"
 # What a sample takes from the shop around it.
 AROUND = """
 declare const process: { env: Record<string, string | undefined> };
@@ -27,15 +24,13 @@ def test_the_samples_for_typescript_compile(tmp_path: Path) -> None:
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules" / "malipo-client").symlink_to(built_typescript().parent)
     (tmp_path / "readme.mts").write_text(program(TYPESCRIPT / "README.md", "ts") + AROUND)
-    (tmp_path / "docs.mts").write_text(program(DOCS, "typescript") + AROUND)
-    command = [*TSC, "--target", "es2022", "--lib", "es2022,dom", "readme.mts", "docs.mts"]
+    command = [*TSC, "--target", "es2022", "--lib", "es2022,dom", "readme.mts"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("page", [PHP / "README.md", DOCS], ids=["readme", "docs"])
-def test_the_samples_for_php_can_be_read(tmp_path: Path, page: Path) -> None:
-    (tmp_path / "samples.php").write_text("<?php\n" + program(page, "php"))
+def test_the_samples_for_php_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "samples.php").write_text("<?php\n" + program(PHP / "README.md", "php"))
     subprocess.run([here("php"), "-l", "samples.php"], cwd=tmp_path, check=True, capture_output=True)
 
 
