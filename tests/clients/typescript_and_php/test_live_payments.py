@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.web.programs import Program, Refused, require_php_library
+from tests.clients.typescript_and_php.programs import Program, Refused, require_php_library
 from tests.conftest import create_database
 from tests.journeys.full_stack import FullStack, full_stack_started
 

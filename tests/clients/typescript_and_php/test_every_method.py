@@ -9,7 +9,7 @@ import pytest
 
 from malipo.db import Database
 from tests.api.batches.batch_keys import key_of
-from tests.clients.web.programs import TYPESCRIPT, Program, Refused
+from tests.clients.typescript_and_php.programs import TYPESCRIPT, Program, Refused
 from tests.conftest import NO_LIMITS, Merchant, Running, until_ready
 from tests.journeys.webhook_receivers import a_receiver, says
 

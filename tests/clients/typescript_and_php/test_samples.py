@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.clients.web.programs import PHP, ROOT, TYPESCRIPT, built_typescript, here
+from tests.clients.typescript_and_php.programs import PHP, ROOT, TYPESCRIPT, built_typescript, here
 
 # What a sample takes from the shop around it.
 AROUND = """

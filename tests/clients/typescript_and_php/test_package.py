@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.web.programs import TYPESCRIPT, built_typescript, here
+from tests.clients.typescript_and_php.programs import TYPESCRIPT, built_typescript, here
 
 USE = """
 import { Malipo, NotFound, VERSION, type Transaction } from "malipo-client";
