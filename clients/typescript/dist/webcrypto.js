@@ -1,4 +1,7 @@
-/** The global one; in Node.js 18, which has none, that of its own module. The name is not written as a constant, so that bundlers for browsers and edge runtimes leave it alone. */
+/**
+ * The global one; in Node.js 18, which has none, that of its own module. The module's name stands in a variable, so that
+ * bundlers for edge runtimes leave it alone.
+ */
 export async function webCrypto() {
     if (globalThis.crypto)
         return globalThis.crypto;

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.clients.web.programs import PHP, TYPESCRIPT, built_typescript, here
+from tests.clients.typescript_and_php.programs import PHP, TYPESCRIPT, built_typescript, here
 from tests.conftest import create_database, free_port
 from tests.examples.signed_webhooks import STRANGE, event, signed
 from tests.journeys.full_stack import FullStack, full_stack_started, until

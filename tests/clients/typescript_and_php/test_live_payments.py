@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.web.programs import Program, Refused, require_php_library
+from tests.clients.typescript_and_php.programs import Program, Refused, require_php_library
 from tests.conftest import create_database
 from tests.journeys.full_stack import FullStack, full_stack_started
 
@@ -40,7 +40,11 @@ def collection(phone: str = PAYS, **more: Any) -> dict[str, Any]:
 
 
 async def test_a_collection_is_paid_and_refunded(ask: Ask, program: Program) -> None:
-    own = {"orderReference": f"A-{program.language}", "metadata": {"orderId": 17}, "description": "Kahawa – ½ kg"}
+    own: dict[str, Any] = {
+        "orderReference": f"A-{program.language}",
+        "metadata": {"orderId": 17},
+        "description": "Kahawa – ½ kg",
+    }
     made = await ask("payments.collect", **collection(**own))
     assert made["status"] == "PENDING"
     paid = await ask("payments.waitUntilEnded", made["id"])

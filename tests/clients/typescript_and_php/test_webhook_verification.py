@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.web.programs import Program, Refused
+from tests.clients.typescript_and_php.programs import Program, Refused
 from tests.examples.receiver_cases import ACCEPTED, PLAIN, REFUSED
 from tests.examples.signed_webhooks import NEW, OLD, STRANGE, event, now, rotating, signed
 

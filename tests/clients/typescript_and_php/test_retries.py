@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.web.misbehaving_service import (
+from tests.clients.typescript_and_php.misbehaving_service import (
     PAYMENT,
     Behaviour,
     Service,
@@ -19,9 +19,9 @@ from tests.clients.web.misbehaving_service import (
     says,
     takes_long,
 )
-from tests.clients.web.programs import Program, Refused
+from tests.clients.typescript_and_php.programs import Program, Refused
 
-COLLECTION = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
+COLLECTION: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.web.programs import Program
+from tests.clients.typescript_and_php.programs import Program
 
 
 @pytest.fixture(scope="session", params=["typescript", "php"])

@@ -9,7 +9,7 @@ import pytest
 
 import malipo
 from malipo.api import openapi
-from tests.clients.web.programs import PHP, TYPESCRIPT, built_typescript, here
+from tests.clients.typescript_and_php.programs import PHP, TYPESCRIPT, built_typescript, here
 
 CONTRACT = openapi.load()
 SCHEMAS: dict[str, Any] = CONTRACT["components"]["schemas"]

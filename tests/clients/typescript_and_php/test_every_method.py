@@ -9,12 +9,12 @@ import pytest
 
 from malipo.db import Database
 from tests.api.batches.batch_keys import key_of
-from tests.clients.web.programs import TYPESCRIPT, Program, Refused
+from tests.clients.typescript_and_php.programs import TYPESCRIPT, Program, Refused
 from tests.conftest import NO_LIMITS, Merchant, Running, until_ready
 from tests.journeys.webhook_receivers import a_receiver, says
 
-COLLECTION = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
-ITEM = {"amount": 1000, "channel": "MPESA", "recipientPhone": "+255754000001"}
+COLLECTION: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
+ITEM: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "recipientPhone": "+255754000001"}
 
 
 # They are in test_live_payments.

@@ -92,14 +92,12 @@ def _php_says(expression: str) -> bool:
 def built_typescript() -> Path:
     """The compiled client; compiled again only if something has changed."""
     require((TYPESCRIPT / "node_modules" / ".bin" / "tsc").exists(), "TypeScript")
-    dist = TYPESCRIPT / "dist"
-    dist.mkdir(exist_ok=True)
     sources = [TYPESCRIPT / "tsconfig.json", *sorted((TYPESCRIPT / "src").glob("*.ts"))]
     state = hashlib.sha256(b"".join(each.name.encode() + each.read_bytes() for each in sources)).hexdigest()
-    mark = dist / ".built-from"
-    with (dist / ".lock").open("w") as lock:
+    dist, mark = TYPESCRIPT / "dist", TYPESCRIPT / "node_modules" / ".built-from"
+    with mark.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not mark.exists() or mark.read_text() != state:
+        if not dist.exists() or not mark.exists() or mark.read_text() != state:
             subprocess.run(["node_modules/.bin/tsc"], cwd=TYPESCRIPT, check=True)
             mark.write_text(state)
     return dist
