@@ -6,7 +6,6 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-import requests
 import schemathesis
 from anyio.from_thread import start_blocking_portal
 from schemathesis import Case, CheckFunction
@@ -139,7 +138,9 @@ def _send(case: Case[Any], world: World) -> None:
     if operation == "listEvents" and str(case.query.get("wait")).isdecimal() and int(case.query["wait"]) <= 30:
         case.query["wait"] = 0  # Nothing happens while random requests are sent: who waits, waits in vain.
     excused: list[CheckFunction] = [positive_data_acceptance] if operation in BEYOND_SHAPE else []
-    answer = case.call_and_validate(world.url, headers=world.headers_for(case), excluded_checks=excused)
+    answer = case.call_and_validate(
+        world.url, session=world.session, headers=world.headers_for(case), excluded_checks=excused
+    )
     if is_right and excused and answer.status_code == 400:
         body = answer.json()
         sentences = list(itertools.chain(*body.get("details", {}).values())) or [body["error"]]
@@ -162,7 +163,7 @@ class Story:
             token = METRICS_TOKEN
         if token:
             headers["Authorization"] = f"Bearer {token}"
-        answer = requests.request(
+        answer = self._world.session.request(
             method, self._world.url + (at or path), json=body, headers=headers, params=query, timeout=60
         )
         assert answer.ok, f"{method} {path}: {answer.status_code} {answer.text}"
