@@ -101,8 +101,10 @@ def _typescript() -> Archive:
     folder = sources.folder("clients") / "typescript"
     package = json.loads((folder / "package.json").read_bytes())
     files = {name: (folder / name).read_bytes() for name in ("package.json", "README.md")}
-    for part in package["files"]:
-        files |= {f"{part}/{name}": content for name, content in _files(folder / part)}
+    for pattern in package["files"]:  # folders, or files by pattern
+        for path in sorted(folder.glob(pattern)):
+            inside = _files(path) if path.is_dir() else [("", path.read_bytes())]
+            files |= {(path / name).relative_to(folder).as_posix(): content for name, content in inside}
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as target:
         for name, content in files.items():
