@@ -6,16 +6,18 @@ from importlib import resources
 from malipo.api import openapi
 from malipo.api.docs import downloads, guides, pages, reference, render, search_index, sources
 from malipo.api.docs.downloads import Archive
-from malipo.api.docs.pages import Installation
+from malipo.api.docs.pages import Installation, Page
 from malipo.rate_limit.sliding_window import RateClass
 
 
-@cache
 def guide(name: str, installation: Installation) -> str | None:
-    """The page at this address; None if there is none."""
+    """The page at this address; None if there is none. Nothing is kept of addresses that are none."""
     page = pages.by_name().get(name)
-    if page is None:
-        return None
+    return None if page is None else _guide(page, installation)
+
+
+@cache
+def _guide(page: Page, installation: Installation) -> str:
     in_order = list(pages.by_name().values())
     place = in_order.index(page)
     return render.page(
@@ -57,7 +59,10 @@ def download(name: str) -> Archive | None:
     return downloads.archive(name)
 
 
-@cache
 def static(name: str) -> bytes | None:
-    found = resources.files("malipo.api.docs").joinpath("static", name)
-    return found.read_bytes() if found.is_file() else None
+    return _static().get(name)
+
+
+@cache
+def _static() -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in resources.files("malipo.api.docs").joinpath("static").iterdir()}

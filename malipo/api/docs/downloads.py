@@ -44,11 +44,14 @@ class Archive:
     media_type: str
 
 
-@cache
 def archive(name: str) -> Archive | None:
     """The file of this name; None if there is none."""
-    made = _MADE.get(name)
-    return made() if made else None
+    return _kept(name) if name in _MADE else None
+
+
+@cache
+def _kept(name: str) -> Archive:
+    return _MADE[name]()
 
 
 def _python() -> Archive:

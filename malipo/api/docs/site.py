@@ -132,6 +132,6 @@ async def _shown(service: Service, request: Request, page: str) -> Response:
     return Response(shown, media_type="text/html", headers=_HEADERS)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)  # Whoever asks chooses the address: this is all that they can make us keep.
 def _with_address(page: str, address: str) -> bytes:
     return page.replace(EXAMPLE_URL, address).encode()

@@ -67,7 +67,7 @@ def test_what_was_compiled_is_what_the_sources_say(tmp_path: Path) -> None:
 def test_it_is_the_same_file_every_time() -> None:
     for name in (WHEEL, PACKAGE, "Malipo.php"):
         first = hashlib.sha256(content(name)).hexdigest()
-        downloads.archive.cache_clear()
+        downloads._kept.cache_clear()
         assert hashlib.sha256(content(name)).hexdigest() == first
 
 

@@ -14,7 +14,8 @@ import requests
 from babel.messages.pofile import read_po
 
 from malipo import dashboard
-from malipo.api.docs import guides, pages
+from malipo.api.docs import content, downloads, guides, pages
+from malipo.api.docs.pages import Installation
 from tests.api.docs.samples import DOCS
 from tests.conftest import NO_LIMITS, create_database, starting, until_ready
 
@@ -109,6 +110,18 @@ def test_what_is_for_operators_is_neither_served_nor_linked(services: Services) 
 )
 def test_what_is_not_a_page_is_not_found(services: Services, path: str) -> None:
     assert get(services.demo + path).status_code in (400, 404)
+
+
+def test_nothing_is_kept_of_names_that_are_none() -> None:
+    """Else anybody could fill the memory with them."""
+    kept = (content._guide, content._static, content.images, downloads._kept)
+    before = [each.cache_info().currsize for each in kept]
+    for number in range(50):
+        assert content.guide(f"nothing-{number}", Installation(is_simulated=False, may_try=False)) is None
+        assert content.static(f"nothing-{number}.css") is None
+        assert content.download(f"nothing-{number}") is None
+    after = [each.cache_info().currsize for each in kept]
+    assert [now - then for now, then in zip(after, before, strict=True)] in ([0, 0, 0, 0], [0, 1, 0, 0])
 
 
 def test_only_simulated_networks_are_called_simulated(services: Services) -> None:
