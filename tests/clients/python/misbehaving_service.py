@@ -47,6 +47,7 @@ class MisbehavingService:
     answers: list[bytes] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
     echoes: bool = False
+    delay_seconds: float = 0.0
     _connections: list[socket.socket] = field(default_factory=list)
 
     def hang_up(self) -> None:
@@ -54,6 +55,10 @@ class MisbehavingService:
         while self._connections:
             with suppress(OSError):
                 self._connections.pop().shutdown(socket.SHUT_RDWR)
+
+    def until_received(self, count: int) -> None:
+        while len(self.received) < count:
+            time.sleep(0.01)
 
     def serve(self, listening: socket.socket) -> None:
         with suppress(OSError):
@@ -69,6 +74,7 @@ class MisbehavingService:
                 received = _read(number, file)
                 self.received.append(received)
                 given = self.answers.pop(0) if self.answers else self._usual(received)
+                time.sleep(self.delay_seconds)
                 connection.sendall(given)
                 if b"Connection: close" in given or not _is_whole(given):
                     return
