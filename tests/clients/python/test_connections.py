@@ -10,7 +10,8 @@ import pytest
 from malipo_client import AsyncMalipo, ConnectionFailed, Malipo, MalipoError
 
 from tests.clients.python.conftest import Both
-from tests.clients.python.misbehaving_service import TRANSACTION, MisbehavingService, answer
+from tests.clients.python.misbehaving_service import TRANSACTION, MisbehavingService, answer, misbehaving
+from tests.webhooks.certificates import authority
 
 JSON = answer().partition(b"\r\n\r\n")[2]
 CHUNKS = (
@@ -41,6 +42,21 @@ def test_an_answer_is_read_in_every_form_of_http(
     service.answers = [form]
     call = connect(retries=0)
     assert [call("payments.get", "txn_1").id for _ in range(2)] == ["txn_1"] * 2
+
+
+def test_over_tls_too_and_a_stranger_is_told_nothing(connect: Callable[..., Both]) -> None:
+    ours, strange = authority(), authority("A stranger")
+    with misbehaving(ours.server("127.0.0.1")) as service:
+        call = connect(base_url=service.url, tls=ours.trusted(), retries=0)
+        assert [call("payments.get", "txn_1").id for _ in range(3)] == ["txn_1"] * 3
+        assert len({each.connection for each in service.received}) == 1
+    for context in (strange.server("127.0.0.1"), ours.server("pay.example.com"), ours.server("127.0.0.1", days=-1)):
+        with misbehaving(context) as service:
+            for tls in (ours.trusted(), None):
+                with pytest.raises(ConnectionFailed) as refused:
+                    connect(base_url=service.url, tls=tls, retries=0)("payments.get", "txn_1")
+                assert not refused.value.was_sent
+            assert service.received == []
 
 
 def test_a_connection_that_was_closed_meanwhile_costs_no_attempt(
