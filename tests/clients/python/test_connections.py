@@ -81,8 +81,9 @@ def test_threads_and_tasks_get_their_own_answers(service: MisbehavingService) ->
         async with AsyncMalipo("key", service.url) as malipo:
             return [each.id for each in await asyncio.gather(*map(malipo.payments.get, ids))]
 
+    service.received.clear()
     assert asyncio.run(ask()) == ids
-    assert len({each.connection for each in service.received}) < len(service.received)
+    assert len({each.connection for each in service.received}) <= 100, "however many tasks there are"
 
 
 def test_a_child_process_does_not_read_the_answers_of_its_parent(service: MisbehavingService) -> None:
