@@ -264,7 +264,12 @@ def _commands(parser_: argparse.ArgumentParser, name: str = "") -> Iterator[str]
             yield from _commands(each, f"{name} {word}".strip())
 
 
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")), *sorted((ROOT / "examples").glob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(DOCS.rglob("*.md")),
+    *sorted((ROOT / "examples").glob("*.md")),
+    *sorted((ROOT / "clients").glob("*/*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

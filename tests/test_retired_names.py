@@ -15,7 +15,7 @@ from malipo.db import Database
 
 ROOT = Path(__file__).parents[1]
 HERE = Path(__file__)
-CODE = ("malipo", "malipo_simulator", "benchmarks", "tests", "examples")
+CODE = ("malipo", "malipo_simulator", "benchmarks", "tests", "examples", "clients")
 
 # File or folder, without its ending → where that is now.
 FILES = {
@@ -280,7 +280,8 @@ def test_no_field_argument_or_variable_has_a_retired_name() -> None:
         if name in IDENTIFIERS
     }
 
-    assert found == set()
+    # The contract still calls it so, and a client has the contract's names.
+    assert found == {"clients/python/src/malipo_client/records.py: switched_off_at"}
 
 
 async def test_no_table_and_no_column_has_a_retired_name(database: Database) -> None:

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from malipo import http_methods
 from malipo.api import auth
 from malipo.api.access_log import Exchange
-from malipo.api.routes import ROUTES, AnyRoute, ByToken, Open
+from malipo.api.routes import PAGES, ROUTES, AnyRoute, ByToken, Open
 from malipo.client_address import came_over_tls
 from malipo.errors import Unavailable
 from malipo.rate_limit.refusal import RateLimited
@@ -28,7 +28,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._service_for_people = service.for_people
-        routes = http_methods.by_path(ROUTES)
+        routes = http_methods.by_path([*ROUTES, *PAGES])
         # Most paths are fixed: for those no pattern need be tried.
         self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
         self._router = Router(

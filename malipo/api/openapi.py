@@ -1,13 +1,11 @@
-"""/openapi.json and /docs: the OpenAPI contract, and the API reference made from it.
+"""/openapi.json: the OpenAPI contract. The reference that is made from it is in `docs/`.
 
 `openapi.yaml` is written by hand and is the same everywhere, but for the largest amount, which the operator sets. It
 is read when somebody first asks for it, off the event loop, so that a command that serves nothing does not wait for it.
 """
 
 import asyncio
-import re
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -16,33 +14,16 @@ import yaml
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.docs import reference
 from malipo.merchants.api_keys import Permission
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.service import Service
 
 Contract = dict[str, Any]
 
-_CONTENT_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": _CONTENT_POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
 _BY_KEY = "ByKey"
 _RATE_LIMIT_HEADERS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 # Answers that are others for an API key than for a token.
 _TO_KEYS = {"401": "KeyNotValid", "403": "KeyForbidden", "429": "RateLimited"}
-# What may stand in a Host header that we repeat.
-_HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
-
-
-@dataclass(frozen=True, slots=True)
-class _Served:
-    json: bytes
-    page: str
 
 
 def load(*, max_amount: int | None = None) -> Contract:
@@ -86,50 +67,17 @@ def _to_key(response: Contract) -> Contract:
 
 
 @cache
-def _made(max_amount: int, limits: tuple[tuple[RateClass, int], ...]) -> _Served:
-    contract = load(max_amount=max_amount)
-    return _Served(msgspec.json.encode(contract), reference.page(contract, dict(limits)))
-
-
-async def _served(service: Service) -> _Served:
-    limits = (
-        (RateClass.CREATE, service.settings.rate_limit_create),
-        (RateClass.LIST, service.settings.rate_limit_list),
-        (RateClass.OTHER, service.settings.rate_limit_other),
-    )
-    return await asyncio.to_thread(_made, service.terms.max_amount(None), limits)
-
-
-async def for_programs(service: Service, request: Request) -> Response:
-    served = await _served(service)
-    await service.wait_with_large_answer()
-    return Response(served.json, media_type="application/json")
-
-
-async def for_people(service: Service, request: Request) -> Response:
-    served = await _served(service)
-    await service.wait_with_large_answer()
-    return Response(_page(served.page, _base_url(service, request)), media_type="text/html", headers=_HEADERS)
-
-
-@lru_cache(maxsize=16)
-def _page(page: str, base_url: str) -> bytes:
-    return page.replace(reference.BASE_URL, base_url).encode()
-
-
-async def style(service: Service, request: Request) -> Response:
-    return Response(_style(), media_type="text/css", headers=_HEADERS)
-
-
-def _base_url(service: Service, request: Request) -> str:
-    """The base URL as the reader sees it, for examples that can be pasted. Only they see it, so it is trusted."""
-    host = request.headers.get("host", "")
-    if not _HOST.fullmatch(host):
-        host = f"{service.settings.host}:{service.settings.port}"
-    is_secure = "https" in (request.headers.get("x-forwarded-proto"), request.url.scheme)
-    return f"{'https' if is_secure else 'http'}://{host}"
+def served(max_amount: int) -> Contract:
+    """The same, read once. Nobody may change it."""
+    return load(max_amount=max_amount)
 
 
 @cache
-def _style() -> bytes:
-    return resources.files("malipo.api.docs").joinpath("docs.css").read_bytes()
+def _made(max_amount: int) -> bytes:
+    return msgspec.json.encode(served(max_amount))
+
+
+async def for_programs(service: Service, request: Request) -> Response:
+    content = await asyncio.to_thread(_made, service.terms.max_amount(None))
+    await service.wait_with_large_answer()
+    return Response(content, media_type="application/json")

@@ -20,12 +20,14 @@ from malipo.api import (
     openapi,
     payments,
     people,
+    postman,
     quote,
     recipients,
     wallet,
     webhooks,
 )
 from malipo.api.auth import Party
+from malipo.api.docs import site as docs
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
@@ -92,8 +94,9 @@ ROUTES: list[AnyRoute] = [
     Open("GET", "/healthz", health.healthz),
     Open("GET", "/readyz", health.readyz),
     Open("GET", "/openapi.json", openapi.for_programs),
-    Open("GET", "/docs", openapi.for_people),
-    Open("GET", "/docs/docs.css", openapi.style),
+    Open("GET", "/docs", docs.home),
+    Open("GET", "/docs/docs.css", docs.style),
+    Open("GET", "/docs/malipo.postman_collection.json", postman.download),
     Open("GET", "/metrics", metrics.expose),
     ByKey("POST", "/v1/payments", payments.collect, Permission.PAYMENTS_CREATE, RateClass.CREATE),
     ByKey("GET", "/v1/payments", payments.list_, Permission.PAYMENTS_READ, RateClass.LIST),
@@ -129,4 +132,15 @@ ROUTES: list[AnyRoute] = [
     ByToken("POST", "/merchant/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
     ByToken("PATCH", "/merchant/people/{id}", people.change, Right.ADMINISTER, SensitiveAct.PEOPLE),
     ByToken("DELETE", "/merchant/people/{id}", people.remove, Right.ADMINISTER, SensitiveAct.PEOPLE),
+]
+
+# Pages for people, which no program asks for: they are not in the contract.
+PAGES = [
+    Open("GET", "/docs/reference", docs.show_reference),
+    Open("GET", "/docs/try", docs.try_it),
+    Open("GET", "/docs/search.json", docs.search),
+    Open("GET", "/docs/static/{name}", docs.static),
+    Open("GET", "/docs/images/{name}", docs.image),
+    Open("GET", "/docs/downloads/{name}", docs.download),
+    Open("GET", "/docs/{name:path}", docs.guide),
 ]

@@ -111,6 +111,8 @@ class _Demo:
             variable("webhook_allow_private"): "true",
             variable("worker_stop_seconds"): "1",
             variable("operator_second_factor"): "optional",
+            variable("simulated"): "true",
+            variable("docs_try_it"): "true",
         }
         real = [name for name in made if name.endswith("_URL") and name in os.environ]
         if real:
@@ -242,7 +244,7 @@ malipo is ready ({seconds:.1f} s).
   Operators  {base_url}/operator   after {program} operators add NAME, and {program} operators password NAME
   Phones     {phones_url}   answer the customer's phone here
   API        {base_url}
-  API docs   {base_url}/docs
+  Docs       {base_url}/docs
   API key    {access.api_key}
   Wallet     {money.display(_MONEY)} on the first start
 

@@ -81,6 +81,10 @@ class Settings(
     key_prefix: str = setting("mlp", parse.matching("[a-z0-9]{1,12}", "1 to 12 small letters or digits"))
     header_word: str = setting("Service", parse.matching("[A-Za-z0-9]{1,20}", "1 to 20 letters or digits"))
 
+    # What the pages say and offer: that the networks are simulated, and requests with one's own key from /docs.
+    simulated: bool = setting(False, parse.boolean)
+    docs_try_it: bool = setting(False, parse.boolean)
+
     # Limits.
     rate_limit_create: int = setting(100, parse.PER_MINUTE)
     rate_limit_list: int = setting(300, parse.PER_MINUTE)

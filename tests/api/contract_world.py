@@ -95,6 +95,11 @@ class World:
     batches: list[str]
     numbers: Iterator[int] = field(default_factory=itertools.count)
     collected: str = ""  # a collection that is COMPLETED, and that no random request speaks of
+    # Connections are kept, and the environment is not searched for a proxy at each of thousands of requests.
+    session: requests.Session = field(default_factory=requests.Session)
+
+    def __post_init__(self) -> None:
+        self.session.trust_env = False
 
     def make_real(self, operation: str, case: Case[Any]) -> None:
         """Let a random request speak of things that there are."""
@@ -137,7 +142,7 @@ class World:
         return str(ipaddress.IPv4Address("10.0.0.0") + next(self.numbers))
 
     def log_in(self, email: str) -> str:
-        answer = requests.post(
+        answer = self.session.post(
             f"{self.url}/merchant/auth/login",
             json={"email": email, "password": PASSWORD},
             headers={"x-forwarded-for": self.address()},
@@ -157,7 +162,9 @@ def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory
         # Attempts to log in are counted for each address; a proxy that we trust tells as many as we like.
         proxied = {"trusted_proxies": "127.0.0.1/32", "metrics_token": METRICS_TOKEN}
         running = start("api", database_url=database_url, **proxied, **WIDE_LIMITS, **CONNECTED, **HOOKS)
-        yield asyncio.run(_furnish(running, database_url))
+        world = asyncio.run(_furnish(running, database_url))
+        with world.session:
+            yield world
 
 
 async def _furnish(running: Any, database_url: str) -> World:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from malipo.ledger.statement import Kind
@@ -17,7 +18,18 @@ from malipo.payments.batches.batch import BatchStatus, WarningCode
 from malipo.payments.transaction import FailureCode, Reason, Status, Type
 from malipo.webhooks.delivery_state import State
 from malipo.webhooks.endpoint import EVERY
-from tests.api.published_contract import CONTRACT, Schema, examples_of, faults, loose, operations, resolved, responses
+from tests.api.published_contract import (
+    CONTRACT,
+    PUBLISHED,
+    STRICT,
+    Schema,
+    examples_of,
+    faults,
+    loose,
+    operations,
+    resolved,
+    responses,
+)
 
 ERRORS = Path(__file__).parents[2] / "docs" / "errors.md"
 
@@ -59,10 +71,11 @@ def test_the_words_inside_its_objects_are_the_codes_words() -> None:
         (Reason, CONTRACT["components"]["schemas"]["Correction"]["properties"]["reason"]),
         (WarningCode, CONTRACT["components"]["schemas"]["BatchWarning"]["properties"]["code"]),
         (BatchStatus, CONTRACT["components"]["schemas"]["BatchStatus"]),
+        (Permission, CONTRACT["components"]["schemas"]["Permission"]),
     ],
 )
 def test_every_word_is_described_where_it_is_listed(words: type[StrEnum], place: Schema) -> None:
-    assert re.findall(r"(?:^|[.] )\s*([A-Za-z_]+):", " ".join(place["description"].split())) == list(words)
+    assert re.findall(r"(?:^|[.] )\s*([A-Za-z_.]+):", " ".join(place["description"].split())) == list(words)
 
 
 def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> None:
@@ -81,24 +94,45 @@ def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> Non
 def examples() -> Iterator[tuple[str, Any, Schema]]:
     """Every example, with the schema that it must fit."""
 
-    for label, operation in operations():
-        for parameter in map(resolved, operation.get("parameters", [])):
+    for label, operation in operations(STRICT):
+        for parameter in operation.get("parameters", []):
+            parameter = resolved(parameter, STRICT)
             yield from examples_of(f"{label} {parameter['name']}", parameter)
         for media in operation.get("requestBody", {}).get("content", {}).values():
             yield from examples_of(label, media)
-    for place, _, response in responses():
+    for place, _, response in responses(STRICT):
         for type_, media in response["content"].items():
             yield from examples_of(f"{place} {type_}", media)
         for name, header in response["headers"].items():
             if name != "X-Error-Code":
-                yield from examples_of(f"{place} {name}", resolved(header))
-    for name, schema in CONTRACT["components"]["schemas"].items():
-        for index, value in enumerate(schema.get("examples", ())):
-            yield f"{name} {index}", value, schema
+                yield from examples_of(f"{place} {name}", resolved(header, STRICT))
+
+
+def in_schemas(schema: Any, place: str) -> Iterator[tuple[str, Any, Schema]]:
+    """Every example and every default inside a schema."""
+    if isinstance(schema, dict):
+        values = [*schema["examples"]] if isinstance(schema.get("examples"), list) else []
+        values += [schema["default"]] if "default" in schema and "type" in schema else []
+        yield from ((f"{place} {index}", value, schema) for index, value in enumerate(values))
+        for key, each in schema.items():
+            if key not in ("example", "examples", "enum"):
+                yield from in_schemas(each, f"{place}.{key}")
+    elif isinstance(schema, list):
+        for index, each in enumerate(schema):
+            yield from in_schemas(each, f"{place}.{index}")
 
 
 def test_every_example_fits_its_schema() -> None:
-    assert [f"{place}: {fault}" for place, value, schema in examples() for fault in faults(value, schema)] == []
+    found = [*examples(), *in_schemas(STRICT["components"], "components"), *in_schemas(STRICT["paths"], "paths")]
+    assert [f"{place}: {fault}" for place, value, schema in found for fault in faults(value, schema)] == []
+
+
+def test_an_example_with_a_field_that_no_schema_names_is_found() -> None:
+    """Also in a request, where the service itself would only ignore it."""
+    for place, value, schema in examples():
+        if isinstance(value, dict) and isinstance(resolved(schema, STRICT).get("properties"), dict):
+            told = faults({**value, "fieldThatNobodyHas": 1}, schema)
+            assert told or place == "GET /openapi.json 200 application/json", place
 
 
 def test_no_answer_may_carry_a_field_that_the_contract_does_not_name() -> None:
@@ -109,3 +143,11 @@ def test_no_answer_may_carry_a_field_that_the_contract_does_not_name() -> None:
         for each in loose(media["schema"], place)
     ]
     assert found == ["GET /openapi.json 200"]
+
+
+def test_what_merchants_read_tells_them_to_expect_new_fields() -> None:
+    assert b'"additionalProperties":false' not in msgspec.json.encode(PUBLISHED)
+
+
+def test_what_is_not_for_merchants_is_not_in_their_contract() -> None:
+    assert {path.split("/")[1] for path in PUBLISHED["paths"]} == {"v1", "merchant", "openapi.json"}

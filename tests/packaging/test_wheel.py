@@ -16,6 +16,13 @@ from malipo import __version__
 from tests.conftest import free_port
 
 ROOT = Path(__file__).parents[2]
+DOWNLOAD = f"/docs/downloads/malipo_client-{__version__}-py3-none-any.whl"
+# What /docs hands out. Compilers, their caches and their packages stay at home.
+CLIENTS = (
+    "clients/php/Malipo.php",
+    *(f"clients/python/{each}" for each in ("README.md", "pyproject.toml", "src")),
+    *(f"clients/typescript/{each}" for each in ("README.md", "dist", "package.json")),
+)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
@@ -46,9 +53,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_everything_that_is_in_the_packages_is_in_the_wheel(wheel: Path) -> None:
     listed = run("git", "ls-files", "malipo", "malipo_simulator", cwd=ROOT).splitlines()
+    carried = run("git", "ls-files", "CHANGELOG.md", "docs", "examples", *CLIENTS, cwd=ROOT).splitlines()
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if not name.startswith(f"malipo-{__version__}.dist-info/")}
-    assert inside == set(listed)
+    assert inside == {*listed, *(f"malipo/_carried/{each}" for each in carried)}
 
 
 def test_its_version_is_the_one_of_the_code(installed: Path) -> None:
@@ -96,7 +104,15 @@ async def test_the_demo_runs_from_an_empty_folder_and_takes_a_payment(demo: Path
             found = await (await http.get(path)).json()
             status = found["transaction"]["status"]
             await asyncio.sleep(0.2)  # The demo has its limits of requests.
-        for page in ("/docs", "/dashboard/login", "/operator/login", "/openapi.json", "/dashboard/static/theme.css"):
+        for page in (
+            "/docs",
+            "/docs/webhooks",
+            DOWNLOAD,
+            "/dashboard/login",
+            "/operator/login",
+            "/openapi.json",
+            "/dashboard/static/theme.css",
+        ):
             assert (await http.get(page)).status == 200
         health = await (await http.get("/healthz")).json()
     assert health["version"] == __version__

@@ -9,9 +9,6 @@ from markupsafe import Markup, escape
 _LINE = 58  # characters that an example may fill before it is broken up
 
 _INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*")
-_TOKENS = re.compile(
-    r'(?P<key>"(?:[^"\\]|\\.)*"(?=:))|(?P<text>"(?:[^"\\]|\\.)*")|(?P<number>-?\d[\d.eE+-]*)|(?P<word>true|false|null)'
-)
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
@@ -29,6 +26,10 @@ def inline(text: str) -> Markup:
 def paragraphs(text: str) -> Markup:
     """Paragraphs, as empty lines divide them."""
     return Markup("\n").join(_tag("p", inline(each.replace("\n", " "))) for each in text.strip().split("\n\n"))
+
+
+def first_sentence(text: str) -> str:
+    return text.strip().replace("\n", " ").partition(". ")[0]
 
 
 def topics(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -70,25 +71,19 @@ def _broken(value: Any, indent: int) -> str:
     return f"{opening}\n{space}" + f",\n{space}".join(items) + f"\n{' ' * indent}{closing}"
 
 
-def coloured(text: str) -> Markup:
-    """JSON with its keys, texts, numbers and words told apart."""
-    pieces: list[Markup] = []
-    end = 0
-    for match in _TOKENS.finditer(text):
-        kind = match.lastgroup
-        pieces += [escape(text[end : match.start()]), Markup('<span class="{}">{}</span>').format(kind, match[0])]
-        end = match.end()
-    return Markup("").join([*pieces, escape(text[end:])])
-
-
 def curl(method: str, url: str, *, headers: list[str], body: Any = None) -> str:
-    """A command that can be pasted. The shell fills in $BASE_URL, $API_KEY and $TOKEN."""
+    """A command that can be pasted. The shell fills in $MALIPO_URL, $MALIPO_API_KEY and $TOKEN."""
     verb = "" if method == "GET" or (method == "POST" and body is not None) else f"-X {method} "
     parts = [f'curl {verb}"{url}"', *(f'-H "{header}"' for header in headers)]
     if body is not None:
         quoted = pretty(body, 2).replace("'", "'\\''")
         parts += ['-H "content-type: application/json"', f"-d '{quoted}'"]
     return " \\\n  ".join(parts)
+
+
+def in_query(example: Any) -> str:
+    """A parameter as it stands in a query."""
+    return ",".join(map(str, example)) if isinstance(example, list) else str(example)
 
 
 def _tag(name: str, content: str) -> Markup:

@@ -6,23 +6,18 @@ promise what the service does not do.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
-from malipo.api.docs import markdown
+from malipo.api.docs import markdown, render
+from malipo.api.docs.pages import EXAMPLE_URL, Installation
 from malipo.api.docs.schemas import Field, Schema, Schemas
 from malipo.merchants.roles import RIGHTS, Right, Role
 from malipo.rate_limit.sliding_window import RateClass
 
-# Stands in the page for where the reader has found us.
-BASE_URL = "https://base-url.invalid"
-
 # The right that the least role has and the roles below it do not.
 RIGHT_OF = {Role.VIEWER: Right.READ, Role.STAFF: Right.OPERATE, Role.OWNER: Right.ADMINISTER}
 
-_CREDENTIALS = {"apiKey": "x-api-key: $API_KEY", "bearer": "Authorization: Bearer $TOKEN"}
+_CREDENTIALS = {"apiKey": "x-api-key: $MALIPO_API_KEY", "bearer": "Authorization: Bearer $TOKEN"}
 # Query parameters that an example shows. All of them at once would find nothing.
 _ASKED = ("status", "kind", "wait", "limit")
 _KEY = "Idempotency-Key"
@@ -75,6 +70,18 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedRequest:
+    """What the page for trying fills in."""
+
+    id: str
+    title: str
+    method: str
+    path: str
+    body: str
+    takes_key: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Sent:
     """What merchants receive: headers and fields, which all events share, and the body of each."""
 
@@ -90,25 +97,29 @@ class Code:
     words: str
 
 
-def page(contract: Schema, limits: Mapping[RateClass, int]) -> str:
-    """The whole page. Its examples use BASE_URL."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        each.__name__: each
-        for each in (markdown.address, markdown.coloured, markdown.inline, markdown.paragraphs, markdown.slug)
-    }
-    template = resources.files("malipo.api.docs").joinpath("docs.html").read_text("utf-8")
+def page(contract: Schema, limits: Mapping[RateClass, int], installation: Installation) -> str:
+    """The whole page. Its examples use EXAMPLE_URL."""
     reader = _Reader(contract, limits)
     lead, topics = markdown.topics(contract["info"]["description"])
-    return environment.from_string(template).render(
+    return render.page(
+        "reference.html",
+        installation,
+        here="/docs/reference",
         info=contract["info"],
         lead=lead,
         topics=topics,
-        areas=[reader.area(tag) for tag in contract["tags"]],
+        areas=[area for tag in contract["tags"] if (area := reader.area(tag)).operations],
         sent=reader.sent(),
         codes=reader.codes(),
-        base_url=BASE_URL,
+        base_url=EXAMPLE_URL,
     )
+
+
+def try_it(contract: Schema, installation: Installation) -> str:
+    """The page from which requests with an API key are sent."""
+    reader = _Reader(contract, dict.fromkeys(RateClass, 0))
+    areas = [(tag["name"], reader.tried(tag)) for tag in contract["tags"]]
+    return render.page("try.html", installation, here="/docs/try", areas=[each for each in areas if each[1]])
 
 
 class _Reader:
@@ -125,6 +136,25 @@ class _Reader:
             if tag["name"] in operation["tags"]
         ]
         return Area(tag["name"], tag["description"], operations)
+
+    def tried(self, tag: Schema) -> list[TriedRequest]:
+        found = []
+        for path, methods in self._contract["paths"].items():
+            for method, operation in methods.items():
+                if tag["name"] in operation["tags"] and _access(operation)[0] == "key":
+                    parameters = [self._schemas.resolved(each) for each in operation.get("parameters", [])]
+                    body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+                    found.append(
+                        TriedRequest(
+                            operation["operationId"],
+                            operation["summary"],
+                            method.upper(),
+                            _path(path, parameters),
+                            markdown.pretty(_named(body)[0][1]) if body else "",
+                            any(each["name"] == _KEY for each in parameters),
+                        )
+                    )
+        return found
 
     def sent(self) -> Sent:
         operations = [methods["post"] for methods in self._contract["webhooks"].values()]
@@ -232,13 +262,7 @@ def _examples(type_: str, media: Schema) -> Iterator[Example]:
 def _curls(
     method: str, path: str, operation: Schema, parameters: Sequence[Schema], body: Schema | None
 ) -> Iterator[Example]:
-    url = "$BASE_URL" + path
-    for each in parameters:
-        if each["in"] == "path":
-            url = url.replace("{" + each["name"] + "}", str(each["example"]))
-    asked = [f"{each['name']}={_in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
-    if asked:
-        url += "?" + "&".join(asked)
+    url = "$MALIPO_URL" + _path(path, parameters)
     credentials = [_CREDENTIALS[scheme] for each in operation["security"] for scheme in each]
     named = [(each["name"], str(each["example"])) for each in parameters if each["in"] == "header"]
     for number, (title, value) in enumerate(_named(body) if body else [("", None)], start=1):
@@ -251,5 +275,10 @@ def _curls(
         yield Example(title, markdown.curl(method, url, headers=credentials + headers, body=value), is_json=False)
 
 
-def _in_query(example: Any) -> str:
-    return ",".join(map(str, example)) if isinstance(example, list) else str(example)
+def _path(path: str, parameters: Sequence[Schema]) -> str:
+    """With the examples of its parameters."""
+    for each in parameters:
+        if each["in"] == "path":
+            path = path.replace("{" + each["name"] + "}", str(each["example"]))
+    asked = [f"{each['name']}={markdown.in_query(each['example'])}" for each in parameters if each["name"] in _ASKED]
+    return path + ("?" + "&".join(asked) if asked else "")

@@ -1,5 +1,7 @@
 """What a key may do, whose merchant is active, and in which order all of this is checked."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -11,7 +13,7 @@ from malipo.merchants.api_keys import Permission
 from malipo.rate_limit.sliding_window import RateClass
 from tests.api.auth.routes import EVERY_ROUTE, NEEDS, call, deactivate, make_key, networks
 from tests.api.conftest import FLEET_LIMITS, created, is_refused, total
-from tests.conftest import COLLECTION, Client, Merchant, Running
+from tests.conftest import COLLECTION, Client, Merchant, Running, make_merchant
 
 
 def test_every_route_of_the_service_stands_in_this_file() -> None:
@@ -36,30 +38,45 @@ async def test_an_inactive_merchant_is_not_let_in(
 # Permissions
 
 
-@pytest.mark.parametrize("permission", list(Permission))
+@dataclass(frozen=True)
+class Bunch:
+    """A merchant, and two keys for each permission: one has only that, the other has all others."""
+
+    owner: Client
+    only: Mapping[Permission, str]
+    all_but: Mapping[Permission, str]
+
+
+@pytest.fixture(scope="module")
+async def bunch(running: Running, http: aiohttp.ClientSession, database: Database) -> Bunch:
+    merchant = await make_merchant(database, wallet=1_000_000)
+    only = {each: await make_key(database, merchant, permissions=(each,)) for each in Permission}
+    all_but = {
+        each: await make_key(database, merchant, permissions=tuple(set(Permission) - {each})) for each in Permission
+    }
+    return Bunch(
+        Client(http, running.url, merchant.key),
+        {each: key.text for each, key in only.items()},
+        {each: key.text for each, key in all_but.items()},
+    )
+
+
 @pytest.mark.parametrize(("method", "path", "needed", "rate_class", "status"), NEEDS)
 async def test_each_route_opens_to_its_permission_and_to_no_other(
-    api: Client,
-    database: Database,
-    merchant: Merchant,
-    method: str,
-    path: str,
-    needed: Permission,
-    rate_class: RateClass,
-    status: int,
-    permission: Permission,
+    bunch: Bunch, method: str, path: str, needed: Permission, rate_class: RateClass, status: int
 ) -> None:
-    transaction = await created(api, COLLECTION)
-    only = await make_key(database, merchant, permissions=(permission,))
-    all_but = await make_key(database, merchant, permissions=tuple(set(Permission) - {permission}))
+    wrong = []
+    for permission in Permission:
+        id_ = (await created(bunch.owner, COLLECTION))["id"] if "{id}" in path else ""
+        with_it = await call(bunch.owner.as_(bunch.only[permission]), method, path, id_)
+        without_it = await call(bunch.owner.as_(bunch.all_but[permission]), method, path, id_)
 
-    with_it = await call(api.as_(only.text), method, path, transaction["id"])
-    without_it = await call(api.as_(all_but.text), method, path, transaction["id"])
-
-    refused, taken = (without_it, with_it) if permission is needed else (with_it, without_it)
-    assert is_refused(refused, 403, "permission_missing")
-    assert needed in refused.body["error"]
-    assert taken.status == status
+        refused, taken = (without_it, with_it) if permission is needed else (with_it, without_it)
+        if not is_refused(refused, 403, "permission_missing") or needed not in refused.body["error"]:
+            wrong.append((permission, "let in, or refused in other words", refused))
+        if taken.status != status:
+            wrong.append((permission, f"not {status}", taken))
+    assert wrong == []
 
 
 async def test_a_key_without_any_permission_opens_nothing(api: Client, database: Database, merchant: Merchant) -> None:

@@ -55,7 +55,7 @@ def names(connected: Running, http: aiohttp.ClientSession, merchant: Merchant) -
 
 def _fits_the_contract(answer: Answer) -> bool:
     schema = CONTRACT["paths"][PATH]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
-    return faults(schema, answer.body) == []
+    return faults(answer.body, schema) == []
 
 
 async def test_airtel_tells_the_name(names: Client) -> None:

@@ -1,0 +1,350 @@
+<?php
+// Takes mobile-money payments and sends payouts in Tanzania with malipo. PHP 8.1 or newer with curl: copy this one file,
+// or hand in a PSR-18 client of your own.
+//
+//     require 'Malipo.php';
+//     $malipo = new Malipo\Client(); // MALIPO_API_KEY and MALIPO_URL
+//     $payment = $malipo->payments->collect(amount: 1000, channel: 'MPESA', buyerPhone: '+255754000100', idempotencyKey: 'order-17');
+//     $payment = $malipo->payments->waitUntilEnded($payment['id']); // or a webhook: Malipo\Client::verifyWebhook
+// What comes back are arrays with the fields of the contract at /openapi.json. Amounts are whole shillings.
+declare(strict_types=1);
+
+namespace Malipo;
+
+use Psr\Http\Client\{ClientExceptionInterface, ClientInterface};
+use Psr\Http\Message\{RequestFactoryInterface, StreamFactoryInterface};
+
+/** Everything that this client throws, beside TypeErrors. */
+class MalipoError extends \Exception {}
+
+/** malipo answered, and said no. Decide by errorCode; the message is a sentence for people. */
+class ApiError extends MalipoError
+{
+    /** @param array<string, list<string>> $details each bad field, with everything that is wrong with it */
+    public function __construct(
+        string $message,
+        public readonly int $status,
+        public readonly string $errorCode, // As listed in docs/errors.md; http_502 if a proxy answered in place of malipo.
+        public readonly array $details,
+        public readonly ?string $requestId, // Quote it when you ask for help.
+        public readonly ?int $retryAfter,
+        public readonly ?string $idempotencyKey, // Send it again with the same one, and nothing is paid twice.
+    ) {
+        parent::__construct($message, $status);
+    }
+}
+
+class InvalidRequest extends ApiError {} // 400, 405, 413: correct it; details names every bad field. The key is still unused.
+class InsufficientBalance extends InvalidRequest {} // The wallet does not hold enough.
+class AuthenticationFailed extends ApiError {} // 401: the API key is missing, unknown, expired or revoked.
+class PermissionDenied extends ApiError {} // 403: what this key may do.
+class NotFound extends ApiError {} // 404: there is no such thing, or it is not yours.
+class Conflict extends ApiError {} // 409: it contradicts what already happened.
+class IdempotencyKeyReused extends Conflict {} // The Idempotency-Key was used for another request.
+class RateLimited extends ApiError {} // 429: wait retryAfter seconds.
+class Unavailable extends ApiError {} // 408 and 5xx: not now. Send it again with the same idempotencyKey.
+class OutcomeUnknown extends Unavailable {} // It may have been done. Send it again with the same idempotencyKey.
+
+/** No answer came. It may have been done: send it again with the same idempotencyKey. */
+class ConnectionFailed extends MalipoError
+{
+    public function __construct(string $message, public readonly ?string $idempotencyKey)
+    {
+        parent::__construct($message);
+    }
+}
+
+/** The payment is still under way after the time that you gave it. */
+class NotEndedYet extends MalipoError
+{
+    public function __construct(public readonly array $transaction)
+    {
+        parent::__construct("{$transaction['reference']} is still {$transaction['status']}");
+    }
+}
+
+/** Do not believe this webhook. Answer it with the status: 400 if it is malformed, 401 if signature or time are wrong. */
+class InvalidWebhook extends MalipoError
+{
+    public function __construct(public readonly int $status, string $message)
+    {
+        parent::__construct($message, $status);
+    }
+}
+
+/** Your merchant at a malipo. */
+final class Client
+{
+    public const VERSION = '0.2.0';
+    private const LONGEST_WAIT_SECONDS = 60; // A longer Retry-After is for the caller to wait for.
+    private const NOTHING_WAS_DONE = ['unavailable', 'restored', 'on_hold', 'rate_limited']; // So anything may be sent again.
+    private const ERRORS = [
+        'insufficient_balance' => InsufficientBalance::class, 'idempotency_key_reused' => IdempotencyKeyReused::class,
+        'outcome_unknown' => OutcomeUnknown::class, 401 => AuthenticationFailed::class, 403 => PermissionDenied::class,
+        404 => NotFound::class, 408 => Unavailable::class, 409 => Conflict::class, 429 => RateLimited::class,
+    ];
+
+    public readonly Payments $payments;
+    private readonly string $apiKey;
+    private readonly string $baseUrl;
+    private ?\CurlHandle $curl = null; // Kept, so that its connection is.
+
+    /** Without arguments: MALIPO_API_KEY and MALIPO_URL. A PSR-18 client comes with its factories of PSR-17. */
+    public function __construct(
+        #[\SensitiveParameter] ?string $apiKey = null, ?string $baseUrl = null,
+        private readonly float $timeout = 30, private readonly int $retries = 3,
+        private readonly ?ClientInterface $http = null,
+        private readonly ?RequestFactoryInterface $requests = null,
+        private readonly ?StreamFactoryInterface $streams = null,
+    ) {
+        $this->apiKey = ($apiKey ?? getenv('MALIPO_API_KEY')) ?: throw new MalipoError('No API key: set MALIPO_API_KEY, or pass apiKey.');
+        $this->baseUrl = rtrim($baseUrl ?? (getenv('MALIPO_URL') ?: 'http://127.0.0.1:8080'), '/');
+        $this->payments = new Payments($this);
+    }
+
+    /**
+     * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction.
+     * $body: as it came, file_get_contents('php://input') or $request->getContent(). $headers: getallheaders(), $_SERVER or
+     * $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, with a comma or as a list.
+     */
+    public static function verifyWebhook(
+        string $body, array $headers, #[\SensitiveParameter] string|array $secret, int $tolerance = 300,
+    ): array {
+        $secrets = is_array($secret) ? $secret : explode(',', $secret);
+        if ($secrets === [] || preg_grep('#^whsec_[A-Za-z0-9+/]{43}=$#D', $secrets) !== $secrets) {
+            throw new MalipoError('The secret must be the whsec_… that was shown when the endpoint was registered.');
+        }
+        $sent = [];
+        foreach ($headers as $name => $value) {
+            $name = preg_replace('/^http-/', '', strtr(strtolower((string) $name), '_', '-'));
+            $sent[$name] = (string) (is_array($value) ? reset($value) : $value);
+        }
+        [$id, $timestamp, $signatures] = array_map(fn ($name) => $sent["webhook-$name"] ?? '', ['id', 'timestamp', 'signature']);
+        if ($id === '' || $signatures === '' || !preg_match('/^[0-9]{1,12}$/D', $timestamp)) {
+            throw new InvalidWebhook(400, 'a header of the webhook is missing or malformed');
+        }
+        if (abs(time() - (int) $timestamp) > $tolerance) {
+            throw new InvalidWebhook(401, 'the webhook is too old, or from the future');
+        }
+        $fits = false; // During a rotation there are two signatures, and perhaps two secrets. One that fits is enough.
+        foreach ($secrets as $each) {
+            $key = base64_decode(substr($each, strlen('whsec_')));
+            $good = 'v1,' . base64_encode(hash_hmac('sha256', "$id.$timestamp.$body", $key, true));
+            foreach (explode(' ', $signatures) as $signature) {
+                $fits = hash_equals($good, $signature) || $fits; // In constant time.
+            }
+        }
+        if (!$fits) {
+            throw new InvalidWebhook(401, 'the webhook\'s signature is wrong');
+        }
+        $told = json_decode($body, true);
+        [$event, $payment] = [$told['event'] ?? null, $told['transaction'] ?? null];
+        $texts = [$event, $payment['reference'] ?? null, $payment['status'] ?? null];
+        if (array_filter($texts, 'is_string') !== $texts || !is_int($payment['amount'] ?? null)) {
+            throw new InvalidWebhook(400, 'the webhook\'s body is no event');
+        }
+        return ['id' => $id, 'event' => $event, 'transaction' => $payment];
+    }
+
+    /**
+     * Any route of the API, for what has no method here: $malipo->request('GET', '/v1/wallet', gives: 'wallet'). Without gives,
+     * the whole answer. What was perhaps done is sent again only if it is a GET, has an idempotencyKey, or isRepeatable.
+     */
+    public function request(
+        string $method, string $path, ?array $body = null, array $query = [], ?string $idempotencyKey = null,
+        ?string $gives = null, bool $isRepeatable = false, int $wait = 0, ?string $language = null,
+    ): array {
+        if ($idempotencyKey !== null && !preg_match('/^[!-~]{1,255}$/D', $idempotencyKey)) {
+            throw new MalipoError('The idempotencyKey must be 1 to 255 visible ASCII characters.');
+        }
+        $isRepeatable = $isRepeatable || $method === 'GET' || $idempotencyKey !== null;
+        $headers = array_filter([
+            'x-api-key' => $this->apiKey, 'user-agent' => 'malipo-client-php/' . self::VERSION,
+            'accept-language' => $language,
+            'content-type' => $body === null ? null : 'application/json', 'idempotency-key' => $idempotencyKey,
+        ], is_string(...));
+        $url = $this->baseUrl . $path . ($query === [] ? '' : '?' . http_build_query($query));
+        $given = array_filter($body ?? [], fn ($value) => $value !== null);
+        try {
+            $json = $body === null ? '' : json_encode((object) $given, JSON_THROW_ON_ERROR);
+        } catch (\JsonException $error) {
+            throw new MalipoError("The request cannot be written as JSON: {$error->getMessage()}");
+        }
+        for ($attempt = 0;; $attempt++) {
+            try {
+                return $this->attempt($method, $url, $headers, $json, $this->timeout + $wait, $gives);
+            } catch (ApiError | ConnectionFailed $error) {
+                $seconds = $attempt < $this->retries ? self::secondsUntilRetry($error, $isRepeatable, $attempt) : null;
+                usleep((int) (1_000_000 * ($seconds ?? throw $error)));
+            }
+        }
+    }
+
+    /** How long to wait before it is sent again; null if it must not be. */
+    private static function secondsUntilRetry(ApiError|ConnectionFailed $error, bool $isRepeatable, int $attempt): ?float
+    {
+        [$status, $code, $told] = $error instanceof ApiError ? [$error->status, $error->errorCode, $error->retryAfter] : [0, '', null];
+        $mayPass = in_array($status, [0, 408, 429], true) || ($status >= 500 && $code !== 'query_timeout');
+        $isSafe = in_array($code, self::NOTHING_WAS_DONE, true) || ($isRepeatable && $mayPass);
+        if (!$isSafe || $told > self::LONGEST_WAIT_SECONDS) {
+            return null;
+        }
+        // Not all at the same moment, if many wait for the same outage to end.
+        $jitter = random_int(0, 1000) / 1000 * min(8, 0.5 * 2 ** $attempt);
+        return $told === null ? $jitter : $told + $jitter / 4;
+    }
+
+    private function attempt(string $method, string $url, array $headers, string $json, float $timeout, ?string $gives): array
+    {
+        $key = $headers['idempotency-key'] ?? null;
+        [$status, $told, $text] = $this->http === null
+            ? $this->sendByCurl($method, $url, $headers, $json, $timeout)
+            : $this->sendByPsr18($method, $url, $headers, $json);
+        $answer = json_decode($text, true);
+        if ($status >= 200 && $status < 300) {
+            // Otherwise it is such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
+            $given = ($answer['success'] ?? null) !== true ? null : ($gives === null ? $answer : $answer[$gives] ?? null);
+            return is_array($given) ? $given : throw new ConnectionFailed("what answers at $this->baseUrl is not malipo", $key);
+        }
+        $code = $told['x-error-code'] ?? "http_$status";
+        $byHundred = $status >= 500 ? Unavailable::class : ($status >= 400 ? InvalidRequest::class : ApiError::class);
+        $kind = self::ERRORS[$code] ?? self::ERRORS[$status] ?? $byHundred;
+        $after = $told['retry-after'] ?? '';
+        $sentence = is_string($answer['error'] ?? null) ? $answer['error'] : "HTTP $status";
+        $details = is_array($answer['details'] ?? null) ? $answer['details'] : [];
+        $seconds = ctype_digit($after) ? (int) $after : null;
+        throw new $kind($sentence, $status, $code, $details, $told['x-request-id'] ?? null, $seconds, $key);
+    }
+
+    /** A redirect is not followed: it would take the key, and the payment, to somebody else. */
+    private function sendByCurl(string $method, string $url, array $headers, string $json, float $timeout): array
+    {
+        $told = [];
+        curl_reset($this->curl ??= curl_init());
+        curl_setopt_array($this->curl, [
+            CURLOPT_URL => $url,
+            CURLOPT_PROTOCOLS => CURLPROTO_HTTP | CURLPROTO_HTTPS,
+            CURLOPT_CUSTOMREQUEST => $method,
+            CURLOPT_HTTPHEADER => ['expect:', ...array_map(fn ($name) => "$name: $headers[$name]", array_keys($headers))],
+            CURLOPT_RETURNTRANSFER => true,
+            CURLOPT_FOLLOWLOCATION => false,
+            CURLOPT_TIMEOUT_MS => (int) ($timeout * 1000),
+            CURLOPT_HEADERFUNCTION => function ($_, string $line) use (&$told): int {
+                [$name, $value] = explode(':', $line, 2) + [1 => ''];
+                $told[strtolower($name)] = trim($value);
+                return strlen($line);
+            },
+        ] + ($json === '' ? [] : [CURLOPT_POSTFIELDS => $json]));
+        $text = curl_exec($this->curl);
+        if ($text === false) {
+            throw new ConnectionFailed("no answer from $this->baseUrl: " . curl_error($this->curl), $headers['idempotency-key'] ?? null);
+        }
+        return [curl_getinfo($this->curl, CURLINFO_RESPONSE_CODE), $told, $text];
+    }
+
+    /** Its timeout, and that it follows no redirects, are settings of that client. */
+    private function sendByPsr18(string $method, string $url, array $headers, string $json): array
+    {
+        $request = $this->requests->createRequest($method, $url)->withBody($this->streams->createStream($json));
+        foreach ($headers as $name => $value) {
+            $request = $request->withHeader($name, $value);
+        }
+        try {
+            $response = $this->http->sendRequest($request);
+            $told = array_map(fn (array $values) => $values[0] ?? '', array_change_key_case($response->getHeaders()));
+            return [$response->getStatusCode(), $told, (string) $response->getBody()];
+        } catch (ClientExceptionInterface | \RuntimeException $error) {
+            throw new ConnectionFailed("no answer from $this->baseUrl: {$error->getMessage()}", $headers['idempotency-key'] ?? null);
+        }
+    }
+}
+
+/** Take money, send money, look it up, give it back. */
+final class Payments
+{
+    public const ALL_THAT_IS_LEFT = PHP_INT_MIN; // Not null: a mistake in the shop must not give everything back.
+    private const ENDED = ['COMPLETED', 'FAILED', 'CANCELLED'];
+
+    public function __construct(private readonly Client $client) {}
+
+    /** Ask a customer to pay. They get a prompt on the phone; you learn by webhook, or by waitUntilEnded, whether they paid. */
+    public function collect(
+        int $amount, string $channel, string $buyerPhone, ?string $buyerName = null, ?string $description = null,
+        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null,
+    ): array {
+        return $this->pay('/v1/payments', get_defined_vars());
+    }
+
+    /** Send money from your wallet to a phone. */
+    public function disburse(
+        int $amount, string $channel, string $recipientPhone, ?string $recipientName = null, ?string $description = null,
+        ?array $metadata = null, ?string $orderReference = null, ?string $idempotencyKey = null,
+    ): array {
+        return $this->pay('/v1/payments/disburse', get_defined_vars());
+    }
+
+    /** Give the money of a collection back. */
+    public function refund(
+        string $id, int $amount = self::ALL_THAT_IS_LEFT, ?string $reason = null, ?string $orderReference = null,
+        ?string $idempotencyKey = null,
+    ): array {
+        $amount = $amount === self::ALL_THAT_IS_LEFT ? null : $amount;
+        return $this->pay(self::path($id, '/refund'), compact('amount', 'reason', 'orderReference', 'idempotencyKey'));
+    }
+
+    /** By id or reference. With wait the answer is held for so many seconds, until the status changes. */
+    public function get(string $id, int $wait = 0, ?string $language = null): array
+    {
+        return $this->client->request('GET', self::path($id), null, compact('wait'), null, 'transaction', true, $wait, $language);
+    }
+
+    /** Every payment that fits, the newest first: foreach ($malipo->payments->list(status: 'FAILED') as $payment). */
+    public function list(int $pageSize = 100, string ...$filters): \Generator
+    {
+        $filters = ['view' => 'full', 'limit' => $pageSize] + $filters; // All those of GET /v1/payments.
+        do {
+            $found = $this->client->request('GET', '/v1/payments', query: $filters, gives: 'transactions');
+            foreach ($found as $transaction) {
+                yield $transaction;
+                $filters['before'] = $transaction['id']; // So that what is made meanwhile moves nothing.
+            }
+        } while (count($found) === $pageSize);
+    }
+
+    /** While it is PENDING. Again is the same again. */
+    public function cancel(string $id): array
+    {
+        return $this->client->request('POST', self::path($id, '/cancel'), gives: 'transaction', isRepeatable: true);
+    }
+
+    /** What it would cost. The type is COLLECTION or DISBURSEMENT. */
+    public function quote(string $type, string $channel, int $amount): array
+    {
+        return $this->client->request('POST', '/v1/payments/quote', get_defined_vars(), gives: 'quote', isRepeatable: true);
+    }
+
+    /** The payment once it is COMPLETED, FAILED or CANCELLED. If that takes longer, it throws NotEndedYet. */
+    public function waitUntilEnded(string $id, int $timeout = 180): array
+    {
+        $end = microtime(true) + $timeout;
+        do {
+            $left = (int) max(0, ceil($end - microtime(true)));
+            $transaction = $this->get($id, min($left, 25));
+        } while (!($hasEnded = in_array($transaction['status'], self::ENDED, true)) && $left);
+        return $hasEnded ? $transaction : throw new NotEndedYet($transaction);
+    }
+
+    private function pay(string $path, array $fields): array
+    {
+        $key = $fields['idempotencyKey'] ?? bin2hex(random_bytes(16)); // One for all attempts, so that they are one payment.
+        unset($fields['idempotencyKey']);
+        $fields['metadata'] = isset($fields['metadata']) ? (object) $fields['metadata'] : null; // {} even if it is empty.
+        return $this->client->request('POST', $path, $fields, idempotencyKey: $key, gives: 'transaction');
+    }
+
+    private static function path(string $id, string $below = ''): string
+    {
+        // One that is empty, or has a slash, would lead to another route.
+        return preg_match('/^[A-Za-z0-9_-]{1,64}$/D', $id) ? "/v1/payments/$id$below" : throw new MalipoError("\"$id\" is no id.");
+    }
+}

@@ -1,0 +1,7 @@
+"""`python -m malipo_client` is `malipo-client`."""
+
+import sys
+
+from malipo_client.cli import main
+
+sys.exit(main())

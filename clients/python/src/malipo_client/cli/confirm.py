@@ -1,0 +1,38 @@
+"""What is asked before money moves."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from malipo_client.cli.output import plain
+from malipo_client.client import Malipo
+from malipo_client.request import new_idempotency_key
+
+
+def confirm(question: str, *, is_given: bool) -> None:
+    """Returns if the answer is yes."""
+    if is_given:
+        return
+    if not sys.stdin.isatty():
+        raise ValueError(f"{question} Nobody is here to confirm it: say --yes.")
+    print(f"{plain(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes", "ndiyo"):
+        raise ValueError("Not confirmed. Nothing was sent.")
+
+
+def idempotency_key(arguments: argparse.Namespace) -> str:
+    """The key that was given, or a new one. It is said before anything is sent: who is killed now can go on with it."""
+    key = str(arguments.idempotency_key or new_idempotency_key())
+    print(f"Idempotency key: {key}", file=sys.stderr, flush=True)
+    return key
+
+
+def channel_of(malipo: Malipo, arguments: argparse.Namespace) -> str:
+    """The channel that was given, or the one that the number probably belongs to."""
+    if arguments.channel:
+        return str(arguments.channel)
+    suggested = [each.channel for each in malipo.channels.list(phone=arguments.phone) if each.suggested]
+    if not suggested:
+        raise ValueError("This number does not tell its network: say --channel.")
+    return suggested[0]

@@ -1,0 +1,274 @@
+"""What the service answers with: one small immutable class for each thing.
+
+A field has Python's spelling here (`net_amount` is the contract's `netAmount`). One that an answer does not have is
+None. One that this version does not know is there all the same, so that a newer service never breaks an older client.
+Amounts are whole shillings, as int. Times are text in UTC, as the service writes them: `2026-11-15T08:30:00.123Z`.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+_ENDED = ("COMPLETED", "FAILED", "CANCELLED")
+
+
+def camel(name: str) -> str:
+    """The contract's spelling of a Python name."""
+    first, *more = name.rstrip("_").split("_")
+    return first + "".join(word.capitalize() for word in more)
+
+
+class Record:
+    """An answer of the service: its fields are attributes, and `to_dict()` is the JSON as it came."""
+
+    __slots__ = ("_fields",)
+    _declared: ClassVar[frozenset[str]] = frozenset()
+    _nested: ClassVar[dict[str, type[Record]]] = {}
+
+    def __init_subclass__(cls, nested: dict[str, type[Record]] | None = None) -> None:
+        cls._declared = frozenset(cls.__annotations__)
+        cls._nested = nested or {}
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        object.__setattr__(self, "_fields", fields)
+
+    def to_dict(self) -> dict[str, Any]:
+        copied: dict[str, Any] = copy.deepcopy(self._fields)
+        return copied
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        key = camel(name)
+        if key not in self._fields and name not in self._declared:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        return self._record_of(name, self._fields.get(key))
+
+    def _record_of(self, name: str, value: Any) -> Any:
+        kind = self._nested.get(name)
+        if kind is None or value is None:
+            return value
+        return [kind(each) for each in value] if isinstance(value, list) else kind(value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other._fields == self._fields
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self._fields)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._fields,)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._fields!r})"
+
+
+class Correction(Record):
+    """What a network's later word has changed in the wallet. The status that was told stays."""
+
+    outcome: str
+    amount: int
+    corrected_at: str
+    reason: str
+
+
+class StatusLog(Record):
+    status: str
+    timestamp: str
+
+
+class Transaction(Record, nested={"correction": Correction, "status_logs": StatusLog}):
+    """A payment: a collection from a customer, or a disbursement to somebody."""
+
+    id: str
+    reference: str
+    amount: int
+    fee: int
+    net_amount: int
+    channel: str
+    status: str
+    buyer_phone: str | None
+    buyer_name: str | None
+    recipient_phone: str | None
+    recipient_name: str | None
+    description: str
+    metadata: dict[str, Any] | None
+    order_reference: str | None
+    provider_reference: str | None
+    failure_code: str | None
+    failure_reason: str | None
+    batch_id: str | None
+    created_at: str
+    completed_at: str | None
+    correction: Correction | None
+    refund_of: str | None
+    refunded_amount: int | None
+    refunds: list[str] | None
+    status_logs: list[StatusLog] | None
+
+    @property
+    def type(self) -> str:
+        """COLLECTION or DISBURSEMENT. Only the answer to a new collection does not say so."""
+        return str(self._fields.get("type", "COLLECTION"))
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in _ENDED
+
+
+class BatchWarning(Record):
+    """Something that may be paid twice. Look at it before you approve."""
+
+    index: int
+    code: str
+    message: str
+
+
+class Batch(Record, nested={"warnings": BatchWarning}):
+    """Many payouts, made by one and approved by another."""
+
+    id: str
+    name: str
+    status: str
+    count: int
+    amount: int
+    fee: int
+    counts: dict[str, int] | None
+    created_at: str
+    approved_at: str | None
+    completed_at: str | None
+    cancelled_at: str | None
+    warnings: list[BatchWarning] | None
+
+
+class BatchItem(Record):
+    """One payout of a batch. It has an `id` and a `status` from the approval on."""
+
+    index: int
+    amount: int
+    fee: int
+    channel: str
+    recipient_phone: str
+    recipient_name: str
+    description: str
+    name_found: str | None
+    order_reference: str | None
+    refund_of: str | None
+    id: str | None
+    reference: str | None
+    status: str | None
+    provider_reference: str | None
+    failure_code: str | None
+    failure_reason: str | None
+    completed_at: str | None
+
+
+class Quote(Record):
+    """What a payment would cost."""
+
+    type: str
+    channel: str
+    amount: int
+    fee: int
+    net_amount: int
+    total_amount: int
+
+
+class Recipient(Record):
+    """Whose number it is, as far as the network says. None is unknown."""
+
+    channel: str
+    phone: str
+    name: str | None
+    is_registered: bool | None
+    checked_at: str | None
+
+
+class Channel(Record):
+    """A network: its limits, its prefixes, and whether it takes payments now."""
+
+    channel: str
+    name: str
+    min_amount: int
+    max_amount: int
+    prefixes: list[str]
+    is_up: bool
+    suggested: bool | None
+
+
+class Wallet(Record):
+    currency: str
+    available: int
+    reserved: int
+    owed: int | None
+    updated_at: str
+
+
+class WalletEntry(Record):
+    """A line of the statement."""
+
+    line: int
+    kind: str
+    amount: int
+    balance_after: int
+    cause_id: str
+    reference: str
+    created_at: str
+
+
+class Event(Record, nested={"transaction": Transaction}):
+    """What happened to a payment. `id` is the same in the feed and in every webhook: deduplicate on it."""
+
+    id: str
+    event: str
+    created_at: str | None  # Only in the feed.
+    transaction: Transaction
+
+
+class EventPage(Record, nested={"events": Event}):
+    """Some events in order, and the cursor behind them."""
+
+    events: list[Event]
+    next: str
+
+
+class Webhook(Record):
+    """An endpoint of yours. It has its `secret` only when that is made: keep it then."""
+
+    id: str
+    url: str
+    events: list[str]
+    is_active: bool
+    created_at: str | None
+    secret: str | None
+    rotation_ends_at: str | None
+    failing_since: str | None
+    switched_off_at: str | None
+    switched_off_reason: str | None
+
+
+class Attempt(Record):
+    """One POST to an endpoint: what your server answered, or why there was no answer."""
+
+    id: str
+    at: str
+    duration_ms: int
+    status: int | None
+    headers: dict[str, str] | None
+    answer: str | None
+    error: str | None
+
+
+class Delivery(Record, nested={"attempts": Attempt}):
+    """An event on its way to an endpoint."""
+
+    id: str
+    event: str
+    state: str
+    transaction_id: str | None
+    next_attempt_at: str | None
+    attempts: list[Attempt]

@@ -1,0 +1,99 @@
+import { Http } from "./http.js";
+import type * as t from "./types.js";
+import { Webhooks } from "./webhook_endpoints.js";
+/** Your merchant at a malipo. Use one for the whole program. Never in a browser: the API key moves money. */
+export declare class Malipo {
+    readonly payments: Payments;
+    readonly batches: Batches;
+    readonly wallet: Wallets;
+    readonly channels: Channels;
+    readonly recipients: Recipients;
+    readonly events: Events;
+    readonly webhooks: Webhooks;
+    constructor(options?: t.MalipoOptions);
+}
+declare class Payments {
+    private readonly http;
+    constructor(http: Http);
+    /** Ask a customer to pay. They get a prompt on the phone; you learn by webhook, or by `waitUntilEnded`, whether they paid. */
+    collect({ idempotencyKey, ...body }: t.NewCollection): Promise<t.NewTransaction>;
+    /** Send money from your wallet to a phone. */
+    disburse({ idempotencyKey, ...body }: t.NewDisbursement): Promise<t.NewTransaction>;
+    /** Give the money of a collection back: without an amount, all that is left. */
+    refund(id: string, refund?: t.NewRefund): Promise<t.NewTransaction>;
+    /** By id or reference. With `wait` the answer is held for so many seconds, until the status changes. */
+    get(id: string, { wait, language }?: {
+        wait?: number;
+        language?: "en" | "sw";
+    }): Promise<t.Transaction>;
+    /** Every payment that fits, the newest first: `for await (const payment of client.payments.list())`. */
+    list({ language, pageSize: limit, ...filters }?: t.PaymentFilters): AsyncGenerator<t.Transaction, void, undefined>;
+    /** While it is PENDING. Again is the same again. */
+    cancel(id: string): Promise<t.Transaction>;
+    /** What it would cost. */
+    quote(quote: t.NewQuote): Promise<t.Quote>;
+    /** The payment once it is COMPLETED, FAILED or CANCELLED. If that takes longer, it throws {@link NotEndedYet}. */
+    waitUntilEnded(id: string, { timeoutSeconds }?: {
+        timeoutSeconds?: number;
+    }): Promise<t.Transaction>;
+}
+/** Many payouts at once, made by one person and approved by another. */
+declare class Batches {
+    private readonly http;
+    constructor(http: Http);
+    /** Nothing moves before it is approved. */
+    create({ idempotencyKey, ...body }: t.NewBatch): Promise<t.Batch>;
+    get(id: string): Promise<t.Batch>;
+    list({ pageSize, ...filters }?: {
+        status?: t.BatchStatus;
+    } & t.Paged): AsyncGenerator<t.Batch, void, undefined>;
+    /** Each payout of the batch, in your order. */
+    items(id: string, { pageSize }?: t.Paged): AsyncGenerator<t.BatchItem, void, undefined>;
+    /** The same as a file for a spreadsheet. */
+    itemsCsv(id: string): Promise<string>;
+    /** Now the payouts are sent. It takes a key with `payouts.approve`, of somebody else than who made the batch. */
+    approve(id: string): Promise<t.Batch>;
+    /** As far as nothing was sent. */
+    cancel(id: string): Promise<t.Batch>;
+}
+declare class Wallets {
+    private readonly http;
+    constructor(http: Http);
+    get(): Promise<t.Wallet>;
+    /** Each line of the statement, the newest first. */
+    entries({ pageSize, ...filters }?: t.EntryFilters): AsyncGenerator<t.WalletEntry, void, undefined>;
+    /** The same as a file for a spreadsheet. */
+    entriesCsv(filters?: Omit<t.EntryFilters, "pageSize">): Promise<string>;
+}
+declare class Channels {
+    private readonly http;
+    constructor(http: Http);
+    /** With a phone, one of them may be `suggested`. */
+    list(query?: {
+        phone?: string;
+    }): Promise<t.ChannelProfile[]>;
+}
+declare class Recipients {
+    private readonly http;
+    constructor(http: Http);
+    /** Whose number it is, before money is sent. */
+    lookUp(recipient: {
+        channel: t.Channel;
+        phone: string;
+    }): Promise<t.Recipient>;
+}
+declare class Events {
+    private readonly http;
+    constructor(http: Http);
+    /** One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. */
+    read(query?: {
+        after?: string;
+        limit?: number;
+        wait?: number;
+    }): Promise<t.EventPage>;
+    /** Page after page, for ever. Do the work of each, and store its `next` in the same transaction: nothing is lost. */
+    follow({ after, pageSize: limit }?: {
+        after?: string;
+    } & t.Paged): AsyncGenerator<t.EventPage, never, undefined>;
+}
+export {};

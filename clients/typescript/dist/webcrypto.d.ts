@@ -1,0 +1,5 @@
+/**
+ * The global one; in Node.js 18, which has none, that of its own module. The module's name stands in a variable, so that
+ * bundlers for edge runtimes leave it alone.
+ */
+export declare function webCrypto(): Promise<Crypto>;

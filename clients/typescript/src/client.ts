@@ -1,0 +1,203 @@
+import { MalipoError, NotEndedYet } from "./errors.js";
+import { Http } from "./http.js";
+import { ROUTES } from "./routes.js";
+import type * as t from "./types.js";
+import { Webhooks } from "./webhook_endpoints.js";
+
+/** The most that a page has, and the longest that malipo holds an answer. */
+const PAGE = 100;
+const LONGEST_WAIT_SECONDS = 25;
+
+/** Your merchant at a malipo. Use one for the whole program. Never in a browser: the API key moves money. */
+export class Malipo {
+  readonly payments: Payments;
+  readonly batches: Batches;
+  readonly wallet: Wallets;
+  readonly channels: Channels;
+  readonly recipients: Recipients;
+  readonly events: Events;
+  readonly webhooks: Webhooks;
+
+  constructor(options: t.MalipoOptions = {}) {
+    const http = new Http(options);
+    this.payments = new Payments(http);
+    this.batches = new Batches(http);
+    this.wallet = new Wallets(http);
+    this.channels = new Channels(http);
+    this.recipients = new Recipients(http);
+    this.events = new Events(http);
+    this.webhooks = new Webhooks(http);
+  }
+}
+
+class Payments {
+  constructor(private readonly http: Http) {}
+
+  /** Ask a customer to pay. They get a prompt on the phone; you learn by webhook, or by `waitUntilEnded`, whether they paid. */
+  collect({ idempotencyKey, ...body }: t.NewCollection): Promise<t.NewTransaction> {
+    return this.http.call(ROUTES.collect, { body, idempotencyKey });
+  }
+
+  /** Send money from your wallet to a phone. */
+  disburse({ idempotencyKey, ...body }: t.NewDisbursement): Promise<t.NewTransaction> {
+    return this.http.call(ROUTES.disburse, { body, idempotencyKey });
+  }
+
+  /** Give the money of a collection back: without an amount, all that is left. */
+  async refund(id: string, refund: t.NewRefund = {}): Promise<t.NewTransaction> {
+    // As JSON, undefined and NaN would be no amount, and a mistake in the shop would give everything back.
+    if ("amount" in refund && !Number.isSafeInteger(refund.amount)) {
+      throw new MalipoError(`The amount of a refund is ${refund.amount}. To refund all that is left, leave it out.`);
+    }
+    const { idempotencyKey, ...body } = refund;
+    return this.http.call(ROUTES.refund, { ids: { id }, body, idempotencyKey });
+  }
+
+  /** By id or reference. With `wait` the answer is held for so many seconds, until the status changes. */
+  get(id: string, { wait, language }: { wait?: number; language?: "en" | "sw" } = {}): Promise<t.Transaction> {
+    return this.http.call(ROUTES.getPayment, { ids: { id }, query: { wait }, waitSeconds: wait, language });
+  }
+
+  /** Every payment that fits, the newest first: `for await (const payment of client.payments.list())`. */
+  async *list({ language, pageSize: limit = PAGE, ...filters }: t.PaymentFilters = {}): AsyncGenerator<t.Transaction, void, undefined> {
+    for (let before: string | undefined; ; ) {
+      const query = { ...filters, view: "full", limit, before };
+      const page = await this.http.call<{ transactions: t.Transaction[] }>(ROUTES.listPayments, { query, language });
+      yield* page.transactions;
+      before = page.transactions.at(-1)?.id; // What is made meanwhile moves nothing.
+      if (page.transactions.length < limit) return;
+    }
+  }
+
+  /** While it is PENDING. Again is the same again. */
+  cancel(id: string): Promise<t.Transaction> {
+    return this.http.call(ROUTES.cancelPayment, { ids: { id } });
+  }
+
+  /** What it would cost. */
+  quote(quote: t.NewQuote): Promise<t.Quote> {
+    return this.http.call(ROUTES.quote, { body: quote });
+  }
+
+  /** The payment once it is COMPLETED, FAILED or CANCELLED. If that takes longer, it throws {@link NotEndedYet}. */
+  async waitUntilEnded(id: string, { timeoutSeconds = 180 }: { timeoutSeconds?: number } = {}): Promise<t.Transaction> {
+    const end = Date.now() + timeoutSeconds * 1000;
+    for (let wait = 0; ; ) {
+      const payment = await this.get(id, { wait });
+      if (["COMPLETED", "FAILED", "CANCELLED"].includes(payment.status)) return payment;
+      wait = Math.min(LONGEST_WAIT_SECONDS, Math.ceil((end - Date.now()) / 1000));
+      if (wait <= 0) throw new NotEndedYet(payment);
+    }
+  }
+}
+
+/** Many payouts at once, made by one person and approved by another. */
+class Batches {
+  constructor(private readonly http: Http) {}
+
+  /** Nothing moves before it is approved. */
+  create({ idempotencyKey, ...body }: t.NewBatch): Promise<t.Batch> {
+    return this.http.call(ROUTES.createBatch, { body, idempotencyKey });
+  }
+
+  get(id: string): Promise<t.Batch> {
+    return this.http.call(ROUTES.getBatch, { ids: { id } });
+  }
+
+  list({ pageSize, ...filters }: { status?: t.BatchStatus } & t.Paged = {}): AsyncGenerator<t.Batch, void, undefined> {
+    const page = (query: object) => this.http.call<{ batches: t.Batch[] }>(ROUTES.listBatches, { query });
+    return pages(async (number) => (await page({ ...filters, ...number })).batches, pageSize, (each, last) => each.id < last.id);
+  }
+
+  /** Each payout of the batch, in your order. */
+  items(id: string, { pageSize }: t.Paged = {}): AsyncGenerator<t.BatchItem, void, undefined> {
+    const page = (query: object) => this.http.call<{ items: t.BatchItem[] }>(ROUTES.listBatchItems, { ids: { id }, query });
+    return pages(async (number) => (await page(number)).items, pageSize, (each, last) => each.index > last.index);
+  }
+
+  /** The same as a file for a spreadsheet. */
+  itemsCsv(id: string): Promise<string> {
+    return this.http.call(ROUTES.listBatchItems, { ids: { id }, query: { format: "csv" }, as: "text" });
+  }
+
+  /** Now the payouts are sent. It takes a key with `payouts.approve`, of somebody else than who made the batch. */
+  approve(id: string): Promise<t.Batch> {
+    return this.http.call(ROUTES.approveBatch, { ids: { id } });
+  }
+
+  /** As far as nothing was sent. */
+  cancel(id: string): Promise<t.Batch> {
+    return this.http.call(ROUTES.cancelBatch, { ids: { id } });
+  }
+}
+
+class Wallets {
+  constructor(private readonly http: Http) {}
+
+  get(): Promise<t.Wallet> {
+    return this.http.call(ROUTES.getWallet);
+  }
+
+  /** Each line of the statement, the newest first. */
+  entries({ pageSize, ...filters }: t.EntryFilters = {}): AsyncGenerator<t.WalletEntry, void, undefined> {
+    const page = (query: object) => this.http.call<{ entries: t.WalletEntry[] }>(ROUTES.listWalletEntries, { query });
+    return pages(async (number) => (await page({ ...filters, ...number })).entries, pageSize, (each, last) => each.line < last.line);
+  }
+
+  /** The same as a file for a spreadsheet. */
+  entriesCsv(filters: Omit<t.EntryFilters, "pageSize"> = {}): Promise<string> {
+    return this.http.call(ROUTES.listWalletEntries, { query: { ...filters, format: "csv" }, as: "text" });
+  }
+}
+
+class Channels {
+  constructor(private readonly http: Http) {}
+
+  /** With a phone, one of them may be `suggested`. */
+  list(query: { phone?: string } = {}): Promise<t.ChannelProfile[]> {
+    return this.http.call(ROUTES.listChannels, { query });
+  }
+}
+
+class Recipients {
+  constructor(private readonly http: Http) {}
+
+  /** Whose number it is, before money is sent. */
+  lookUp(recipient: { channel: t.Channel; phone: string }): Promise<t.Recipient> {
+    return this.http.call(ROUTES.lookUpRecipient, { body: recipient });
+  }
+}
+
+class Events {
+  constructor(private readonly http: Http) {}
+
+  /** One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. */
+  read(query: { after?: string; limit?: number; wait?: number } = {}): Promise<t.EventPage> {
+    return this.http.call(ROUTES.listEvents, { query: { limit: PAGE, ...query }, waitSeconds: query.wait });
+  }
+
+  /** Page after page, for ever. Do the work of each, and store its `next` in the same transaction: nothing is lost. */
+  async *follow({ after, pageSize: limit = PAGE }: { after?: string } & t.Paged = {}): AsyncGenerator<t.EventPage, never, undefined> {
+    for (let next = after; ; ) {
+      const page = await this.read({ ...(next && { after: next }), limit, wait: LONGEST_WAIT_SECONDS });
+      next = page.next;
+      if (page.events.length) yield page;
+    }
+  }
+}
+
+/** What comes in between moves the rest down by one, so a page may begin with what the last one had. */
+async function* pages<Item>(
+  read: (query: { page: number; limit: number }) => Promise<Item[]>,
+  limit = PAGE,
+  isAfter: (each: Item, last: Item) => boolean,
+): AsyncGenerator<Item, void, undefined> {
+  let last: Item | undefined;
+  for (let page = 1; ; page++) {
+    const items = await read({ page, limit });
+    for (const each of items) {
+      if (last === undefined || isAfter(each, last)) yield (last = each);
+    }
+    if (items.length < limit) return;
+  }
+}

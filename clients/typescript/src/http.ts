@@ -1,0 +1,157 @@
+// Sends a request, and sends it again where that is safe.
+
+import { ApiError, apiError, ConnectionFailed, MalipoError } from "./errors.js";
+import type { Route } from "./routes.js";
+import type { MalipoOptions } from "./types.js";
+import { VERSION } from "./version.js";
+import { webCrypto } from "./webcrypto.js";
+
+/** A longer Retry-After is for the caller to wait for, such as that of a hold which takes hours. */
+const LONGEST_WAIT_SECONDS = 60;
+/** malipo says that nothing was done, so anything may be sent again. */
+const NOTHING_WAS_DONE = ["unavailable", "restored", "on_hold", "rate_limited"];
+
+export interface Asked {
+  /** What fills the braces of the path. */
+  ids?: Record<string, string>;
+  query?: object;
+  body?: object;
+  idempotencyKey?: string | undefined;
+  language?: string | undefined;
+  /** How long malipo was asked to hold the answer. */
+  waitSeconds?: number | undefined;
+  as?: "json" | "text";
+}
+
+export class Http {
+  readonly #apiKey: string;
+  readonly #baseUrl: string;
+  readonly #timeoutSeconds: number;
+  readonly #retries: number;
+  readonly #fetch: typeof fetch;
+
+  constructor(options: MalipoOptions) {
+    this.#apiKey = options.apiKey ?? environment("MALIPO_API_KEY") ?? "";
+    if (!this.#apiKey) throw new MalipoError("No API key: set MALIPO_API_KEY, or pass apiKey.");
+    this.#baseUrl = (options.baseUrl ?? environment("MALIPO_URL") ?? "http://127.0.0.1:8080").replace(/\/+$/, "");
+    if (!/^https?:\/\//.test(this.#baseUrl)) throw new MalipoError(`"${this.#baseUrl}" is no http or https address.`);
+    this.#timeoutSeconds = options.timeoutSeconds ?? 30;
+    this.#retries = options.retries ?? 3;
+    this.#fetch = options.fetch ?? ((...request) => fetch(...request));
+  }
+
+  async call<Given>(route: Route, asked: Asked = {}): Promise<Given> {
+    // Made once: every attempt of this call has the same one, so that all of them are one payment.
+    const idempotencyKey = route.isKeyed ? (asked.idempotencyKey ?? (await webCrypto()).randomUUID()) : undefined;
+    if (idempotencyKey !== undefined && !/^[!-~]{1,255}$/.test(idempotencyKey)) {
+      throw new MalipoError("The idempotencyKey must be 1 to 255 visible ASCII characters.");
+    }
+    const request = this.#request(route, asked, idempotencyKey);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return (await this.#attempt(route, asked, request, idempotencyKey)) as Given;
+      } catch (error) {
+        const seconds = attempt < this.#retries ? secondsUntilRetry(route, error, attempt) : undefined;
+        if (seconds === undefined) throw error;
+        await new Promise((done) => setTimeout(done, seconds * 1000));
+      }
+    }
+  }
+
+  #request(route: Route, asked: Asked, idempotencyKey: string | undefined): [string, RequestInit] {
+    const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => idIn(asked.ids?.[name]));
+    const headers: Record<string, string> = {
+      "x-api-key": this.#apiKey,
+      "user-agent": `malipo-client-typescript/${VERSION}`,
+      ...(asked.language && { "accept-language": asked.language }),
+      ...(asked.body && { "content-type": "application/json" }),
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    };
+    // A redirect is not followed: it would take the key, and the payment, to somebody else.
+    const init: RequestInit = { method: route.method, headers, redirect: "manual" };
+    return [
+      this.#baseUrl + path + queryOf(asked.query),
+      asked.body ? { ...init, body: JSON.stringify(asked.body) } : init,
+    ];
+  }
+
+  async #attempt(route: Route, asked: Asked, [url, init]: [string, RequestInit], key: string | undefined) {
+    let response: Response;
+    let text: string;
+    try {
+      const timeout = this.#timeoutSeconds + (asked.waitSeconds ?? 0);
+      response = await this.#fetch(url, { ...init, signal: AbortSignal.timeout(timeout * 1000) });
+      text = await response.text();
+    } catch (cause) {
+      throw new ConnectionFailed(`no answer from ${this.#baseUrl}: ${reasonOf(cause)}`, { cause, idempotencyKey: key });
+    }
+    if (response.ok && asked.as === "text") return text;
+    const answer = objectIn(text);
+    if (!response.ok) throw errorIn(response, answer, key);
+    const given = route.gives ? answer[route.gives] : answer;
+    if (answer["success"] === true && given !== undefined) return given;
+    // Such as the log-in page of a hotel's network. Nobody knows whether malipo has heard anything.
+    throw new ConnectionFailed(`what answers at ${this.#baseUrl} is not malipo`, { idempotencyKey: key });
+  }
+}
+
+/** How long to wait before it is sent again; undefined if it must not be. */
+function secondsUntilRetry(route: Route, error: unknown, attempt: number): number | undefined {
+  const isApiError = error instanceof ApiError;
+  if (!isApiError && !(error instanceof ConnectionFailed)) return undefined;
+  if (isApiError && !NOTHING_WAS_DONE.includes(error.code)) {
+    const mayPass = error.status === 408 || error.status === 429 || (error.status >= 500 && error.code !== "query_timeout");
+    if (!mayPass || !route.isRepeatable) return undefined;
+  }
+  if (!isApiError && !route.isRepeatable) return undefined;
+  // Not all at the same moment, if many wait for the same outage to end.
+  const jitter = Math.random() * Math.min(8, 0.5 * 2 ** attempt);
+  const told = isApiError ? error.retryAfter : undefined;
+  if (told === undefined) return jitter;
+  return told <= LONGEST_WAIT_SECONDS ? told + jitter / 4 : undefined;
+}
+
+function errorIn(response: Response, answer: Record<string, any>, idempotencyKey: string | undefined): ApiError {
+  const retryAfter = Number(response.headers.get("retry-after") ?? NaN);
+  const isText = typeof answer["error"] === "string";
+  return apiError(isText ? answer["error"] : `HTTP ${response.status || "redirect"}`, {
+    status: response.status,
+    code: response.headers.get("x-error-code") ?? `http_${response.status}`,
+    details: answer["details"],
+    requestId: response.headers.get("x-request-id") ?? undefined,
+    retryAfter: Number.isFinite(retryAfter) ? retryAfter : undefined,
+    idempotencyKey,
+  });
+}
+
+function objectIn(text: string): Record<string, any> {
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** An id that is empty, or has a slash, would lead to another route. */
+function idIn(id: unknown): string {
+  if (typeof id === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(id)) return id;
+  throw new MalipoError(`${JSON.stringify(id)} is no id.`);
+}
+
+function queryOf(query: object = {}): string {
+  const written = Object.entries(query)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]);
+  return written.length ? `?${new URLSearchParams(written)}` : "";
+}
+
+function reasonOf(cause: unknown): string {
+  const { name, message, cause: below } = cause as Error;
+  return name === "TimeoutError" ? "it took too long" : below instanceof Error ? below.message : message;
+}
+
+function environment(name: string): string | undefined {
+  const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
+  return process?.env?.[name] || undefined;
+}

@@ -1,0 +1,331 @@
+// What goes in and comes out, as the contract at /openapi.json has it. Amounts are whole shillings. Times are UTC, such as
+// 2026-11-15T08:30:00.123Z. malipo may add fields and values: ignore what you do not know.
+
+export type Channel = "MPESA" | "TIGO_PESA" | "AIRTEL_MONEY" | "HALOPESA";
+export type TransactionType = "COLLECTION" | "DISBURSEMENT";
+/** COMPLETED, FAILED and CANCELLED are final. */
+export type Status = "PENDING" | "PROCESSING" | "COMPLETED" | "FAILED" | "CANCELLED";
+export type FailureCode =
+  | "declined"
+  | "expired"
+  | "insufficient_funds"
+  | "invalid_recipient"
+  | "limit_exceeded"
+  | "not_received"
+  | "channel_unavailable"
+  | "rejected";
+export type Metadata = Record<string, string | number | boolean | null>;
+/** A date (a day in UTC), or a date-time with offset. */
+export type Moment = string | Date;
+
+export interface MalipoOptions {
+  /** Default: the environment variable MALIPO_API_KEY. */
+  apiKey?: string;
+  /** Default: the environment variable MALIPO_URL, or http://127.0.0.1:8080. */
+  baseUrl?: string;
+  /** How long one attempt may take, without the time that you asked malipo to wait. Default: 30. */
+  timeoutSeconds?: number;
+  /** How often a request is sent again if that is safe. Default: 3. */
+  retries?: number;
+  /** Default: the global one. */
+  fetch?: typeof fetch;
+}
+
+export interface Paged {
+  /** How many are fetched at a time, up to 100. Default: 100. */
+  pageSize?: number;
+}
+
+/** Where money moves. */
+export interface Keyed {
+  /** Your own name for it, such as `order-1042`: sent again with the same key it is the same payment. Default: a random one. */
+  idempotencyKey?: string;
+}
+
+export interface NewCollection extends Keyed {
+  amount: number;
+  channel: Channel;
+  /** The phone that gets the prompt: `+255`, then 6 or 7, then eight digits. */
+  buyerPhone: string;
+  buyerName?: string;
+  description?: string;
+  metadata?: Metadata;
+  orderReference?: string;
+  currency?: "TZS";
+}
+
+export interface NewDisbursement extends Keyed {
+  amount: number;
+  channel: Channel;
+  /** The phone that gets the money: `+255`, then 6 or 7, then eight digits. */
+  recipientPhone: string;
+  recipientName?: string;
+  description?: string;
+  metadata?: Metadata;
+  orderReference?: string;
+  currency?: "TZS";
+}
+
+export interface NewRefund extends Keyed {
+  /** Leave it out to give back all that is left. */
+  amount?: number;
+  reason?: string;
+  orderReference?: string;
+  currency?: "TZS";
+}
+
+export interface NewQuote {
+  type: TransactionType;
+  channel: Channel;
+  amount: number;
+  currency?: "TZS";
+}
+
+/** A collection or a disbursement. */
+export interface Transaction {
+  id: string;
+  /** Easy to read out on the telephone. Works wherever the id does. */
+  reference: string;
+  type: TransactionType;
+  amount: number;
+  fee: number;
+  netAmount: number;
+  channel: Channel;
+  status: Status;
+  buyerPhone?: string;
+  buyerName?: string;
+  recipientPhone?: string;
+  recipientName?: string;
+  description: string;
+  metadata: Metadata;
+  orderReference?: string;
+  providerReference?: string;
+  failureCode?: FailureCode;
+  failureReason?: string;
+  batchId?: string;
+  createdAt: string;
+  completedAt?: string;
+  correction?: Correction;
+  /** Refunds only: the collection that it gives back. */
+  refundOf?: string;
+  refundedAmount?: number;
+  refunds?: string[];
+  /** Not in lists and events. */
+  statusLogs?: { status: Status; timestamp: string }[];
+}
+
+/** What is answered at once when a payment is created. */
+export type NewTransaction = Omit<Transaction, "type" | "metadata" | "status"> & { type?: TransactionType; status: "PENDING" };
+
+/** What was put right after the end, because the network said something else later. */
+export interface Correction {
+  outcome: "COMPLETED" | "FAILED";
+  amount: number;
+  correctedAt: string;
+  reason: "credited" | "debt_recorded" | "debt_collected" | "debt_waived" | "debt_withdrawn";
+}
+
+export interface PaymentFilters extends Paged {
+  status?: Status | Status[];
+  type?: TransactionType;
+  channel?: Channel;
+  from?: Moment;
+  to?: Moment;
+  search?: string;
+  orderReference?: string;
+  idempotencyKey?: string;
+  /** The language of `failureReason`. */
+  language?: "en" | "sw";
+}
+
+export interface Quote {
+  type: TransactionType;
+  channel: Channel;
+  amount: number;
+  fee: number;
+  netAmount: number;
+  totalAmount: number;
+}
+
+export type BatchStatus = "AWAITING_APPROVAL" | "RUNNING" | "COMPLETED" | "CANCELLED";
+
+export interface NewBatch extends Keyed {
+  name?: string;
+  /** 1 to 5,000. */
+  items: NewBatchItem[];
+}
+
+export interface NewBatchItem {
+  amount: number;
+  channel: Channel;
+  recipientPhone: string;
+  recipientName?: string;
+  description?: string;
+  orderReference?: string;
+}
+
+export interface Batch {
+  id: string;
+  name: string;
+  status: BatchStatus;
+  count: number;
+  amount: number;
+  fee: number;
+  /** How many of its payouts have which status, once it was approved. */
+  counts?: Record<Status, number>;
+  createdAt: string;
+  approvedAt?: string;
+  completedAt?: string;
+  cancelledAt?: string;
+  /** What may be paid twice. Look at it; it is no refusal. */
+  warnings?: { index: number; code: "repeated_item" | "paid_before" | "awaiting_too"; message: string }[];
+}
+
+export interface BatchItem {
+  index: number;
+  amount: number;
+  fee: number;
+  channel: Channel;
+  recipientPhone: string;
+  recipientName: string;
+  description: string;
+  nameFound?: string;
+  orderReference?: string;
+  refundOf?: string;
+  id?: string;
+  reference?: string;
+  status?: Status;
+  providerReference?: string;
+  failureCode?: FailureCode;
+  failureReason?: string;
+  completedAt?: string;
+}
+
+export interface Wallet {
+  currency: "TZS";
+  available: number;
+  reserved: number;
+  /** What the wallet has to give back by corrections. Payouts need `available` − `owed`. */
+  owed?: number;
+  updatedAt: string;
+}
+
+export type EntryKind =
+  | "COLLECTION"
+  | "PAYOUT"
+  | "PAYOUT_RETURNED"
+  | "TOP_UP"
+  | "SETTLEMENT"
+  | "CORRECTION_CREDIT"
+  | "CORRECTION_DEBIT";
+
+export interface WalletEntry {
+  /** Counts from 1 without gaps, and never changes. */
+  line: number;
+  kind: EntryKind;
+  amount: number;
+  balanceAfter: number;
+  causeId: string;
+  reference: string;
+  createdAt: string;
+}
+
+export interface EntryFilters extends Paged {
+  from?: Moment;
+  to?: Moment;
+  kind?: EntryKind;
+}
+
+export interface ChannelProfile {
+  channel: Channel;
+  name: string;
+  minAmount: number;
+  maxAmount: number;
+  prefixes: string[];
+  isUp: boolean;
+  suggested?: true;
+}
+
+export interface Recipient {
+  channel: Channel;
+  phone: string;
+  /** Null if the network does not say. */
+  name: string | null;
+  isRegistered: boolean | null;
+  checkedAt: string | null;
+}
+
+export type EventName =
+  | "payment.pending"
+  | "payment.completed"
+  | "payment.failed"
+  | "payment.cancelled"
+  | "payment.corrected"
+  | "payment.refunded"
+  | "payout.completed"
+  | "payout.failed"
+  | "payout.cancelled"
+  | "payout.corrected";
+
+export interface MalipoEvent {
+  /** The same in the feed and in the webhook: deduplicate on it. */
+  id: string;
+  event: EventName | "webhook.test";
+  /** Only in the feed. */
+  createdAt?: string;
+  /** The payment as it was at that moment. */
+  transaction: Transaction;
+}
+
+export interface EventPage {
+  events: MalipoEvent[];
+  /** Store it with the work, and pass it as `after`. */
+  next: string;
+}
+
+export interface NewWebhook {
+  url: string;
+  events: (EventName | "*")[];
+}
+
+export interface WebhookChange {
+  url?: string;
+  events?: (EventName | "*")[];
+  isActive?: boolean;
+}
+
+export interface Webhook {
+  id: string;
+  url: string;
+  events: (EventName | "*")[];
+  isActive: boolean;
+  createdAt?: string;
+  /** Only when it was made: shown this once. */
+  secret?: string;
+  rotationEndsAt?: string;
+  failingSince?: string;
+  switchedOffAt?: string;
+  switchedOffReason?: string;
+}
+
+export type DeliveryState = "PENDING" | "DELIVERED" | "EXHAUSTED";
+
+export interface Delivery {
+  /** The event's id. */
+  id: string;
+  event: MalipoEvent["event"];
+  state: DeliveryState;
+  transactionId?: string;
+  nextAttemptAt?: string;
+  attempts: Attempt[];
+}
+
+export interface Attempt {
+  id: string;
+  at: string;
+  durationMs: number;
+  status?: number;
+  headers?: Record<string, string>;
+  answer?: string;
+  error?: string;
+}

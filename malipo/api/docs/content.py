@@ -1,0 +1,68 @@
+"""What /docs serves, made when somebody first asks for it, and kept."""
+
+from functools import cache
+from importlib import resources
+
+from malipo.api import openapi
+from malipo.api.docs import downloads, guides, pages, reference, render, search_index, sources
+from malipo.api.docs.downloads import Archive
+from malipo.api.docs.pages import Installation, Page
+from malipo.rate_limit.sliding_window import RateClass
+
+
+def guide(name: str, installation: Installation) -> str | None:
+    """The page at this address; None if there is none. Nothing is kept of addresses that are none."""
+    page = pages.by_name().get(name)
+    return None if page is None else _guide(page, installation)
+
+
+@cache
+def _guide(page: Page, installation: Installation) -> str:
+    in_order = list(pages.by_name().values())
+    place = in_order.index(page)
+    return render.page(
+        "guide.html",
+        installation,
+        here=page.address,
+        language=page.language,
+        guide=guides.guide(page),
+        before=in_order[place - 1] if place else None,
+        after=in_order[place + 1] if place + 1 < len(in_order) else None,
+    )
+
+
+@cache
+def show_reference(most: int, limits: tuple[tuple[RateClass, int], ...], installation: Installation) -> str:
+    return reference.page(openapi.served(most), dict(limits), installation)
+
+
+@cache
+def try_it(most: int, installation: Installation) -> str:
+    return reference.try_it(openapi.served(most), installation)
+
+
+@cache
+def search(most: int) -> bytes:
+    return search_index.index(openapi.served(most))
+
+
+@cache
+def images() -> dict[str, bytes]:
+    """Only pictures that a page shows."""
+    folder = sources.folder("docs") / "images"
+    names = {name for page in pages.by_name().values() for name in guides.guide(page).images}
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+def download(name: str) -> Archive | None:
+    """A client library, made of its sources, or an example."""
+    return downloads.archive(name)
+
+
+def static(name: str) -> bytes | None:
+    return _static().get(name)
+
+
+@cache
+def _static() -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in resources.files("malipo.api.docs").joinpath("static").iterdir()}

@@ -1,0 +1,139 @@
+"""The client libraries as files that pip, npm and PHP take, so that nobody needs a package registry; and examples.
+
+They are made of clients/ when somebody first asks, and are the same bytes on every machine: no times, no owners, files
+in order. A wheel of pure Python is a zip file with a list of its contents, and what npm installs is a tar file.
+"""
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import posixpath
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from malipo import __version__
+from malipo.api.docs import sources
+
+_WHEEL = f"malipo_client-{__version__}-py3-none-any.whl"
+_NPM = f"malipo-client-{__version__}.tgz"
+_PHP = "Malipo.php"
+# Programs to copy: a receiver of webhooks, and a small shop, in each language.
+_EXAMPLES = (
+    "python/receiver.py",
+    "python/shop.py",
+    "node/receiver.js",
+    "node/shop.mjs",
+    "php/receiver.php",
+    "php/shop.php",
+    "php/MalipoController.php",
+)
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
+_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    content: bytes
+    media_type: str
+
+
+def archive(name: str) -> Archive | None:
+    """The file of this name; None if there is none."""
+    return _kept(name) if name in _MADE else None
+
+
+@cache
+def _kept(name: str) -> Archive:
+    return _MADE[name]()
+
+
+def _python() -> Archive:
+    folder = sources.folder("clients") / "python"
+    project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    package = folder / "src" / "malipo_client"
+    files = {f"malipo_client/{name}": content for name, content in _files(package)}
+    about = f"malipo_client-{__version__}.dist-info"
+    files |= {
+        f"{about}/METADATA": "\n".join(
+            [
+                "Metadata-Version: 2.1",
+                f"Name: {project['name']}",
+                f"Version: {__version__}",
+                f"Summary: {project['description']}",
+                "License: Apache-2.0",
+                f"Requires-Python: {project['requires-python']}",
+                "Description-Content-Type: text/markdown",
+                "",
+                (folder / "README.md").read_text("utf-8"),
+            ]
+        ).encode(),
+        f"{about}/WHEEL": b"Wheel-Version: 1.0\nGenerator: malipo\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/entry_points.txt": "".join(
+            ["[console_scripts]\n", *(f"{name} = {target}\n" for name, target in project.get("scripts", {}).items())]
+        ).encode(),
+    }
+    return Archive(_zipped(files, record=f"{about}/RECORD"), "application/octet-stream")
+
+
+def _zipped(files: dict[str, bytes], *, record: str) -> bytes:
+    lines = [f"{name},sha256={_hash(content)},{len(content)}" for name, content in files.items()]
+    listed = "\n".join([*lines, f"{record},,", ""]).encode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, content in (files | {record: listed}).items():
+            entry = zipfile.ZipInfo(name, _LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100000 | _MODE) << 16
+            entry.create_system = 3
+            target.writestr(entry, content)
+    return made.getvalue()
+
+
+def _hash(content: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def _typescript() -> Archive:
+    folder = sources.folder("clients") / "typescript"
+    package = json.loads((folder / "package.json").read_bytes())
+    files = {name: (folder / name).read_bytes() for name in ("package.json", "README.md")}
+    for pattern in package["files"]:  # folders, or files by pattern
+        for path in sorted(folder.glob(pattern)):
+            inside = _files(path) if path.is_dir() else [("", path.read_bytes())]
+            files |= {(path / name).relative_to(folder).as_posix(): content for name, content in inside}
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as target:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size, entry.mode = len(content), _MODE
+            target.addfile(entry, io.BytesIO(content))
+    return Archive(gzip.compress(made.getvalue(), mtime=0), "application/octet-stream")
+
+
+def _php() -> Archive:
+    return Archive((sources.folder("clients") / "php" / _PHP).read_bytes(), "text/plain")
+
+
+def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def _example(path: str) -> Archive:
+    return Archive((sources.folder("examples") / path).read_bytes(), "text/plain")
+
+
+_MADE: dict[str, Callable[[], Archive]] = {
+    _WHEEL: _python,
+    _NPM: _typescript,
+    _PHP: _php,
+    **{posixpath.basename(each): partial(_example, each) for each in _EXAMPLES},
+}

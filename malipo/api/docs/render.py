@@ -1,0 +1,23 @@
+"""Renders the templates of the documentation: the frame that all pages share, with navigation, search and notices."""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from malipo.api.docs import code_colours, markdown, pages
+from malipo.api.docs.pages import Installation
+
+
+@cache
+def _templates() -> Environment:
+    loader = PackageLoader("malipo.api.docs")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    filters = (markdown.address, markdown.inline, markdown.paragraphs, markdown.slug, code_colours.coloured)
+    made.filters |= {each.__name__: each for each in filters}
+    return made
+
+
+def page(template: str, installation: Installation, *, here: str, language: str = "en", **values: Any) -> str:
+    frame = {"groups": pages.groups(), "installation": installation, "here": here, "language": language}
+    return _templates().get_template(template).render(frame | values)

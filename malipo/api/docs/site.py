@@ -1,0 +1,137 @@
+"""The documentation at /docs: guides, the reference, search, styles and scripts, and the clients to download.
+
+Everything is made when somebody first asks for it, off the event loop, and kept. What that needs is imported then too:
+a start does not wait for it. The pages are the same for everybody but for the address of the service, which is the
+one that the reader came to.
+"""
+
+import asyncio
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo.api.base_url import base_url
+from malipo.api.docs.pages import EXAMPLE_URL, Installation
+from malipo.rate_limit.sliding_window import RateClass
+from malipo.service import Service
+
+_CONTENT_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+_KEPT = _HEADERS | {"Cache-Control": "max-age=300"}
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript"}
+
+
+async def home(service: Service, request: Request) -> Response:
+    return await _guide(service, request, "")
+
+
+async def guide(service: Service, request: Request) -> Response:
+    return await _guide(service, request, request.path_params["name"])
+
+
+async def _guide(service: Service, request: Request, name: str) -> Response:
+    page = await _made(lambda: _content().guide(name, _installation(service)))
+    if page is None or request.url.path == "/docs/":
+        raise HTTPException(404)
+    return await _shown(service, request, page)
+
+
+async def show_reference(service: Service, request: Request) -> Response:
+    settings = service.settings
+    limits = (
+        (RateClass.CREATE, settings.rate_limit_create),
+        (RateClass.LIST, settings.rate_limit_list),
+        (RateClass.OTHER, settings.rate_limit_other),
+    )
+    page = await _made(lambda: _content().show_reference(_most(service), limits, _installation(service)))
+    return await _shown(service, request, page)
+
+
+async def try_it(service: Service, request: Request) -> Response:
+    """Requests with one's own key, from a page. Only where the operator allows it."""
+    if not service.settings.docs_try_it:
+        raise HTTPException(404)
+    return await _shown(
+        service, request, await _made(lambda: _content().try_it(_most(service), _installation(service)))
+    )
+
+
+async def search(service: Service, request: Request) -> Response:
+    found = await _made(lambda: _content().search(_most(service)))
+    await service.wait_with_large_answer()
+    return Response(found, media_type="application/json", headers=_KEPT)
+
+
+async def style(service: Service, request: Request) -> Response:
+    return await _static("docs.css")
+
+
+async def static(service: Service, request: Request) -> Response:
+    return await _static(request.path_params["name"])
+
+
+async def _static(name: str) -> Response:
+    media_type = next((type_ for ending, type_ in _MEDIA_TYPES.items() if name.endswith(ending)), None)
+    found = None
+    if media_type is not None and "/" not in name:
+        found = await _made(lambda: _content().static(name))
+    if found is None:
+        raise HTTPException(404)
+    return Response(found, media_type=media_type, headers=_KEPT)
+
+
+async def image(service: Service, request: Request) -> Response:
+    found = (await _made(lambda: _content().images())).get(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404)
+    await service.wait_with_large_answer()
+    return Response(found, media_type="image/png", headers=_KEPT)
+
+
+async def download(service: Service, request: Request) -> Response:
+    found = await _made(lambda: _content().download(request.path_params["name"]))
+    if found is None:
+        raise HTTPException(404)
+    await service.wait_with_large_answer()
+    return Response(found.content, media_type=found.media_type, headers=_HEADERS | {"Cache-Control": "no-cache"})
+
+
+def _content() -> Any:
+    """The module that makes everything. It is imported with the first page."""
+    from malipo.api.docs import content
+
+    return content
+
+
+async def _made(make: Callable[[], Any]) -> Any:
+    return await asyncio.to_thread(make)
+
+
+def _installation(service: Service) -> Installation:
+    return Installation(is_simulated=service.settings.simulated, may_try=service.settings.docs_try_it)
+
+
+def _most(service: Service) -> int:
+    return service.terms.max_amount(None)
+
+
+async def _shown(service: Service, request: Request, page: str) -> Response:
+    shown = _with_address(page, base_url(service, request))
+    await service.wait_with_large_answer()
+    return Response(shown, media_type="text/html", headers=_HEADERS)
+
+
+@lru_cache(maxsize=32)  # Whoever asks chooses the address: this is all that they can make us keep.
+def _with_address(page: str, address: str) -> bytes:
+    return page.replace(EXAMPLE_URL, address).encode()

@@ -1,0 +1,34 @@
+"""/docs/malipo.postman_collection.json: the contract as requests that can be sent, for Postman, Bruno and the like.
+
+It is made from the contract when somebody first asks for it, so it is never older than that.
+"""
+
+import asyncio
+from functools import cache
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from malipo.api import openapi
+from malipo.api.base_url import base_url
+from malipo.api.docs import postman
+from malipo.service import Service
+
+FILE_NAME = "malipo.postman_collection.json"
+_HEADERS = {
+    "Content-Disposition": f'attachment; filename="{FILE_NAME}"',
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+async def download(service: Service, request: Request) -> Response:
+    made = await asyncio.to_thread(_made, service.terms.max_amount(None))
+    content = msgspec.json.encode(postman.at(made, base_url(service, request)))
+    await service.wait_with_large_answer()
+    return Response(content, media_type="application/json", headers=_HEADERS)
+
+
+@cache
+def _made(max_amount: int) -> postman.Item:
+    return postman.collection_file(openapi.served(max_amount))

@@ -1,0 +1,164 @@
+"""The documentation as the service shows it: every page is there, no link is dead, nothing comes from elsewhere."""
+
+import asyncio
+import html
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+import requests
+from babel.messages.pofile import read_po
+
+from malipo import dashboard
+from malipo.api.docs import content, downloads, guides, pages
+from malipo.api.docs.pages import Installation
+from tests.api.docs.samples import DOCS
+from tests.conftest import NO_LIMITS, create_database, starting, until_ready
+
+SITE = ("/docs/reference", *(page.address for page in pages.by_name().values()))
+
+
+class Services(NamedTuple):
+    """One with simulated networks, where requests may be tried, and one as it is by default."""
+
+    demo: str
+    real: str
+
+
+@pytest.fixture(scope="module")
+def services(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    database_url = asyncio.run(create_database(postgres, template))
+    with starting(tmp_path_factory.mktemp("docs")) as start:
+        started = [
+            start("api", database_url=database_url, simulated="true", docs_try_it="true", **NO_LIMITS),
+            start("api", database_url=database_url, **NO_LIMITS),
+        ]
+        for each in started:
+            asyncio.run(until_ready(each))
+        yield Services(*(each.url for each in started))
+
+
+@cache
+def get(url: str) -> requests.Response:
+    return requests.get(url, timeout=30, allow_redirects=False)
+
+
+@pytest.mark.parametrize("path", [*SITE, "/docs/try"])
+def test_a_page_is_there_and_asks_no_other_host_for_anything(services: Services, path: str) -> None:
+    answer = get(services.demo + path)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'")
+    assert "unsafe" not in policy
+    assert not re.search(r"<script(?![^>]* src=)|javascript:|\son\w+=|\sstyle=", answer.text)
+    assert {urlsplit(each).netloc for each in re.findall(r' src="([^"]+)"', answer.text)} <= {""}
+    assert pages.EXAMPLE_URL not in answer.text, "it speaks of the address that the reader came to"
+    assert "<!--" not in answer.text
+    ids = re.findall(r' id="([^"]+)"', answer.text)
+    assert len(ids) == len(set(ids))
+
+
+def test_no_style_asks_for_anything(services: Services) -> None:
+    for name in ("docs.css", "static/guides.css"):
+        style = get(f"{services.demo}/docs/{name}")
+        assert style.headers["content-type"].startswith("text/css")
+        assert not re.search(r"url\(|@import", style.text)
+
+
+def test_no_link_of_any_page_is_dead(services: Services) -> None:
+    dead = []
+    for path in (*SITE, "/docs/try"):
+        for link in set(re.findall(r'(?:href|src)="([^"]+)"', get(services.demo + path).text)):
+            target = urlsplit(urljoin(path, html.unescape(link).removeprefix(services.demo)))
+            if target.netloc or target.scheme:
+                assert target.netloc in ("www.standardwebhooks.com", "github.com"), link
+                continue
+            answer = get(f"{services.demo}{target.path}" + (f"?{target.query}" if target.query else ""))
+            is_there = not target.fragment or f' id="{target.fragment}"' in answer.text or target.path == "/docs/try"
+            if answer.status_code != 200 or not is_there:
+                dead.append(f"{path}: {link}")
+    assert dead == []
+
+
+def test_what_is_for_operators_is_neither_served_nor_linked(services: Services) -> None:
+    for page in pages.by_name().values():
+        shown = get(services.demo + page.address).text
+        for heading in re.findall(r"<!-- for operators -->\n#+ (.+)", (DOCS / page.file).read_text()):
+            assert f">{heading}<" not in shown
+    assert "SSRF" not in get(services.demo + "/docs/webhooks").text
+    for name in ("settings", "backups", "quickstart", "operating/runbook", "decisions/0002-parts", "CHANGELOG"):
+        assert get(f"{services.demo}/docs/{name}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/docs/nothing",
+        "/docs/images/dashboard.png",
+        "/docs/images/..%2f..%2fREADME.md",
+        "/docs/static/nothing.css",
+        "/docs/static/..%2fpages.yaml",
+        "/docs/static/pages.yaml",
+        "/docs/downloads/pyproject.toml",
+        "/docs/downloads/..%2f..%2fLICENSE",
+        "/docs/",
+    ],
+)
+def test_what_is_not_a_page_is_not_found(services: Services, path: str) -> None:
+    assert get(services.demo + path).status_code in (400, 404)
+
+
+def test_nothing_is_kept_of_names_that_are_none() -> None:
+    """Else anybody could fill the memory with them."""
+    kept = (content._guide, content._static, content.images, downloads._kept)
+    before = [each.cache_info().currsize for each in kept]
+    for number in range(50):
+        assert content.guide(f"nothing-{number}", Installation(is_simulated=False, may_try=False)) is None
+        assert content.static(f"nothing-{number}.css") is None
+        assert content.download(f"nothing-{number}") is None
+    after = [each.cache_info().currsize for each in kept]
+    assert [now - then for now, then in zip(after, before, strict=True)] in ([0, 0, 0, 0], [0, 1, 0, 0])
+
+
+def test_only_simulated_networks_are_called_simulated(services: Services) -> None:
+    for path in ("/docs", "/docs/reference", "/dashboard/login", "/operator/login"):
+        assert "Simulated networks: no real money moves here." in get(services.demo + path).text
+        assert "Simulated networks: no real" not in get(services.real + path).text.replace("<em>", "")
+    assert "Mitandao ya majaribio: hakuna pesa halisi" in get(services.demo + "/docs/sw/duka").text
+
+
+def test_requests_are_tried_only_where_the_operator_allows_it(services: Services) -> None:
+    assert get(f"{services.real}/docs/try").status_code == 404
+    pages_ = get(f"{services.real}/docs").text + get(f"{services.real}/docs/reference").text
+    assert not re.search('/docs/try["#]', pages_)
+    page = get(f"{services.demo}/docs/try").text
+    assert 'value="collect" data-method="POST" data-path="/v1/payments"' in page
+    assert "/merchant/" not in page, "only what an API key opens"
+
+
+def test_the_page_speaks_of_the_address_that_the_reader_came_to(services: Services) -> None:
+    proxied = {"host": "pay.duka.example", "x-forwarded-proto": "https"}
+    page = requests.get(f"{services.real}/docs", headers=proxied, timeout=10).text
+    assert "MALIPO_URL=https://pay.duka.example\n" in page
+
+
+def test_samples_in_several_languages_are_one_block(services: Services) -> None:
+    page = get(f"{services.demo}/docs").text
+    assert page.count('<div class="tabs">') == (DOCS / "guides" / "start.md").read_text().count("<!-- tabs -->")
+    first = page.split('<div class="tabs">')[1].split("</div>")[0]
+    assert re.findall(r'data-language="(\w+)"', first) == list(guides.LANGUAGES)
+
+
+def test_the_page_for_shop_owners_uses_the_words_of_the_dashboard() -> None:
+    with (Path(dashboard.__file__).parent / "locale" / "sw.po").open("rb") as file:
+        said = [str(message.string) for message in read_po(file)]
+    named = set(re.findall(r"(?<!\*)\*([^*\n]+)\*(?!\*)", (DOCS / "sw" / "duka.md").read_text()))
+    assert len(named) > 8
+    assert {each for each in named if not any(words.lower().startswith(each.lower()) for words in said)} <= {
+        "Kiswahili",  # in its own language on every page
+        "yaliyokamilika",
+    }

@@ -1,0 +1,59 @@
+"""verify_webhook takes what malipo signs and refuses everything else: the same cases as for every receiver."""
+
+import time
+
+import pytest
+from malipo_client import InvalidWebhook, sign_webhook, verify_webhook
+from standardwebhooks import Webhook
+
+from tests.examples.receiver_cases import ACCEPTED, PLAIN, REFUSED, Change
+from tests.examples.signed_webhooks import NEW, OLD, event, rotating, signed
+
+# Of no concern here: what a shop wants from a payment, and the second signature, which covers neither id nor time.
+LEFT_OUT = {"an empty transaction", "an amount in quotes", "an amount with a fraction", "no amount", "no reference"}
+LEFT_OUT |= {
+    "no status",
+    *(name for name in REFUSED if PLAIN in name or name.lower().startswith(("hex", "half of the hex", "upper-case"))),
+}
+CASES = {name: change for name, (_, change) in REFUSED.items() if name not in LEFT_OUT}
+
+
+@pytest.mark.parametrize("change", CASES.values(), ids=CASES)
+def test_a_webhook_that_is_not_ours_is_refused(change: Change) -> None:
+    body = event(17)
+    changed, headers = change(body, signed(body))
+    with pytest.raises(InvalidWebhook):
+        verify_webhook(changed, headers, f"{OLD},{NEW}")
+
+
+@pytest.mark.parametrize("change", ACCEPTED.values(), ids=ACCEPTED)
+def test_a_webhook_of_ours_is_an_event(change: Change) -> None:
+    body = event(17)
+    changed, headers = change(body, signed(body, event_id="evt_1"))
+    told = verify_webhook(changed, headers, [OLD, NEW])
+    assert (told.event, told.transaction.status, told.transaction.amount) == ("payment.completed", "COMPLETED", 1000)
+    assert told.transaction.metadata == {"orderId": 17}
+    assert told.id in headers.values()
+    assert told.created_at is None
+
+
+def test_either_secret_of_a_rotation_is_enough() -> None:
+    body = event(17)
+    for secret in (OLD, NEW):
+        assert verify_webhook(body, rotating(body), secret).transaction.amount == 1000
+
+
+def test_what_is_signed_here_is_taken_by_the_official_library() -> None:
+    body, now = event(17), int(time.time())
+    headers = {"webhook-id": "evt_1", "webhook-timestamp": str(now)}
+    headers["webhook-signature"] = sign_webhook(body, "evt_1", now, OLD)
+    Webhook(OLD).verify(body, headers)
+    with pytest.raises(InvalidWebhook, match="too old"):
+        verify_webhook(body, headers, OLD, tolerance=-1)
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "secret", "whsec_no base64", OLD[6:], [OLD, ""]])
+def test_a_secret_that_is_none_lets_nobody_in(secret: str | list[str]) -> None:
+    body = event(17)
+    with pytest.raises(ValueError, match="whsec_"):
+        verify_webhook(body, signed(body), secret)

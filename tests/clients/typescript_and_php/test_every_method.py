@@ -1,0 +1,138 @@
+"""Every method of the TypeScript client, called at the real service."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from malipo.db import Database
+from tests.api.batches.batch_keys import key_of
+from tests.clients.typescript_and_php.programs import TYPESCRIPT, Program, Refused
+from tests.conftest import NO_LIMITS, Merchant, Running, until_ready
+from tests.journeys.webhook_receivers import a_receiver, says
+
+COLLECTION: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
+ITEM: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "recipientPhone": "+255754000001"}
+
+
+# They are in test_live_payments.
+NEED_NETWORKS = {"payments.refund", "payments.waitUntilEnded"}
+
+
+class Calls:
+    """As two people of the merchant, with what was called."""
+
+    def __init__(self, program: Program, url: str, keys: dict[str, str], start_worker: Callable[[], Running]) -> None:
+        self.start_worker = start_worker
+        self.called: set[str] = set()
+        self._ask = program.ask
+        self._options = {who: {"apiKey": key, "baseUrl": url} for who, key in keys.items()}
+
+    async def __call__(self, call: str, *ids: str, who: str = "asha", **fields: Any) -> Any:
+        self.called.add(call)
+        return await asyncio.to_thread(self._ask, call, *ids, options=self._options[who], **fields)
+
+
+@pytest.fixture
+async def ask(
+    typescript: Program, start: Callable[..., Running], database_url: str, database: Database, merchant: Merchant
+) -> Calls:
+    settings = {"database_url": database_url, "webhook_allow_private": "true", **NO_LIMITS}
+    running = await until_ready(start("api", **settings))
+    keys = {who: await key_of(database, merchant, f"{who}@duka.example") for who in ("asha", "juma")}
+    return Calls(typescript, running.url, keys, lambda: start("worker", **settings))
+
+
+async def test_every_method_works_at_the_service(ask: Calls) -> None:
+    await _payments(ask)
+    await _batches(ask)
+    await _wallet_and_networks(ask)
+    ask.start_worker()  # Now that nothing needs to be PENDING any longer: it numbers events, and sends webhooks.
+    await _events(ask)
+    await _webhooks(ask)
+    assert ask.called == _methods() - NEED_NETWORKS
+
+
+def _methods() -> set[str]:
+    source = "".join((TYPESCRIPT / "src" / name).read_text() for name in ("client.ts", "webhook_endpoints.ts"))
+    namespaces = dict(re.findall(r"^  readonly (\w+): (\w+);", source, re.MULTILINE))
+    bodies = dict(re.findall(r"^(?:export )?class (\w+) {\n(.*?)^}", source, re.DOTALL | re.MULTILINE))
+    return {
+        f"{name}.{method}"
+        for name, kind in namespaces.items()
+        for method in re.findall(r"^  (?:async )?\*?(\w+)\(", bodies[kind], re.MULTILINE)
+        if method != "constructor"
+    }
+
+
+async def _payments(ask: Calls) -> None:
+    made = await ask("payments.collect", **COLLECTION, buyerName="Asha", metadata={})
+    assert (await ask("payments.get", made["reference"], wait=1))["status"] == "PENDING"
+    assert (await ask("payments.cancel", made["id"]))["status"] == "CANCELLED"
+    assert (await ask("payments.cancel", made["id"]))["status"] == "CANCELLED", "again is the same again"
+    payout = await ask("payments.disburse", **ITEM, currency="TZS")
+    assert [each["id"] for each in await ask("payments.list")] == [payout["id"], made["id"]]
+    assert [each["id"] for each in await ask("payments.list", status=["CANCELLED", "FAILED"])] == [made["id"]]
+    assert (await ask("payments.quote", type="DISBURSEMENT", channel="MPESA", amount=1000))["totalAmount"] >= 1000
+
+
+async def _batches(ask: Calls) -> None:
+    items = [ITEM | {"recipientPhone": f"+25575400000{number}"} for number in range(3)]
+    first, second = [await ask("batches.create", name=name, items=items) for name in ("Wages", "Bonus")]
+    assert [each["id"] for each in await ask("batches.list", pageSize=1)] == [second["id"], first["id"]]
+    with pytest.raises(Refused, match="PermissionDenied") as refused:
+        await ask("batches.approve", first["id"])
+    assert refused.value.told["code"] == "second_person_required"
+    assert (await ask("batches.approve", first["id"], who="juma"))["status"] == "RUNNING"
+    assert (await ask("batches.approve", first["id"], who="juma"))["status"] == "RUNNING", "again is the same again"
+    assert (await ask("batches.get", first["id"]))["counts"]["PENDING"] == 3
+    assert [each["index"] for each in await ask("batches.items", first["id"], pageSize=2)] == [0, 1, 2]
+    assert (await ask("batches.itemsCsv", first["id"])).startswith("amount,channel,recipientPhone")
+    assert (await ask("batches.cancel", second["id"]))["status"] == "CANCELLED"
+    assert [each["id"] for each in await ask("batches.list", status="CANCELLED")] == [second["id"]]
+
+
+async def _wallet_and_networks(ask: Calls) -> None:
+    assert (await ask("wallet.get"))["currency"] == "TZS"
+    lines = [each["line"] for each in await ask("wallet.entries", pageSize=2)]
+    assert lines == list(range(len(lines), 0, -1))
+    assert len(lines) >= 5
+    assert [each["kind"] for each in await ask("wallet.entries", kind="TOP_UP")] == ["TOP_UP"]
+    assert (await ask("wallet.entriesCsv")).startswith("line,kind,amount")
+    assert len(await ask("channels.list")) == 4
+    suggested = [each["channel"] for each in await ask("channels.list", phone="+255754000001") if each.get("suggested")]
+    assert suggested == ["MPESA"]
+    with pytest.raises(Refused, match="Conflict") as refused:
+        await ask("recipients.lookUp", channel="MPESA", phone="+255754000001")
+    assert refused.value.told["code"] == "lookup_unavailable"
+
+
+async def _events(ask: Calls) -> None:
+    pages = await ask("events.follow", pageSize=1, take=2)
+    assert [each["event"] for page in pages for each in page["events"]] == ["payment.pending", "payment.cancelled"]
+    assert (await ask("events.read", after=pages[0]["next"], limit=1))["events"] == pages[1]["events"]
+    with pytest.raises(Refused, match="InvalidRequest"):
+        await ask("events.read", after="no cursor")
+
+
+async def _webhooks(ask: Calls) -> None:
+    async with a_receiver() as receiver:
+        made = await ask("webhooks.create", url=receiver.behave("/hook", says(200, b"thanks")), events=["*"])
+        assert made["secret"].startswith("whsec_")
+        id_ = made["id"]
+        assert (await ask("webhooks.get", id_))["url"] == made["url"]
+        assert [each["id"] for each in await ask("webhooks.list")] == [id_]
+        test = await ask("webhooks.test", id_)
+        assert (test["event"], test["attempts"][0]["answer"]) == ("webhook.test", "thanks")
+        assert await ask("webhooks.recover", id_, since="2026-01-01") >= 2
+        before = await ask("webhooks.deliveries", id_, pageSize=1)
+        assert len(before) >= 2
+        assert (await ask("webhooks.delivery", id_, before[-1]["id"]))["id"] == before[-1]["id"]
+        assert (await ask("webhooks.redeliver", id_, before[-1]["id"]))["state"] == "PENDING"
+        assert (await ask("webhooks.rotateSecret", id_))["secret"] != made["secret"]
+        assert "rotationEndsAt" not in await ask("webhooks.finishRotation", id_)
+        assert (await ask("webhooks.change", id_, isActive=False))["isActive"] is False
+        assert await ask("webhooks.delete", id_) is None
+        assert await ask("webhooks.list") == []

@@ -1,0 +1,30 @@
+"""A program that was written for the last release goes on working: the contract is compared with what was released."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.api.published_contract import PUBLISHED, with_internal_routes
+from tests.contract.breaking_changes import breaking_changes
+from tests.contract.release import bare
+
+FOLDER = Path(__file__).parent
+
+
+def _version(path: Path) -> tuple[int, ...]:
+    return tuple(map(int, path.stem.removeprefix("released-").split(".")))
+
+
+def latest() -> Any:
+    return json.loads(max(FOLDER.glob("released-*.json"), key=_version).read_text())
+
+
+def test_nothing_that_programs_rely_on_has_changed_since_the_last_release() -> None:
+    assert breaking_changes(latest(), bare(with_internal_routes(PUBLISHED))) == []
+
+
+def test_the_contract_of_the_release_was_kept() -> None:
+    released = latest()
+    assert len(released["paths"]) > 40
+    assert len(released["webhooks"]) > 10
+    assert "description" in released["components"]["schemas"]["NewCollection"]["properties"]
