@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -47,6 +48,8 @@ class MisbehavingService:
     answers: list[bytes] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
     echoes: bool = False
+    delay_seconds: float = 0.0
+    tls: ssl.SSLContext | None = None
     _connections: list[socket.socket] = field(default_factory=list)
 
     def hang_up(self) -> None:
@@ -55,6 +58,10 @@ class MisbehavingService:
             with suppress(OSError):
                 self._connections.pop().shutdown(socket.SHUT_RDWR)
 
+    def until_received(self, count: int) -> None:
+        while len(self.received) < count:
+            time.sleep(0.01)
+
     def serve(self, listening: socket.socket) -> None:
         with suppress(OSError):
             while True:
@@ -62,16 +69,20 @@ class MisbehavingService:
                 self._connections.append(connection)
                 threading.Thread(target=self._talk, args=[connection], daemon=True).start()
 
-    def _talk(self, connection: socket.socket) -> None:
-        number = connection.fileno()
-        with suppress(OSError, EOFError), connection, connection.makefile("rb") as file:
+    def _talk(self, plain: socket.socket) -> None:
+        number = plain.fileno()
+        with suppress(OSError, EOFError), plain, self._secured(plain) as connection, connection.makefile("rb") as file:
             while True:
                 received = _read(number, file)
                 self.received.append(received)
                 given = self.answers.pop(0) if self.answers else self._usual(received)
+                time.sleep(self.delay_seconds)
                 connection.sendall(given)
                 if b"Connection: close" in given or not _is_whole(given):
                     return
+
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        return connection if self.tls is None else self.tls.wrap_socket(connection, server_side=True)
 
     def _usual(self, received: Received) -> bytes:
         if not self.echoes:
@@ -95,9 +106,10 @@ def _is_whole(given: bytes) -> bool:
 
 
 @contextmanager
-def misbehaving() -> Iterator[MisbehavingService]:
+def misbehaving(tls: ssl.SSLContext | None = None) -> Iterator[MisbehavingService]:
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
-        service = MisbehavingService(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        scheme, port = "https" if tls else "http", listening.getsockname()[1]
+        service = MisbehavingService(f"{scheme}://127.0.0.1:{port}", tls=tls)
         threading.Thread(target=service.serve, args=[listening], daemon=True).start()
         try:
             yield service

@@ -1,5 +1,6 @@
 """The client and the contract say the same: every route, every parameter, every field."""
 
+import ast
 import inspect
 import re
 import typing
@@ -165,6 +166,8 @@ def _may_be_null(schema: Any) -> bool:
 
 def test_the_readme_shows_nothing_that_does_not_exist() -> None:
     page = (ROOT / "clients" / "python" / "README.md").read_text()
+    for sample in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        ast.parse(sample, feature_version=(3, 9))
     called = set(re.findall(r"malipo\.(\w+)\.(\w+)\(", page))
     client = malipo_client.Malipo("key")
     assert called

@@ -18,6 +18,8 @@ OLDEST = (3, 9)
 
 def test_it_has_the_version_of_the_service() -> None:
     assert malipo_client.__version__ == malipo.__version__
+    page = (SOURCE.parent / "README.md").read_text()
+    assert f"malipo_client-{malipo.__version__}-py3-none-any.whl" in page
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

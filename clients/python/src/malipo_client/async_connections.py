@@ -16,6 +16,7 @@ from malipo_client.request import Answer, Request
 from malipo_client.service_address import ServiceAddress
 
 _LARGEST_HEAD = 64 * 1024
+_MOST_AT_ONCE = 100  # The service takes 256 connections of one address, and there may be another process beside us.
 
 
 class _Broken(Exception):
@@ -38,8 +39,13 @@ class AsyncConnections:
         self._tls = tls
         self._idle: list[_Connection] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._turns: asyncio.Semaphore | None = None
 
     async def send(self, request: Request[Any]) -> Answer:
+        async with self._turns_here():
+            return await self._exchange(request)
+
+    async def _exchange(self, request: Request[Any]) -> Answer:
         connection = self._idle_one() or await self._new_one()
         is_reusable = False
         try:
@@ -66,11 +72,14 @@ class AsyncConnections:
             with contextlib.suppress(OSError):  # It was closed from the other side.
                 await connection.writer.wait_closed()
 
-    def _idle_one(self) -> _Connection | None:
+    def _turns_here(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            # Those of another event loop, which may have ended, cannot be used here.
-            self._idle, self._loop = [], loop
+        if self._turns is None or self._loop is not loop:
+            # The connections of another event loop, which may have ended, cannot be used here.
+            self._loop, self._idle, self._turns = loop, [], asyncio.Semaphore(_MOST_AT_ONCE)
+        return self._turns
+
+    def _idle_one(self) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if not connection.writer.is_closing() and not is_closed(connection.socket):
