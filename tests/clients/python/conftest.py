@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from malipo_client import AsyncMalipo, Malipo
 
+from tests.cli.listen.conftest import feed, receiver  # noqa: F401 - a feed to listen to, and who is told
 from tests.clients.python.misbehaving_service import MisbehavingService, misbehaving
 
 Call = Callable[..., Any]

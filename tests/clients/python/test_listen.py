@@ -14,8 +14,6 @@ from tests.conftest import free_port
 from tests.journeys.full_stack import until
 from tests.journeys.operator_commands import malipo
 
-pytest_plugins = ["tests.cli.listen.conftest"]
-
 
 async def listen(folder: Path, *arguments: str) -> tuple[int, str, str]:
     process = await asyncio.create_subprocess_exec(

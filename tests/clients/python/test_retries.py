@@ -23,7 +23,7 @@ from malipo_client import (
 )
 from malipo_client.errors import error_of
 from malipo_client.request import Answer, Request, nothing
-from malipo_client.retry import Attempts
+from malipo_client.retry import Retries
 
 from tests.clients.python.conftest import Both
 from tests.clients.python.misbehaving_service import NOTHING, MisbehavingService, answer, error
@@ -146,8 +146,8 @@ def pauses(error: MalipoError, *, number: int, retries: int = 5) -> list[float]:
     drawn = []
     with suppress(MalipoError):
         for _ in range(200):
-            attempts = Attempts(Request("GET", "/", nothing), retries=retries)
-            drawn.append([attempts.pause_after(error) for _ in range(number)][-1])
+            made = Retries(Request("GET", "/", nothing), most=retries)
+            drawn.append([made.pause_after(error) for _ in range(number)][-1])
     return sorted(drawn)
 
 

@@ -15,7 +15,7 @@ from malipo_client.resources.events import Events
 from malipo_client.resources.payments import Payments
 from malipo_client.resources.wallet import Channels, Recipients, Wallets
 from malipo_client.resources.webhooks import Webhooks
-from malipo_client.retry import Attempts
+from malipo_client.retry import Retries
 from malipo_client.service_address import ServiceAddress
 
 if TYPE_CHECKING:
@@ -81,13 +81,13 @@ class Malipo(_Client[Sync]):
         self.close()
 
     def _send(self, request: Request[T]) -> T:
-        attempts, pause = Attempts(request, retries=self._retries), request.pause_seconds
+        retries, pause = Retries(request, most=self._retries), request.pause_seconds
         while True:
             time.sleep(pause)
             try:
                 return self._result(request, self._connections.send(request))
             except MalipoError as error:
-                pause = attempts.pause_after(error)
+                pause = retries.pause_after(error)
 
     def _iterate(self, request: Request[Page[T]]) -> Iterator[T]:
         following: Request[Page[T]] | None = request
@@ -126,13 +126,13 @@ class AsyncMalipo(_Client[Async]):
         await self.close()
 
     async def _send(self, request: Request[T]) -> T:
-        attempts, pause = Attempts(request, retries=self._retries), request.pause_seconds
+        retries, pause = Retries(request, most=self._retries), request.pause_seconds
         while True:
             await _sleep(pause)
             try:
                 return self._result(request, await self._connections.send(request))
             except MalipoError as error:
-                pause = attempts.pause_after(error)
+                pause = retries.pause_after(error)
 
     async def _iterate(self, request: Request[Page[T]]) -> AsyncIterator[T]:
         following: Request[Page[T]] | None = request

@@ -16,12 +16,12 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
 _LONGEST_IN_ALL = 61.0
 
 
-class Attempts:
-    """The attempts of one call."""
+class Retries:
+    """The retries of one call."""
 
-    def __init__(self, request: Request[Any], *, retries: int) -> None:
+    def __init__(self, request: Request[Any], *, most: int) -> None:
         self._request = request
-        self._retries = retries
+        self._most = most
         self._failures = 0
         self._paused = 0.0
 
@@ -32,7 +32,7 @@ class Attempts:
         pause = self._drawn(error)
         self._paused += pause
         is_safe = self._request.is_repeatable or _was_not_done(error)
-        if self._failures > self._retries or self._paused > _LONGEST_IN_ALL or not is_safe or not _may_pass(error):
+        if self._failures > self._most or self._paused > _LONGEST_IN_ALL or not is_safe or not _may_pass(error):
             raise error
         return pause
 
