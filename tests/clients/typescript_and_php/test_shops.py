@@ -124,7 +124,7 @@ async def test_an_order_is_paid_and_its_money_goes_back_once(shop: Shop, full_st
     assert (status, "error" in told) == (409, True)
 
 
-async def test_a_strangers_word_changes_nothing(shop: Shop) -> None:
+async def test_a_strangers_word_changes_nothing(shop: Shop, full_stack: FullStack) -> None:
     status, _ = await shop("POST", "/orders", {"amount": 1, "phone": "0754", "channel": "MPESA"})
     assert status == 400, "malipo has refused it"
     order = await shop.order(PAYS)
@@ -133,5 +133,7 @@ async def test_a_strangers_word_changes_nothing(shop: Shop) -> None:
         assert answer.status == 401
     assert (await shop.ended(order["id"]))["status"] == "COMPLETED"
     again = await shop("POST", f"/orders/{order['id']}/pay")
-    assert again == (200, await shop.ended(order["id"])), "the same key is the same payment"
+    assert again == (200, await shop.ended(order["id"]))
+    made = await full_stack.api("GET", f"/v1/payments?orderReference={order['id']}")
+    assert made.body["pagination"]["total"] == 1, "the same key is the same payment"
     assert (await shop("GET", "/orders/constructor"))[0] == 404
