@@ -25,6 +25,9 @@ from malipo.settings import Settings
 APPROVE_AT = "Another operator must approve it, at /operator/bookings."
 _WORDS = {Kind.TOP_UP: "top-up", Kind.SETTLEMENT: "settlement"}
 
+# Approves or rejects what the arguments name, and says in this word what was done.
+Decide = Callable[[argparse.Namespace, Settings, Callable[..., Awaitable[Proposal]], str], int]
+
 
 def add_subcommands(acts: Any) -> None:
     for name, command, help_ in (
@@ -36,14 +39,27 @@ def add_subcommands(acts: Any) -> None:
         act.add_argument("amount", help="whole shillings")
         act.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
     add_subcommand(acts, "pending", _pending, "top-ups and settlements that wait for another operator")
-    for name, command, help_ in (
-        ("approve", _approve, "approve a top-up or settlement that another operator has proposed, and book it"),
-        ("reject", _reject, "reject a proposed top-up or settlement, or take your own back"),
-    ):
-        act = add_subcommand(acts, name, command, help_)
-        act.add_argument("booking", help="its reference or id")
-        if command is _approve:
-            add_here(act)
+    add_decisions(acts, _decide, "top-up or settlement")
+
+
+def add_decisions(acts: Any, decide: Decide, noun: str) -> None:
+    """The commands that approve and reject what was proposed."""
+
+    def approve(arguments: argparse.Namespace, settings: Settings) -> int:
+        if not arguments.here:
+            raise ApproveOnPages("/operator/bookings")
+        return decide(arguments, settings, booking_approval.approve, "Approved and booked")
+
+    def reject(arguments: argparse.Namespace, settings: Settings) -> int:
+        return decide(arguments, settings, booking_approval.reject, "Rejected")
+
+    approving = add_subcommand(
+        acts, "approve", approve, f"approve a {noun} that another operator has proposed, and book it"
+    )
+    rejecting = add_subcommand(acts, "reject", reject, f"reject a proposed {noun}, or take your own back")
+    for each in (approving, rejecting):
+        each.add_argument("booking", help="its reference or id")
+    add_here(approving)
 
 
 def _top_up(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -122,16 +138,6 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell_table(
         arguments, with_database(settings, act), empty="No booking waits for an operator.", right=("amount",)
     )
-
-
-def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not arguments.here:
-        raise ApproveOnPages("/operator/bookings")
-    return _decide(arguments, settings, booking_approval.approve, "Approved and booked")
-
-
-def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
-    return _decide(arguments, settings, booking_approval.reject, "Rejected")
 
 
 def _decide(

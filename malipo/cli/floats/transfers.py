@@ -7,10 +7,9 @@ from typing import Any
 
 from malipo import money
 from malipo.audit_log.actor import Actor
-from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.wallet_bookings import amount_of, reference_of, sentence_of
+from malipo.cli.wallet_bookings import add_decisions, amount_of, reference_of, sentence_of
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.store import booking_proposals
@@ -41,14 +40,7 @@ def add_subcommands(acts: Any, add_account: Callable[[Any], None]) -> None:
     transfer.add_argument("--reference", required=True, help="the bank's reference; the same one books once")
     add_account(transfer)
     add_subcommand(acts, "pending", _pending, "transfers that wait for another operator")
-    for name, command, help_ in (
-        ("approve", _approve, "approve a transfer that another operator has proposed, and book it"),
-        ("reject", _reject, "reject a proposed transfer, or take your own back"),
-    ):
-        act = add_subcommand(acts, name, command, help_)
-        act.add_argument("booking", help="its reference or id")
-        if command is _approve:
-            add_here(act)
+    add_decisions(acts, _decide, "transfer")
 
 
 def _transfer(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -93,16 +85,6 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell_table(
         arguments, with_database(settings, act), empty="No transfer waits for an operator.", right=("amount",)
     )
-
-
-def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not arguments.here:
-        raise ApproveOnPages("/operator/bookings")
-    return _decide(arguments, settings, booking_approval.approve, "Approved and booked")
-
-
-def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
-    return _decide(arguments, settings, booking_approval.reject, "Rejected")
 
 
 def _decide(
