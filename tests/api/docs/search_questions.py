@@ -37,6 +37,12 @@ QUESTIONS = {
     "long polling": "/docs/events",
     "swagger file": "/docs/reference",
     "laravel": "/docs/clients",
+    "how do I know if a customer has paid": "/docs/payments",
+    "how can I be sure I don't pay someone twice": "/docs/idempotency",
+    "what events are there": "/docs/events",
+    "how do I get my money to my bank": "/docs/statement",
+    "which phone numbers fail": "/docs/trying",
+    "what to tell the customer when payment failed": "/docs/errors",
 }
 
 # Written by somebody who had not read the pages.

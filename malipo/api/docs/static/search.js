@@ -5,10 +5,12 @@
 // typing. Pages that are looked things up in count less than those that explain (`w`).
 
 const STOP = new Set(
-  ("a about an and any are as at be been but by can could did do does ever for from get gets give had happen happens has have he " +
-    "how i if in into is it its much says she " +
-    "just make may me my need not of on one or our out should so some than that the their them then there they this to use " +
-    "was we what when where which while who whom why will with without would you your").split(" "),
+  ("a about an and any are as at be been but by can could d did didn do does don ever for from get gets give had happen happens has have " +
+    "he how i if in into is it its just ll m make may me much my need not of on one or our out re s says she should so some somebody " +
+    "someone sure t than that the their them then there they this to use ve was we what when where which while who whom why will " +
+    "with without would you your")
+    .split(" ")
+    .map(stem),
 );
 // What people say → what the pages say.
 const ALSO = {
