@@ -71,6 +71,14 @@ def test_each_call_has_a_key_of_its_own_unless_one_is_given(service: Misbehaving
     assert keys[2:4] == ["payslip-77"] * 2
 
 
+def test_a_refund_of_nothing_in_particular_is_not_a_refund_of_all(service: MisbehavingService, call: Both) -> None:
+    with pytest.raises(TypeError, match="leave it out to refund all that is left"):
+        call("payments.refund", "txn_1", amount=None)
+    assert service.received == []
+    call("payments.refund", "txn_1")
+    assert b"amount" not in service.received[0].body
+
+
 def test_who_gives_up_is_told_the_key_to_go_on_with(service: MisbehavingService, connect: Callable[..., Both]) -> None:
     call = connect(retries=0)
     service.answers = [NOTHING]

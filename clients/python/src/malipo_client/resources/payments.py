@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Literal
 
 from malipo_client.errors import NotEndedYet
 from malipo_client.operation import Flow, Mode, Resource, flow, listing, operation
@@ -93,19 +94,29 @@ class Payments(Resource[Mode]):
         self,
         id: str,
         *,
-        amount: int | None = None,
+        amount: int | Literal["all"] = "all",
         reason: str | None = None,
         order_reference: str | None = None,
         currency: str | None = None,
         idempotency_key: str | None = None,
     ) -> Request[Transaction]:
-        """Send a collection back to who paid it: all that is left of it, or this amount."""
+        """Send a collection back to who paid it: all that is left of it, or this amount.
+
+        None is an error, and not all: a variable that is empty by mistake gives nothing back.
+        """
+        if amount is None:
+            raise TypeError("amount must be whole shillings; leave it out to refund all that is left")
         return Request(
             "POST",
             "/v1/payments/{id}/refund",
             _READ,
             ids={"id": id},
-            body={"amount": amount, "reason": reason, "orderReference": order_reference, "currency": currency},
+            body={
+                "amount": None if amount == "all" else amount,
+                "reason": reason,
+                "orderReference": order_reference,
+                "currency": currency,
+            },
             idempotency_key=idempotency_key or new_idempotency_key(),
         )
 
