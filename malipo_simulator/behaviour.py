@@ -77,6 +77,7 @@ class Row:
 
 
 PROMPT_SECONDS = 30
+WAITING_SECONDS = 120  # Somebody has to find the phone first.
 _PERSON_SECONDS = 2  # How long a subscriber who needs no person takes to answer.
 _RECOVERY_SECONDS = 4
 _REVERSAL_SECONDS = 4
@@ -92,7 +93,7 @@ TABLE = (
     Row(ANY_OTHER, _person("approved after 2 s"), Plan("paid")),
     Row(
         "100",
-        Plan("waits for a person at the phone", Outcome.EXPIRED, PROMPT_SECONDS),
+        Plan("waits for a person at the phone", Outcome.EXPIRED, WAITING_SECONDS),
         Plan("paid after 5 s", after_seconds=5, is_told_beside_reply=True),
     ),
     Row(

@@ -178,6 +178,9 @@ class _Run:
                         OR t.processing_at > timestamptz '{now}' - interval '{_LISTED_SECONDS} seconds'))
                  + (SELECT count(*) FROM events WHERE feed_number IS NULL)
                  + (SELECT count(*) FROM webhook_deliveries WHERE state = 'PENDING')
+                 + (SELECT count(*) FROM batches b WHERE b.status = 'RUNNING' AND NOT EXISTS (
+                        SELECT FROM transactions t
+                        WHERE t.merchant_id = b.merchant_id AND t.batch_id = b.id AND t.ended_at IS NULL))
                  + (SELECT count(*) FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)
             """
         )

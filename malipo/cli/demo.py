@@ -1,6 +1,7 @@
 """malipo demo: API, worker and simulated networks on one machine, with a merchant who has money."""
 
 import argparse
+import base64
 import os
 import socket
 import sys
@@ -194,9 +195,15 @@ async def _password(tx: Tx, merchant_id: str, remembered: str, now: datetime) ->
     passwords = Passwords()
     if remembered and await passwords.is_right(remembered, person.password_hash):
         return remembered
-    password = randomness.token_urlsafe(12)
+    password = _new_password()
     await people.set_password(tx, person.id, await passwords.hash(password))
     return password
+
+
+def _new_password() -> str:
+    """16 small letters and digits in fours: no shell takes a part of it for anything else, and it can be typed."""
+    drawn = base64.b32encode(randomness.token_bytes(10)).decode().lower()
+    return "-".join(drawn[place : place + 4] for place in range(0, len(drawn), 4))
 
 
 def _remembered(path: Path) -> dict[str, str]:

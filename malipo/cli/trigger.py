@@ -152,6 +152,6 @@ def _in_words(event: Event, payment: Transaction, access: Access, phones: str) -
     if event is Event.PAYMENT_PENDING:
         lines += ["", "The customer's phone is asking. Answer it within 30 s, and the next event follows."]
     lines += ["", "See it:", ""]
-    lines += [f'  curl -s {access.base_url}/v1/payments/{payment["reference"]} -H "x-api-key: $KEY"']
+    lines += [f'  curl -s {access.base_url}/v1/payments/{payment["reference"]} -H "x-api-key: $MALIPO_API_KEY"']
     lines += [] if payment["status"] == Status.CANCELLED else [f"  {phones}/phones/{phone}"]
     return "\n".join(lines)

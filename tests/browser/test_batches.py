@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Page, expect
 
 from malipo.accept_language import Language
@@ -19,6 +20,7 @@ COUNT = 300
 sw = Words(Language.KISWAHILI)
 
 
+@pytest.mark.slow
 async def test_three_hundred_salaries_with_five_mistakes_are_mended_approved_on_a_phone_and_paid(
     demo: dict[str, Any], windows: Windows, tmp_path: Path
 ) -> None:

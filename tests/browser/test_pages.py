@@ -1,4 +1,7 @@
-"""Every page, with something on it: can everybody use it, does it fit a phone, and is it wholly in Kiswahili?"""
+"""Every page, with something on it: can everybody use it, does it fit a phone, and is it wholly in Kiswahili?
+
+`./test` looks at the main pages, which have every part that there is; `./test --slow` at all.
+"""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -35,7 +38,18 @@ async def looking(windows: Windows, scene: Scene) -> AsyncIterator[Page]:
         yield page
 
 
-@pytest.mark.parametrize("path", [path for path in PATHS if path not in (*FOR_STRANGERS, *BETWEEN)])
+def _is_main(path: str) -> bool:
+    return path.count("/") <= 2
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[] if _is_main(path) else pytest.mark.slow)
+        for path in PATHS
+        if path not in (*FOR_STRANGERS, *BETWEEN)
+    ],
+)
 async def test_it_is_for_everybody(looking: Page, scene: Scene, path: str) -> None:
     assert await _faults(looking, scene.path(path)) == []
 
@@ -47,6 +61,7 @@ async def test_the_doors_are_for_everybody(windows: Windows, scene: Scene) -> No
             assert await _faults(page, scene.path(path)) == []
 
 
+@pytest.mark.slow
 async def test_the_operators_pages_are_for_everybody(operator: tuple[str, str], windows: Windows, scene: Scene) -> None:
     async with windows.strange().open(reduced_motion="reduce") as page:
         await axe.prepare(page)
@@ -61,6 +76,7 @@ async def test_the_operators_pages_are_for_everybody(operator: tuple[str, str], 
         assert await _english_on_the_way(page, scene, paths) == {}
 
 
+@pytest.mark.slow
 async def test_the_pages_of_reconciliation_are_for_everybody(
     operator: tuple[str, str], windows: Windows, scene: Scene, tmp_path: Path
 ) -> None:
@@ -81,7 +97,7 @@ async def _faults(page: Page, path: str) -> list[str]:
     assert answer.status == 200
     assert page.url.endswith(path), "it was led elsewhere"
     # Pages below the main ones are made of the same parts, in the same colours.
-    return await axe.faults(page, is_dark_too=path.count("/") <= 2)
+    return await axe.faults(page, is_dark_too=_is_main(path))
 
 
 async def test_forms_with_mistakes_and_what_is_shown_once_are_for_everybody(looking: Page) -> None:
@@ -98,6 +114,7 @@ async def test_forms_with_mistakes_and_what_is_shown_once_are_for_everybody(look
     assert await axe.faults(looking) == []
 
 
+@pytest.mark.slow
 async def test_in_kiswahili_no_english_is_left(windows: Windows, scene: Scene) -> None:
     async with windows.open() as page:
         await page.goto("/dashboard")

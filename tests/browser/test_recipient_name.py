@@ -11,7 +11,7 @@ NAME = subscriber_of("+255684777456").name
 FOUND = f"Airtel Money has this number under the name {NAME}."
 
 
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("size", [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)], ids=["wide", "narrow"])
 async def test_the_name_appears_and_another_one_is_a_warning(windows: Windows, size: ViewportSize) -> None:
     async with windows.open(size) as page:
         await page.goto("/dashboard/payout")

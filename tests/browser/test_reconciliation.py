@@ -22,6 +22,7 @@ async def yesterday(browser: Browser, postgres: str, template: str, tmp_path: Pa
         yield yesterday
 
 
+@pytest.mark.slow
 async def test_a_statement_is_imported_its_exceptions_resolved_by_two_and_the_day_closed(
     browser: Browser, yesterday: Yesterday
 ) -> None:

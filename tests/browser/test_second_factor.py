@@ -63,7 +63,8 @@ async def set_up(page: Page, language: str) -> tuple[str, list[str]]:
     return key, await page.locator(".recovery-codes code").all_inner_texts()
 
 
-@pytest.mark.parametrize("language", [pytest.param("en", marks=pytest.mark.slow), "sw"])
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["en", "sw"])
 async def test_it_is_set_up_and_then_asked_for(windows: Windows, demo: dict[str, Any], language: str) -> None:
     email = f"amani-{language}@malipo.example"
     async with windows.open() as owner:

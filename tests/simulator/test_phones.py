@@ -71,7 +71,7 @@ async def test_declining_moves_nothing(sim: Sim, mpesa: Mpesa) -> None:
 async def test_a_prompt_expires_by_itself(sim: Sim, mpesa: Mpesa) -> None:
     await sim.control(speed=SPEED)
     await mpesa.collect(PATIENT)
-    await asyncio.sleep(32 / SPEED)
+    await asyncio.sleep(122 / SPEED)
     (prompt,) = await prompts(sim)
     assert prompt["state"] == "expired"
     refused = await sim("POST", f"/api/prompts/{prompt['id']}", {"action": "approve"}, status=409)
@@ -190,7 +190,7 @@ async def test_reset_forgets_everything_but_the_credentials(sim: Sim, mpesa: Mpe
     assert (await sim("GET", "/api/control"))["channels"]["MPESA"]["isDown"] is False
     assert await sim("GET", "/api/seen") == []
     assert await mpesa.status("nothing") == "INS-23"
-    await asyncio.sleep(32 / SPEED)
+    await asyncio.sleep(122 / SPEED)
     assert await sim("GET", f"/api/phones/{PATIENT}") == {"phone": PATIENT, "balance": 1_000_000, "movements": []}
 
 

@@ -18,7 +18,7 @@ from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
 from malipo.service import Service
 from malipo.settings.environment import read
-from tests.conftest import NO_LIMITS, Running, _create, make_merchant, until_ready
+from tests.conftest import NO_LIMITS, Running, _create, until_ready
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import HURRY, until
@@ -117,7 +117,7 @@ async def _until_all_ended(database: Database) -> None:
 
 async def test_versions_are_exchanged_and_changed_back_under_load_without_a_single_500(fleet: Fleet) -> None:
     await asyncio.to_thread(fleet.old.run, "migrate")
-    load = Load(await make_merchant(fleet.database, wallet=100_000_000))
+    load = Load(await asyncio.to_thread(fleet.old.make_merchant, wallet=100_000_000))
     load.apis += [await until_ready(fleet.old.start("api"), seconds=120) for _ in range(2)]
     assert [await _name_of(api) for api in load.apis] == ["released", "released"]
     workers = [fleet.old.start("worker")]

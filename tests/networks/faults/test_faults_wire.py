@@ -100,7 +100,7 @@ async def test_silence_is_never_a_failure(http_client: HttpClient) -> None:
             took = asyncio.get_running_loop().time() - began
             is_right = answer.verdict is Verdict.UNKNOWN and answer.is_fault and answer.failure_code is None
             # The slowest of them would take half a minute to its end; many at once on a busy machine take a while.
-            is_in_time = 0.9 < took < connector.timeout_seconds + 8
+            is_in_time = 0.9 < took < connector.timeout_seconds + 20
             is_once = len(server.on(call.line)) == 1
             return None if is_right and is_in_time and is_once else f"{call}, {what}: {answer} after {took:.2f} s"
 
