@@ -89,16 +89,16 @@ final class Client
     private readonly string $baseUrl;
     private ?\CurlHandle $curl = null; // Kept, so that its connection is.
 
-    /** Without arguments: MALIPO_API_KEY and MALIPO_URL. A PSR-18 client comes with its factories of PSR-17. */
+    /** Without arguments: MALIPO_API_KEY and MALIPO_URL; it throws without. A PSR-18 client comes with its factories of PSR-17. */
     public function __construct(
         #[\SensitiveParameter] ?string $apiKey = null, ?string $baseUrl = null,
         private readonly float $timeout = 30, private readonly int $retries = 3,
         private readonly ?ClientInterface $http = null,
-        private readonly ?RequestFactoryInterface $requests = null,
-        private readonly ?StreamFactoryInterface $streams = null,
+        private readonly ?RequestFactoryInterface $requests = null, private readonly ?StreamFactoryInterface $streams = null,
     ) {
         $this->apiKey = ($apiKey ?? getenv('MALIPO_API_KEY')) ?: throw new MalipoError('No API key: set MALIPO_API_KEY, or pass apiKey.');
-        $this->baseUrl = rtrim($baseUrl ?? (getenv('MALIPO_URL') ?: 'http://127.0.0.1:8080'), '/');
+        $this->baseUrl = rtrim((string) ($baseUrl ?? getenv('MALIPO_URL')), '/')
+            ?: throw new MalipoError('No address: set MALIPO_URL, or pass baseUrl.');
         $this->payments = new Payments($this);
     }
 

@@ -1,5 +1,6 @@
 <?php
-// For Laravel: app/Http/Controllers/MalipoController.php, with clients/php/Malipo.php in "autoload": {"classmap": […]}.
+// For Laravel: app/Http/Controllers/MalipoController.php, with Malipo.php in "autoload": {"classmap": […]}.
+// Your malipo gives it out: https://pay.example.com/docs/downloads/Malipo.php
 //
 // routes/api.php:        Route::post('/hooks/malipo', [MalipoController::class, 'webhook']);
 //                        Route::post('/orders/{order}/pay', [MalipoController::class, 'pay']);

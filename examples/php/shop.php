@@ -1,7 +1,8 @@
 <?php
 // A small shop with the client: a customer orders, pays by mobile money, and can have the money back. PHP 8.1 with curl and
-// PDO's SQLite. Put Malipo.php of clients/php beside this file.
+// PDO's SQLite. Malipo.php, which your malipo gives out, belongs beside this file.
 //
+// curl -O https://pay.example.com/docs/downloads/Malipo.php
 // MALIPO_API_KEY=mlp_… MALIPO_URL=https://pay.example.com WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:3000 shop.php
 // DB (orders.db) may be set too. A proxy that speaks TLS, and your own log-in, belong in front of it.
 //

@@ -14,6 +14,7 @@ import os
 import re
 import sqlite3
 import sys
+import uuid
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,7 +25,7 @@ PORT, DB = int(os.environ.get("PORT", "3000")), os.environ.get("DB", "shop.db")
 SECRET = os.environ.get("WEBHOOK_SECRET", "")
 TABLES = """
 CREATE TABLE IF NOT EXISTS orders (
-    id INTEGER PRIMARY KEY, amount INTEGER NOT NULL, phone TEXT NOT NULL, channel TEXT NOT NULL,
+    id TEXT PRIMARY KEY, amount INTEGER NOT NULL, phone TEXT NOT NULL, channel TEXT NOT NULL,
     payment TEXT, status TEXT NOT NULL DEFAULT 'NEW', refund TEXT
 );
 CREATE TABLE IF NOT EXISTS events (id TEXT PRIMARY KEY);
@@ -51,20 +52,24 @@ class Shop:
 
     def order(self, amount: int, phone: str, channel: str) -> dict[str, Any]:
         """The order is stored before anything is sent: whatever happens then, we know what we have asked for."""
+        order = uuid.uuid4().hex
         with self.database() as db:
-            stored = db.execute(
-                "INSERT INTO orders (amount, phone, channel) VALUES (?, ?, ?)", [amount, phone, channel]
-            )
-        return self.pay(int(stored.lastrowid or 0))
+            stored = "INSERT INTO orders (id, amount, phone, channel) VALUES (?, ?, ?, ?)"
+            db.execute(stored, [order, amount, phone, channel])
+        return self.pay(order)
 
-    def pay(self, order: int) -> dict[str, Any]:
+    def pay(self, order: str) -> dict[str, Any]:
+        """The key is made from the order, so however often this is sent, the customer is asked once.
+
+        An id that is random is not used again by a shop that begins anew: keys never expire.
+        """
         asked = self.show(order)
         try:
             payment = self.malipo.payments.collect(
                 amount=asked["amount"],
                 channel=asked["channel"],
                 buyer_phone=asked["phone"],
-                order_reference=f"order-{order}",
+                order_reference=order,
                 idempotency_key=f"order-{order}",
             )
         except ApiError as error:
@@ -77,7 +82,7 @@ class Shop:
             db.execute("UPDATE orders SET payment = ? WHERE id = ?", [payment.id, order])
         return self.show(order)
 
-    def refund(self, order: int) -> dict[str, Any]:
+    def refund(self, order: str) -> dict[str, Any]:
         refund = self.malipo.payments.refund(self.show(order)["payment"], idempotency_key=f"refund-{order}")
         with self.database() as db:
             db.execute("UPDATE orders SET refund = ? WHERE id = ?", [refund.id, order])
@@ -85,9 +90,8 @@ class Shop:
 
     def take(self, event_id: str, name: str, payment: Transaction) -> str:
         """What a webhook tells. Its id and the work are one transaction: a crash leaves both or neither."""
-        order = re.fullmatch("order-([0-9]{1,9})", payment.order_reference or "")
-        if not order or not name.startswith("payment."):
-            return "nothing to do"  # A payout, a test, or no order of ours.
+        if not payment.order_reference or not name.startswith("payment."):
+            return "nothing to do"  # A payout, a test, or no order.
         status = "REFUNDED" if name == "payment.refunded" else payment.status
         with self.database() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -95,11 +99,11 @@ class Shop:
                 # Events may overtake each other: what is final is only changed by a refund.
                 changed = "UPDATE orders SET status = ?, payment = ? WHERE id = ? AND amount = ?"
                 changed += " AND (status IN ('NEW', 'PENDING', 'PROCESSING') OR ? = 'REFUNDED')"
-                db.execute(changed, [status, payment.id, order[1], payment.amount, status])
+                db.execute(changed, [status, payment.id, payment.order_reference, payment.amount, status])
             db.execute("COMMIT")
         return status
 
-    def show(self, order: int) -> dict[str, Any]:
+    def show(self, order: str) -> dict[str, Any]:
         with self.database() as db:
             found = db.execute("SELECT * FROM orders WHERE id = ?", [order]).fetchone()
         if found is None:
@@ -141,10 +145,10 @@ class Handler(BaseHTTPRequestHandler):
         if self.path == "/orders" and self.command == "POST":
             asked = json.loads(body)
             return self.shop.order(int(asked["amount"]), str(asked["phone"]), str(asked["channel"]))
-        path = re.fullmatch("/orders/([0-9]{1,9})(/refund)?", self.path)
+        path = re.fullmatch("/orders/([0-9a-f]{32})(/refund)?", self.path)
         if not path:
             raise NoSuchOrderError
-        return self.shop.refund(int(path[1])) if path[2] and self.command == "POST" else self.shop.show(int(path[1]))
+        return self.shop.refund(path[1]) if path[2] and self.command == "POST" else self.shop.show(path[1])
 
     def log_message(self, *_: object) -> None:
         """Silent."""

@@ -29,6 +29,7 @@ SHOPS: dict[str, tuple[list[str], dict[str, str]]] = {
     ),
 }
 PHONE = "+255684000001"
+UNSENT = "7" * 32
 ORDER = {"amount": 5000, "phone": PHONE, "channel": "AIRTEL_MONEY"}
 
 
@@ -68,7 +69,7 @@ def _sell(loop: asyncio.AbstractEventLoop, name: str, folder: Path, key: str, ur
     endpoint = malipo.webhooks.create(url=f"http://127.0.0.1:{port}/webhooks", events=["*"])
     where = {"MALIPO_API_KEY": key, "MALIPO_URL": url, "WEBHOOK_SECRET": endpoint.secret or ""}
 
-    def become(shop: str, order: int, status: str) -> None:
+    def become(shop: str, order: str, status: str) -> None:
         def is_so() -> Awaitable[bool]:
             return asyncio.to_thread(lambda: ask("GET", f"{shop}/orders/{order}")[1]["status"] == status)
 
@@ -76,24 +77,29 @@ def _sell(loop: asyncio.AbstractEventLoop, name: str, folder: Path, key: str, ur
 
     with opened(name, folder, port, **where) as shop:
         status, order = ask("POST", f"{shop}/orders", ORDER)
-        assert (status, order["id"], order["amount"]) == (200, 1, 5000)
-        become(shop, 1, "COMPLETED")
-        assert ask("POST", f"{shop}/orders/1/refund")[0] == 200
-        assert ask("POST", f"{shop}/orders/1/refund")[0] == 200, "the same refund again"
-        become(shop, 1, "REFUNDED")
+        assert (status, order["amount"]) == (200, 5000)
+        become(shop, order["id"], "COMPLETED")
+        assert ask("POST", f"{shop}/orders/{order['id']}/refund")[0] == 200
+        assert ask("POST", f"{shop}/orders/{order['id']}/refund")[0] == 200, "the same refund again"
+        become(shop, order["id"], "REFUNDED")
         status, refused = ask("POST", f"{shop}/orders", {**ORDER, "amount": 1})
         assert (status, "at least 500" in refused["error"]) == (400, True)
         assert ask("POST", f"{shop}/webhooks", {"event": "payment.completed", "transaction": {}})[0] == 400
-        assert ask("GET", f"{shop}/orders/99")[0] == 404
+        assert ask("GET", f"{shop}/orders/{UNSENT}")[0] == 404
     with closing(sqlite3.connect(folder / "shop.db")) as db, db:
         # It dies when the order is stored and before malipo has heard of it.
-        db.execute("INSERT INTO orders (id, amount, phone, channel) VALUES (7, 5000, ?, 'AIRTEL_MONEY')", [PHONE])
+        stored = "INSERT INTO orders (id, amount, phone, channel) VALUES (?, 5000, ?, 'AIRTEL_MONEY')"
+        db.execute(stored, [UNSENT, PHONE])
     for _ in range(2):
         with opened(name, folder, port, **where) as shop:
-            become(shop, 7, "COMPLETED")
+            become(shop, UNSENT, "COMPLETED")
     paid = {each.order_reference: each.refunded_amount for each in malipo.payments.list(type="COLLECTION")}
-    assert paid == {"order-1": 5000, "order-7": None}
+    assert paid == {order["id"]: 5000, UNSENT: None}
     assert len(list(malipo.payments.list())) == 3, "two collections and one refund"
+    (folder / "shop.db").unlink()
+    with opened(name, folder, port, **where) as shop:  # A shop that begins anew asks for new payments.
+        status, another = ask("POST", f"{shop}/orders", ORDER)
+        assert (status, another["payment"] in (None, order["payment"])) == (200, False)
     malipo.close()
 
 

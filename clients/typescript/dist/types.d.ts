@@ -9,7 +9,7 @@ export type Moment = string | Date;
 export interface MalipoOptions {
     /** Default: the environment variable MALIPO_API_KEY. */
     apiKey?: string;
-    /** Default: the environment variable MALIPO_URL, or http://127.0.0.1:8080. */
+    /** Default: the environment variable MALIPO_URL. */
     baseUrl?: string;
     /** How long one attempt may take, without the time that you asked malipo to wait. Default: 30. */
     timeoutSeconds?: number;

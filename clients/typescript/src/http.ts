@@ -33,7 +33,9 @@ export class Http {
   constructor(options: MalipoOptions) {
     this.#apiKey = options.apiKey ?? environment("MALIPO_API_KEY") ?? "";
     if (!this.#apiKey) throw new MalipoError("No API key: set MALIPO_API_KEY, or pass apiKey.");
-    this.#baseUrl = (options.baseUrl ?? environment("MALIPO_URL") ?? "http://127.0.0.1:8080").replace(/\/+$/, "");
+    // No default: money would be asked for from whatever happens to listen there.
+    this.#baseUrl = (options.baseUrl ?? environment("MALIPO_URL") ?? "").replace(/\/+$/, "");
+    if (!this.#baseUrl) throw new MalipoError("No address: set MALIPO_URL, or pass baseUrl.");
     if (!/^https?:\/\//.test(this.#baseUrl)) throw new MalipoError(`"${this.#baseUrl}" is no http or https address.`);
     this.#timeoutSeconds = options.timeoutSeconds ?? 30;
     this.#retries = options.retries ?? 3;

@@ -155,13 +155,18 @@ def test_a_key_that_no_header_takes_is_not_sent(service: MisbehavingService, cal
 
 def test_what_is_needed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MALIPO_API_KEY", raising=False)
+    monkeypatch.delenv("MALIPO_URL", raising=False)
     with pytest.raises(ValueError, match="MALIPO_API_KEY"):
         Malipo()
+    for kind in (Malipo, AsyncMalipo):
+        for missing in (None, "", "/"):
+            with pytest.raises(ValueError, match=r"set MALIPO_URL, or give base_url"):
+                kind("key", missing)
     for url in ("pay.example.com", "ftp://pay.example.com", "https://pay.example.com/?x=1", "https://u:p@x.example"):
         with pytest.raises(ValueError, match="base_url"):
             Malipo("key", url)
     with pytest.raises(ValueError, match="header"):
-        Malipo("key\r\nx-other: y")
+        Malipo("key\r\nx-other: y", "https://pay.example.com")
     monkeypatch.setenv("MALIPO_API_KEY", "mlp_live_secret")
     monkeypatch.setenv("MALIPO_URL", "https://pay.example.com/malipo/")
     assert repr(Malipo()) == "Malipo('https://pay.example.com/malipo')"

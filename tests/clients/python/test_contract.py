@@ -169,6 +169,6 @@ def test_the_readme_shows_nothing_that_does_not_exist() -> None:
     for sample in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         ast.parse(sample, feature_version=(3, 9))
     called = set(re.findall(r"malipo\.(\w+)\.(\w+)\(", page))
-    client = malipo_client.Malipo("key")
+    client = malipo_client.Malipo("key", "https://pay.example.com")
     assert called
     assert [each for each in called if not callable(getattr(getattr(client, each[0], None), each[1], None))] == []

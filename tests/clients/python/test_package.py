@@ -73,7 +73,8 @@ def test_the_wheel_is_small_and_works_in_an_empty_environment(tmp_path: Path) ->
         run(python, "-m", "venv", place)
         run(place / "bin" / "pip", "install", "--quiet", "--no-index", wheel)
         assert run(place / "bin" / "malipo-client", "--help").startswith("usage: malipo-client")
-        run(place / "bin" / "python", "-c", "import malipo_client.async_connections; malipo_client.Malipo('key')")
+        made = "malipo_client.Malipo('key', 'https://pay.example.com')"
+        run(place / "bin" / "python", "-c", f"import malipo_client.async_connections; {made}")
         assert "Requires: \n" in run(place / "bin" / "pip", "show", "malipo-client")
 
 

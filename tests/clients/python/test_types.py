@@ -33,7 +33,7 @@ async def awaited_calls(malipo: AsyncMalipo) -> None:
 
 
 def test_a_method_has_its_name_its_words_and_its_arguments() -> None:
-    for client in (Malipo("key"), AsyncMalipo("key")):
+    for client in (Malipo("key", "https://x.example"), AsyncMalipo("key", "https://x.example")):
         method = client.payments.refund
         assert (method.__name__, (method.__doc__ or "")[:17]) == ("refund", "Send a collection")
         assert {"id", "amount", "idempotency_key"} < set(inspect.signature(method).parameters)

@@ -190,6 +190,12 @@ def test_without_an_api_key_there_is_no_client(program: Program) -> None:
         program.ask("payments.get", "txn_1")
 
 
+@pytest.mark.parametrize("given", [{}, {"baseUrl": ""}, {"baseUrl": "/"}])
+def test_without_an_address_there_is_no_client(program: Program, given: dict[str, Any]) -> None:
+    with pytest.raises(Refused, match="MalipoError: No address: set MALIPO_URL, or pass baseUrl"):
+        program.ask("payments.get", "txn_1", options={"apiKey": "mlp_live_1", **given})
+
+
 def test_the_next_page_begins_behind_the_last_one(program: Program, service: Service) -> None:
     page = [{"id": f"txn_{number}"} for number in range(2)]
     service.behave(says(200, {"success": True, "transactions": page}), says(200, {"success": True, "transactions": []}))

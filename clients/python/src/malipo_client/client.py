@@ -35,7 +35,7 @@ class _Client(Generic[Mode]):
         language: str | None = None,
         tls: SSLContext | None = None,
     ) -> None:
-        """The key and the address are those of MALIPO_API_KEY and MALIPO_URL, unless they are given.
+        """The key and the address: given, or of MALIPO_API_KEY and MALIPO_URL. Without one of them, ValueError.
 
         `timeout`: seconds to connect, and seconds to wait for an answer. `retries`: how often a call is sent again,
         where that is safe. `language`: of `failure_reason`, "en" or "sw". `tls`: an SSLContext, for a certificate

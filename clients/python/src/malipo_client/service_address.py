@@ -8,8 +8,6 @@ from urllib.parse import urlsplit
 
 from malipo_client.request import Request
 
-_DEFAULT_URL = "http://127.0.0.1:8080"
-
 
 class ServiceAddress:
     """The address and the headers. The API key is in no repr."""
@@ -19,8 +17,11 @@ class ServiceAddress:
 
         key = api_key or os.environ.get("MALIPO_API_KEY", "")
         if not key:
-            raise ValueError("An API key is needed: give api_key, or set MALIPO_API_KEY.")
-        self.url = (base_url or os.environ.get("MALIPO_URL") or _DEFAULT_URL).rstrip("/")
+            raise ValueError("An API key is needed: set MALIPO_API_KEY, or give api_key (--api-key).")
+        # No default: money would be asked for from whatever happens to listen there.
+        self.url = (base_url or os.environ.get("MALIPO_URL", "")).rstrip("/")
+        if not self.url:
+            raise ValueError("The address of the service is needed: set MALIPO_URL, or give base_url (--base-url).")
         parts = urlsplit(self.url)
         if (
             parts.scheme not in ("http", "https")

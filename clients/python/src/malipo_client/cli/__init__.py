@@ -1,8 +1,4 @@
-"""The command line: `malipo-client`. An API key is all it needs.
-
-Exit codes: 0 done; 1 refused, or the payment that was waited for was not paid; 2 asked for wrongly, or not confirmed;
-3 not known, or not now: the same again, with the same idempotency key, is safe; 130 interrupted.
-"""
+"""The command line: `malipo-client`. An API key and the address of the service are all it needs."""
 
 from __future__ import annotations
 
@@ -12,10 +8,9 @@ import sys
 from collections.abc import Sequence
 
 from malipo_client.cli import events, listen, pay, payouts
+from malipo_client.cli.exit_codes import HELP, INTERRUPTED, REFUSED, UNKNOWN, WRONG
 from malipo_client.cli.output import plain
 from malipo_client.errors import ApiError, ConnectionFailed, MalipoError, NotEndedYet, RateLimited, Unavailable
-
-REFUSED, WRONG, UNKNOWN, INTERRUPTED = 1, 2, 3, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +39,12 @@ def parser() -> argparse.ArgumentParser:
     )
     service.add_argument("--base-url", metavar="URL", help="where the service is (default: MALIPO_URL)")
     service.add_argument("--json", action="store_true", help="print JSON, one object on a line")
-    whole = argparse.ArgumentParser(prog="malipo-client", description="Mobile-money payments from the command line.")
+    whole = argparse.ArgumentParser(
+        prog="malipo-client",
+        description="Mobile-money payments from the command line.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = whole.add_subparsers(metavar="COMMAND", required=True)
     for each in (pay, payouts, events, listen):
         each.add_command(commands, service)

@@ -13,8 +13,10 @@ def show(record: Record, line: str, arguments: argparse.Namespace) -> None:
 
 
 def line_of(transaction: Transaction) -> str:
+    """With the time at which it got its status. A list does not tell that: there it is when the payment was made."""
+    time = transaction.status_logs[-1].timestamp if transaction.status_logs else transaction.created_at
     phone = transaction.buyer_phone or transaction.recipient_phone or "-"
-    words = [transaction.created_at[:19] + "Z", transaction.reference, shillings(transaction.amount).rjust(13), phone]
+    words = [time[:19] + "Z", transaction.reference, shillings(transaction.amount).rjust(13), phone]
     words += [transaction.channel, transaction.status]
     if transaction.failure_reason:
         words.append(f"({transaction.failure_reason})")

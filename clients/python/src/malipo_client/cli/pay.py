@@ -6,8 +6,10 @@ import argparse
 from typing import Any
 
 from malipo_client.cli.confirm import channel_of, confirm, idempotency_key
+from malipo_client.cli.exit_codes import HELP
 from malipo_client.cli.output import line_of, shillings, show
 from malipo_client.client import Malipo
+from malipo_client.errors import NotEndedYet
 
 _HELP = "ask a customer for money, and wait until they have paid"
 
@@ -19,6 +21,7 @@ def add_command(commands: Any, service: argparse.ArgumentParser) -> None:
 
 
 def add_payment_arguments(command: argparse.ArgumentParser, whom: str) -> None:
+    command.epilog, command.formatter_class = HELP, argparse.RawDescriptionHelpFormatter
     command.add_argument("amount", type=int, help="whole shillings")
     command.add_argument("phone", help=f"the number of {whom}, such as +255754000001")
     command.add_argument("--channel", help="MPESA, TIGO_PESA, AIRTEL_MONEY or HALOPESA (default: by the number)")
@@ -56,6 +59,11 @@ def see_through(malipo: Malipo, id: str, arguments: argparse.Namespace) -> int:
     if arguments.no_wait:
         return 0
     if not payment.has_ended:
-        payment = malipo.payments.wait_until_ended(id, timeout=arguments.timeout)
+        try:
+            payment = malipo.payments.wait_until_ended(id, timeout=arguments.timeout)
+        except NotEndedYet as error:
+            if error.transaction.status != payment.status:  # The last line says what the error says.
+                show(error.transaction, line_of(error.transaction), arguments)
+            raise
         show(payment, line_of(payment), arguments)
     return 0 if payment.status == "COMPLETED" else 1

@@ -20,7 +20,7 @@ def add_command(commands: Any, service: argparse.ArgumentParser) -> None:
     send = payouts.add_parser("send", parents=[service], help="send money from your wallet to a phone")
     send.set_defaults(command=_send)
     add_payment_arguments(send, "the recipient")
-    list_ = payouts.add_parser("list", parents=[service], help="the newest payouts")
+    list_ = payouts.add_parser("list", parents=[service], help="the newest payouts, each with the time it was made")
     list_.set_defaults(command=_list)
     list_.add_argument("--status", help="only with this status, or these, with commas between")
     list_.add_argument("--from", dest="from_", metavar="DATE", help="the first day, or moment")

@@ -155,7 +155,10 @@ class Payments(Resource[Mode]):
         idempotency_key: str | None = None,
         page_size: int = 100,
     ) -> Request[Page[Transaction]]:
-        """Every payment, the newest first; none is missed or comes twice while new ones are made."""
+        """Every payment, the newest first; none is missed or comes twice while new ones are made.
+
+        Each has all fields (the API's `view=full`) but `status_logs`, which `get` has.
+        """
         query = {
             "status": status,
             "type": type,
