@@ -4,7 +4,7 @@
 //
 //     require 'Malipo.php';
 //     $malipo = new Malipo\Client(); // MALIPO_API_KEY and MALIPO_URL
-//     $payment = $malipo->payments->collect(amount: 1000, channel: 'MPESA', buyerPhone: '+255754000100', idempotencyKey: 'order-17');
+//     $payment = $malipo->payments->collect(amount: 1000, channel: 'MPESA', buyerPhone: '+255754000123', idempotencyKey: 'order-17');
 //     $payment = $malipo->payments->waitUntilEnded($payment['id']); // or a webhook: Malipo\Client::verifyWebhook
 // What comes back are arrays with the fields of the contract at /openapi.json. Amounts are whole shillings.
 declare(strict_types=1);

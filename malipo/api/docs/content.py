@@ -25,7 +25,7 @@ def _guide(page: Page, installation: Installation) -> str:
         installation,
         here=page.address,
         language=page.language,
-        guide=guides.guide(page),
+        guide=guides.guide(page, is_simulated=installation.is_simulated),
         before=in_order[place - 1] if place else None,
         after=in_order[place + 1] if place + 1 < len(in_order) else None,
     )

@@ -1,10 +1,11 @@
 """The pages of docs/ as HTML: headings with anchors, links of the site, samples in tabs.
 
-Markdown is written so that GitHub shows it well. Three comments mean more here:
+Markdown is written so that GitHub shows it well. Some comments mean more here:
 
 - `<!-- tabs -->` before samples in several languages: the reader sees one of them, and it is remembered which;
 - `<!-- for operators -->` before a heading: that section is for whoever runs the service, and is left out;
-- `<!-- answers 409 -->` and the like, for the test that runs the samples.
+- `<!-- if simulated` before a text and `-->` after it: only a service with simulated networks shows it;
+- `<!-- answers 409 -->` and `<!-- answer of POST /v1/payments -->` and the like, for the tests of the samples.
 """
 
 import posixpath
@@ -38,6 +39,7 @@ _NAMES = {
     "json": "JSON",
     "http": "HTTP",
 }
+_IF_SIMULATED = re.compile(r"^<!-- if simulated\n(.*?)^-->\n", re.MULTILINE | re.DOTALL)
 _TASK = re.compile(r"(<li>\s*(?:<p>)?)\[[ x]\] ")
 
 
@@ -67,9 +69,11 @@ class Guide:
 
 
 @cache
-def guide(page: Page) -> Guide:
+def guide(page: Page, *, is_simulated: bool = False) -> Guide:
     """Read when somebody first asks for it."""
-    tokens = _without_operators(_parser().parse((sources.folder("docs") / page.file).resolve().read_text("utf-8")))
+    text = (sources.folder("docs") / page.file).resolve().read_text("utf-8")
+    text = _IF_SIMULATED.sub(r"\1" if is_simulated else "", text)
+    tokens = _without_operators(_parser().parse(text))
     images: list[str] = []
     headings = []
     for token, inline in zip(tokens, [*tokens[1:], None], strict=True):

@@ -28,6 +28,8 @@ REFERENCE = {
 
 # Stands in the texts for where the reader has found the service.
 EXAMPLE_URL = "https://pay.example.com"
+# The same for the simulated phones. It is true for whoever runs the simulator as its page says.
+EXAMPLE_SIMULATOR_URL = "http://127.0.0.1:8081"
 
 
 class Installation(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 Everything is made when somebody first asks for it, off the event loop, and kept. What that needs is imported then too:
 a start does not wait for it. The pages are the same for everybody but for the address of the service, which is the
-one that the reader came to.
+one that the reader came to, and that of the simulated phones, if the service has them.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.base_url import base_url
-from malipo.api.docs.pages import EXAMPLE_URL, Installation
+from malipo.api.base_url import base_url, simulator_url
+from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL, Installation
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.service import Service
 
@@ -127,11 +127,12 @@ def _most(service: Service) -> int:
 
 
 async def _shown(service: Service, request: Request, page: str) -> Response:
-    shown = _with_address(page, base_url(service, request))
+    phones = simulator_url(service, request) if service.settings.simulated else EXAMPLE_SIMULATOR_URL
+    shown = _with_addresses(page, base_url(service, request), phones)
     await service.wait_with_large_answer()
     return Response(shown, media_type="text/html", headers=_HEADERS)
 
 
 @lru_cache(maxsize=32)  # Whoever asks chooses the address: this is all that they can make us keep.
-def _with_address(page: str, address: str) -> bytes:
-    return page.replace(EXAMPLE_URL, address).encode()
+def _with_addresses(page: str, address: str, phones: str) -> bytes:
+    return page.replace(EXAMPLE_SIMULATOR_URL, phones).replace(EXAMPLE_URL, address).encode()

@@ -21,6 +21,7 @@ class Sample:
     language: str
     code: str
     status: int | None  # what a request is answered with, where that is no success
+    operation: str | None  # whose answer this is, such as GET /v1/wallet
 
     def __str__(self) -> str:
         return f"docs/{self.page}:{self.line}"
@@ -30,12 +31,14 @@ def samples_of(file: Path) -> Iterator[Sample]:
     text = file.read_text()
     for found in _SAMPLE.finditer(text):
         told = re.search(r"<!-- answers (\d+) -->", found["marks"])
+        answer = re.search(r"<!-- answer of (.+) -->", found["marks"])
         yield Sample(
             file.relative_to(DOCS).as_posix(),
             text.count("\n", 0, found.start("code")),
             found["language"],
             found["code"],
             int(told[1]) if told else None,
+            answer[1] if answer else None,
         )
 
 

@@ -17,9 +17,13 @@ from malipo import dashboard
 from malipo.api.docs import content, downloads, guides, pages
 from malipo.api.docs.pages import Installation
 from tests.api.docs.samples import DOCS
-from tests.conftest import NO_LIMITS, create_database, starting, until_ready
+from tests.conftest import NO_LIMITS, create_database, free_port, starting, until_ready
 
 SITE = ("/docs/reference", *(page.address for page in pages.by_name().values()))
+
+# Where the pages of the demo say that the phones are.
+PHONES = f"127.0.0.1:{free_port()}"
+DEMO = {"simulated": "true", "docs_try_it": "true", "simulator_port": PHONES.split(":")[1]}
 
 
 class Services(NamedTuple):
@@ -34,7 +38,7 @@ def services(postgres: str, template: str, tmp_path_factory: pytest.TempPathFact
     database_url = asyncio.run(create_database(postgres, template))
     with starting(tmp_path_factory.mktemp("docs")) as start:
         started = [
-            start("api", database_url=database_url, simulated="true", docs_try_it="true", **NO_LIMITS),
+            start("api", database_url=database_url, **DEMO, **NO_LIMITS),
             start("api", database_url=database_url, **NO_LIMITS),
         ]
         for each in started:
@@ -75,7 +79,7 @@ def test_no_link_of_any_page_is_dead(services: Services) -> None:
         for link in set(re.findall(r'(?:href|src)="([^"]+)"', get(services.demo + path).text)):
             target = urlsplit(urljoin(path, html.unescape(link).removeprefix(services.demo)))
             if target.netloc or target.scheme:
-                assert target.netloc in ("www.standardwebhooks.com", "github.com"), link
+                assert target.netloc in ("www.standardwebhooks.com", "github.com", PHONES), link
                 continue
             answer = get(f"{services.demo}{target.path}" + (f"?{target.query}" if target.query else ""))
             is_there = not target.fragment or f' id="{target.fragment}"' in answer.text or target.path == "/docs/try"
@@ -129,6 +133,27 @@ def test_only_simulated_networks_are_called_simulated(services: Services) -> Non
         assert "Simulated networks: no real money moves here." in get(services.demo + path).text
         assert "Simulated networks: no real" not in get(services.real + path).text.replace("<em>", "")
     assert "Mitandao ya majaribio: hakuna pesa halisi" in get(services.demo + "/docs/sw/duka").text
+
+
+def test_only_a_simulated_service_says_where_its_phones_are(services: Services) -> None:
+    trying, simulator = (get(f"{services.demo}/docs/{name}").text for name in ("trying", "simulator"))
+    first = trying.split("</h1>")[1].split("</p>")[0]
+    assert "You are on one: no real money moves here." in first
+    assert f'<a href="http://{PHONES}">http://{PHONES}</a>' in first
+    assert simulator.split("</h1>")[1].split("</p>")[0].count(PHONES) == 2
+    assert f"export SIMULATOR_URL=http://{PHONES}" in re.sub("<[^>]+>", "", simulator)
+    assert pages.EXAMPLE_SIMULATOR_URL not in trying + simulator
+    for name in ("trying", "simulator"):
+        real = get(f"{services.real}/docs/{name}").text
+        assert not re.search("You are on one|simulator of this service|if simulated", real)
+
+
+@pytest.mark.parametrize(
+    ("host", "phones"), [("pay.duka.example", "pay.duka.example"), ("[::1]:8080", "[::1]"), ("a b", "127.0.0.1")]
+)
+def test_the_phones_are_on_the_host_that_the_reader_came_to(services: Services, host: str, phones: str) -> None:
+    page = requests.get(f"{services.demo}/docs/trying", headers={"host": host}, timeout=10).text
+    assert f'"http://{phones}:{PHONES.split(":")[1]}"' in page
 
 
 def test_requests_are_tried_only_where_the_operator_allows_it(services: Services) -> None:

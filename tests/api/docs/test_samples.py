@@ -21,8 +21,9 @@ import pytest
 
 from malipo import __version__
 from malipo.api import openapi
-from malipo.api.docs.pages import EXAMPLE_URL
+from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL
 from tests.api.docs.samples import OTHERS, ROOT, SERVED, Sample, by_page
+from tests.api.published_contract import OPERATIONS, faults, resolved
 from tests.conftest import NO_LIMITS, Client, free_port, starting, until_ready
 from tests.examples.example_receivers import interpreter
 
@@ -44,11 +45,13 @@ class Reader:
 
     folder: Path
     url: str
+    phones_url: str
     key: str
     environment: dict[str, str]
 
     def paste(self, sample: Sample) -> str:
-        return sample.code.replace(EXAMPLE_URL, self.url).replace("mlp_live_…", self.key)
+        code = sample.code.replace(EXAMPLE_SIMULATOR_URL, self.phones_url).replace(EXAMPLE_URL, self.url)
+        return code.replace("mlp_live_…", self.key)
 
     def write(self, language: str, ending: str, *, before: str = "", after: dict[str, str] | None = None) -> list[str]:
         """A file for each page, with all of its samples. Their names."""
@@ -77,7 +80,9 @@ async def reader(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Read
         async with aiohttp.ClientSession() as http:
             paid = await _paid_order(Client(http, access["baseUrl"], access["apiKey"]))
             await _download(http, access["baseUrl"], folder)
-        yield Reader(folder, access["baseUrl"], access["apiKey"], _environment(folder, access, paid))
+        yield Reader(
+            folder, access["baseUrl"], access["phonesUrl"], access["apiKey"], _environment(folder, access, paid)
+        )
 
 
 async def _paid_order(api: Client) -> str:
@@ -124,7 +129,6 @@ def _environment(folder: Path, access: dict[str, Any], paid: str) -> dict[str, s
         "EMAIL": access["email"],
         "PASSWORD": access["password"],
         "PAYMENT": paid,
-        "SIMULATOR_URL": access["phonesUrl"],
         "CURSOR": "",
         "RECEIVER": f"http://127.0.0.1:{free_port()}/hook",
         "WEBHOOK_SECRET": SECRET,
@@ -200,6 +204,17 @@ def test_every_field_of_a_sample_in_json_is_one_of_the_contract() -> None:
         if sample.language == "json":
             unknown = set(_names(json.loads(sample.code))) - known
             assert not unknown, f"{sample}: {unknown}"
+
+
+def test_an_answer_in_json_is_one_that_its_route_gives() -> None:
+    """With every field that it always has, and none that it never has."""
+    held = {sample: sample.operation for sample in SERVED if sample.operation is not None}
+    assert {"guides/start.md", "webhooks.md", "recipients.md"} <= {sample.page for sample in held}
+    for sample, operation in held.items():
+        answers = OPERATIONS[operation]["responses"]
+        success = resolved(next(answers[status] for status in ("200", "201") if status in answers))
+        wrong = faults(json.loads(sample.code), success["content"]["application/json"]["schema"])
+        assert not wrong, f"{sample}: {wrong}"
 
 
 def _properties(schema: Any) -> list[str]:
