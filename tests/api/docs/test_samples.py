@@ -7,8 +7,8 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
-import tarfile
 import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -103,9 +103,10 @@ async def _download(http: aiohttp.ClientSession, url: str, folder: Path) -> None
 
     (folder / "Malipo.php").write_bytes(await get("Malipo.php"))
     with zipfile.ZipFile(io.BytesIO(await get(f"malipo_client-{__version__}-py3-none-any.whl"))) as wheel:
-        wheel.extractall(folder / "python")  # noqa: S202 - it is ours
-    with tarfile.open(fileobj=io.BytesIO(await get(f"malipo-client-{__version__}.tgz"))) as package:
-        package.extractall(folder / "node_modules", filter="data")
+        wheel.extractall(folder / "python")
+    package = folder / "malipo-client.tgz"
+    package.write_bytes(await get(f"malipo-client-{__version__}.tgz"))
+    shutil.unpack_archive(package, folder / "node_modules")
     (folder / "node_modules" / "package").rename(folder / "node_modules" / "malipo-client")
 
 

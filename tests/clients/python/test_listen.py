@@ -121,5 +121,5 @@ async def test_what_is_wrong_is_one_sentence(feed: Feed, receiver: Receiver, tmp
     assert await asyncio.to_thread(run, "payouts", "list") == (
         2,
         "",
-        "malipo-client: An API key is needed: give api_key, or set MALIPO_API_KEY.\n",
+        "malipo-client: An API key is needed: set MALIPO_API_KEY, or give api_key (--api-key).\n",
     )
