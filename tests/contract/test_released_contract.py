@@ -20,7 +20,10 @@ def latest() -> Any:
 
 
 def test_nothing_that_programs_rely_on_has_changed_since_the_last_release() -> None:
-    assert breaking_changes(latest(), bare(with_internal_routes(PUBLISHED))) == []
+    released, current = latest(), bare(with_internal_routes(PUBLISHED))
+    for each in (released, current):
+        del each["paths"]["/docs"]  # A page, for people: its policy allows the script of the search since.
+    assert breaking_changes(released, current) == []
 
 
 def test_the_contract_of_the_release_was_kept() -> None:
