@@ -100,7 +100,7 @@ def measure(parsed: argparse.Namespace, benchmarks: Mapping[str, Benchmark]) -> 
     if parsed.json:
         print(_json(told))
     for fall in fallen:
-        _say(f"{fall} So it was twice, and --gate lets nothing through that is so much slower.")
+        _say(f"{fall} So it was each time, and --gate lets nothing through that is so much slower.")
     return 1 if fallen else 0
 
 
@@ -139,7 +139,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, in less than a minute each")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs; of several, a list")
-    parser.add_argument("--gate", action="store_true", help="fail if a ratio falls to less than half, twice in a row")
+    parser.add_argument(
+        "--gate", action="store_true", help="fail if a ratio falls to less than half, each time of four"
+    )
     parser.add_argument("--rounds", type=_whole(1, 100), help=f"how often each is measured ({RoundsPlan.rounds})")
     parser.add_argument("--seconds", type=_whole(1, 600), help=f"of each measurement ({RoundsPlan.seconds})")
     of_create = parser.add_argument_group("only for create, hot-wallet and limits")
