@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from benchmarks.reports.result import Result
 
-# As measured with --quick on two cores (x86_64), with PostgreSQL's files in memory: the kind of machine on which malipo is
-# least ahead, because a commit that costs nothing is the one that need not be shared. On a disk, and on other processors,
-# the ratios are up to twice as high. Whoever makes malipo faster may raise them.
+# As measured with --quick on two cores (x86_64), with the databases in memory. malipo is least ahead there, because
+# it shares commits, and those cost little in memory. On a disk, and on other processors, the ratios are up to twice as
+# high. Whoever makes malipo faster may raise them.
 EXPECTED: Mapping[str, Mapping[str, float]] = {
     "create": {"vs_pgbench": 0.85, "vs_conventional": 7.0},
     "hot-wallet": {"vs_pgbench": 1.1},
@@ -50,7 +50,7 @@ def falls(benchmark: str, ratios: Mapping[str, float]) -> list[Fall]:
 
 
 def hold(benchmark: str, measure: Callable[[], Result], say: Say) -> tuple[Result, list[Fall]]:
-    """What was told last, and what was too low in every measurement. After one in which nothing was, there is no other."""
+    """What was told last, and what was too low in every measurement. The first one without a fall is the last."""
     told = measure()
     low = falls(benchmark, told.value["ratios"])
     for _ in range(MEASUREMENTS - 1):
