@@ -1,12 +1,11 @@
 """Imports a statement: all of it in one commit, or nothing.
 
-The file is read once, line by line into a table of the transaction, so memory stays flat. A file that does not add up
-is refused; an operator may accept it, and then it proves nothing by what it does not have.
+The file is read line by line, and each goes to PostgreSQL at once, so memory stays flat. A file that does not add up is
+refused; an operator may accept it, and then it proves nothing by what it does not have.
 """
 
-import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -21,14 +20,15 @@ from malipo.floats.note_readings import note_closing
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.chain import Chain
 from malipo.network_statements.profile import Profile, built_in
-from malipo.network_statements.read_statement import Statement, read_statement
+from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import BadLine, Line
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statement_file import StatementFile, gap_before, uncovered_before
+from malipo.reconciliation.store import statement_lines as lines_store
 from malipo.reconciliation.store import statements as store
 
 _MOST_BAD_LINES = 20  # are told; more would not help anybody
-_LINES_AT_A_TIME = 1000  # Then other work of the process has its turn, and whoever waits sees how far it is.
+_LINES_A_REPORT = 1000  # Then whoever waits sees how far it is.
 
 
 class DoesNotAddUp(Refusal):
@@ -63,10 +63,6 @@ async def import_statement(
     await first_open_day(tx)
     if same := await store.find_same(tx, channel, account, sha256):
         return Imported(same, is_repeat=True)
-    statement, chain = read_statement(path, profile), Chain()
-    bad: list[BadLine] = []
-    await store.stage(tx, _good_lines(statement, chain, bad, progress))
-    _refuse_bad(bad)
     file = StatementFile(
         id=ids.mint("stf_", now),
         channel=channel,
@@ -74,30 +70,35 @@ async def import_statement(
         sha256=sha256,
         name=path.name,
         profile=profile.name,
+        begins_at=None,
+        ends_at=None,
+        opening=None,
+        closing=None,
+        line_count=0,
+        new_count=0,
+        problems=(),
+        imported_by=actor.name,
+        imported_at=now,
+    )
+    await store.insert_file(tx, file)
+    reading, new_count = await _store_lines(tx, file, lambda: _Reading(path, profile, progress), profile)
+    statement, chain = reading.statement, reading.chain
+    file = msgspec.structs.replace(
+        file,
         begins_at=statement.heading.begins or chain.begins,
         ends_at=statement.heading.ends or chain.ends,
         opening=chain.opening if statement.heading.opening is None else statement.heading.opening,
         closing=chain.closing if statement.heading.closing is None else statement.heading.closing,
         line_count=chain.lines,
-        new_count=0,
+        new_count=new_count,
         problems=tuple(chain.problems(statement.heading)),
-        imported_by=actor.name,
-        imported_at=now,
     )
     before = await store.find_before(tx, file)
     if gap := gap_before(file, before):
         file = msgspec.structs.replace(file, problems=(*file.problems, gap))
     if file.problems and not accepts_problems:
         raise DoesNotAddUp(f"{path.name} does not add up.", details={"file": list(file.problems)})
-    await store.insert_file(tx, file)
-    new_count = await store.insert_staged(
-        tx,
-        file,
-        is_fetched=profile.is_fetched,
-        fetched_profiles=[name for name, each in built_in().items() if each.is_fetched],
-    )
-    file = msgspec.structs.replace(file, new_count=new_count)
-    await store.set_new_count(tx, file.id, file.new_count)
+    await store.update_file(tx, file)
     if not file.problems:
         await note_closing(tx, channel, account, file.closing, ends_at=file.ends_at, actor=actor, now=now)
     await audit_log.append(
@@ -121,24 +122,52 @@ def _sha256(path: Path) -> bytes:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-async def _good_lines(
-    statement: Statement, chain: Chain, bad: list[BadLine], progress: Callable[[int], None]
-) -> AsyncIterator[Line]:
-    for line in statement.lines:
-        if isinstance(line, BadLine):
-            bad.append(line)
-            if len(bad) > _MOST_BAD_LINES:
-                return
-            continue
-        chain.add(line)
-        if chain.lines % _LINES_AT_A_TIME == 0:
-            progress(chain.lines)
-            await asyncio.sleep(0)
-        yield line
+class _Reading:
+    """A file that is read, once."""
+
+    def __init__(self, path: Path, profile: Profile, progress: Callable[[int], None]) -> None:
+        self.statement = read_statement(path, profile)
+        self.chain = Chain()
+        self._progress = progress
+        self._bad: list[BadLine] = []
+
+    def lines(self) -> Iterator[Line]:
+        """The good ones, until there were too many bad ones."""
+        for line in self.statement.lines:
+            if isinstance(line, BadLine):
+                self._bad.append(line)
+                if len(self._bad) > _MOST_BAD_LINES:
+                    return
+                continue
+            self.chain.add(line)
+            if self.chain.lines % _LINES_A_REPORT == 0:
+                self._progress(self.chain.lines)
+            yield line
+
+    def refuse_bad(self) -> None:
+        if self._bad:
+            told = [f"Row {each.row}: {each.why}" for each in self._bad[:_MOST_BAD_LINES]]
+            more = ["There are more."] if len(self._bad) > _MOST_BAD_LINES else []
+            raise BadLines("Lines of the file cannot be read.", details={"file": [*told, *more]})
 
 
-def _refuse_bad(bad: list[BadLine]) -> None:
-    if bad:
-        told = [f"Row {each.row}: {each.why}" for each in bad[:_MOST_BAD_LINES]]
-        more = ["There are more."] if len(bad) > _MOST_BAD_LINES else []
-        raise BadLines("Lines of the file cannot be read.", details={"file": [*told, *more]})
+async def _store_lines(
+    tx: Tx, file: StatementFile, read: Callable[[], _Reading], profile: Profile
+) -> tuple[_Reading, int]:
+    """How the file was read, and how many of its lines are new.
+
+    Nearly always all of them are, and then they are stored as they are read. If one is not, the file is read again and
+    its lines are compared with those that are known.
+    """
+    is_fetched, fetched_profiles = profile.is_fetched, [name for name, each in built_in().items() if each.is_fetched]
+    has_both = await lines_store.has_both_kinds(tx, file, is_fetched, fetched_profiles)
+    reading = read()
+    if not has_both and await lines_store.copy_new(tx, file, reading.lines()):
+        reading.refuse_bad()
+        return reading, reading.chain.lines
+    reading = read()
+    await lines_store.stage(tx, reading.lines())
+    reading.refuse_bad()
+    if has_both:
+        return reading, await lines_store.insert_unless_near(tx, file, is_fetched, fetched_profiles)
+    return reading, await lines_store.insert_unless_equal(tx, file)

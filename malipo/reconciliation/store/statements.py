@@ -1,17 +1,11 @@
-"""The SQL of statements."""
+"""The SQL of statements' files and profiles."""
 
-from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-import msgspec
-
 from malipo.db import Conn, Row, Tx
-from malipo.network_statements.statement_line import Line
 from malipo.networks.connector import Channel
 from malipo.reconciliation.statement_file import StatementFile
 
-# In the order of the fields of a line.
-_COLUMNS = ("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance")
 FILE = """
     id, channel, account, sha256, name, profile, begins_at, ends_at, opening, closing, line_count, new_count, problems,
     imported_by, imported_at
@@ -24,72 +18,8 @@ async def lock_account(tx: Tx, channel: Channel, account: str) -> None:
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statements {channel} {account}")
 
 
-async def stage(tx: Tx, lines: AsyncIterator[Line]) -> None:
-    """Copy lines into a table of this transaction, as they come."""
-    await tx.execute(
-        """
-        CREATE TEMPORARY TABLE staged_lines (
-            row integer, receipt text COLLATE "C", moved_at timestamptz, amount bigint, kind text COLLATE "C",
-            details text, key text, phone text, linked text, balance bigint
-        ) ON COMMIT DROP
-        """
-    )
-    records = (msgspec.structs.astuple(line) async for line in lines)
-    await tx.copy_records_to_table("staged_lines", records=records, columns=list(_COLUMNS))
-
-
-async def insert_staged(tx: Tx, file: StatementFile, *, is_fetched: bool, fetched_profiles: Sequence[str]) -> int:
-    """Insert the staged lines that no file has yet; how many.
-
-    What a network's API says of a payment, and what its files say, may differ by seconds. So between the two, a line is
-    the same if its time is near; if nothing was fetched for this account, nobody has to look.
-    """
-    has_both = await tx.fetchval(
-        """
-        SELECT EXISTS (
-            SELECT FROM statement_files
-            WHERE channel = $1 AND account = $2 AND id <> $3 AND ($4 OR profile = ANY ($5))
-        )
-        """,
-        file.channel,
-        file.account,
-        file.id,
-        is_fetched,
-        fetched_profiles,
-    )
-    status = await tx.execute(
-        f"""
-        INSERT INTO statement_lines (
-            file_id, row, channel, account, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details
-        )
-        SELECT $1, row, $2, $3, receipt, moved_at, amount, kind, nth, key, phone, linked, balance, details
-        FROM (
-            SELECT *, row_number() OVER (PARTITION BY receipt, moved_at, amount, kind ORDER BY row) AS nth
-            FROM staged_lines
-        ) AS staged
-        {_NOT_YET if has_both else ""}
-        ON CONFLICT ON CONSTRAINT statement_lines_once DO NOTHING
-        """,
-        file.id,
-        file.channel,
-        file.account,
-        *([is_fetched, fetched_profiles] if has_both else []),
-    )
-    return int(status.split()[-1])
-
-
-_NOT_YET = """
-    WHERE NOT EXISTS (
-        SELECT FROM statement_lines AS known JOIN statement_files ON statement_files.id = known.file_id
-        WHERE known.channel = $2 AND known.account = $3 AND known.receipt = staged.receipt
-            AND known.moved_at BETWEEN staged.moved_at - interval '1 day' AND staged.moved_at + interval '1 day'
-            AND known.amount = staged.amount AND known.kind = staged.kind AND known.nth = staged.nth
-            AND (statement_files.profile = ANY ($5)) <> $4
-    )
-"""
-
-
 async def insert_file(tx: Tx, file: StatementFile) -> None:
+    """Before its lines, which refer to it; what is known only after them is for `update_file`."""
     await tx.execute(
         f"INSERT INTO statement_files ({FILE}) "
         "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
@@ -111,8 +41,23 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
     )
 
 
-async def set_new_count(tx: Tx, file_id: str, new_count: int) -> None:
-    await tx.execute("UPDATE statement_files SET new_count = $2 WHERE id = $1", file_id, new_count)
+async def update_file(tx: Tx, file: StatementFile) -> None:
+    """What is known when it was read."""
+    await tx.execute(
+        """
+        UPDATE statement_files SET begins_at = $2, ends_at = $3, opening = $4, closing = $5, line_count = $6,
+            new_count = $7, problems = $8
+        WHERE id = $1
+        """,
+        file.id,
+        file.begins_at,
+        file.ends_at,
+        file.opening,
+        file.closing,
+        file.line_count,
+        file.new_count,
+        list(file.problems),
+    )
 
 
 async def find_same(tx: Tx, channel: Channel, account: str, sha256: bytes) -> StatementFile | None:
