@@ -132,18 +132,21 @@ def test_only_a_day_that_is_over_is_fetched() -> None:
             require_over(day, now)
 
 
+@pytest.mark.parametrize("third", [[], ["A"]])
 async def test_between_a_file_and_the_api_a_line_is_the_same_if_its_time_is_near(
-    database: Database, tmp_path: Path
+    database: Database, tmp_path: Path, third: list[str]
 ) -> None:
+    """Also where no line is in its file twice, and each looks new."""
     fetched = "from,2026-11-01T00:00:00+03:00,to,2026-11-02T00:00:00+03:00\nreceipt,moved at,amount\n"
-    rows = [("A", "10:00:00", 500), ("A", "10:00:00", 500), ("B", "11:00:00", -70)]
+    rows = [("A", "10:00:00", 500), *((each, "10:00:00", 500) for each in third), ("B", "11:00:00", -70)]
     (tmp_path / "api.csv").write_text(
         fetched + "".join(f"{receipt},2026-11-01T{at}+03:00,{amount}\n" for receipt, at, amount in rows)
     )
     (tmp_path / "portal.csv").write_text(
         "Transation ID,Date,Amount\n"
         + "".join(f"{receipt},2026-11-01 {at[:-1]}7,{amount}\n" for receipt, at, amount in rows)
-        + "A,2026-11-01 10:00:07,500\nB,2026-11-03 11:00:00,-70\n"
+        + "".join(f"{each},2026-11-01 10:00:07,500\n" for each in third)
+        + "B,2026-11-03 11:00:00,-70\n"
     )
     profiles = {"api.csv": "airtel-summary", "portal.csv": "airtel-user"}
     for order in (["api.csv", "portal.csv"], ["portal.csv", "api.csv"]):
@@ -153,7 +156,8 @@ async def test_between_a_file_and_the_api_a_line_is_the_same_if_its_time_is_near
             for name in order
         ]
         # A third of A, and B two days later, are in the portal's file alone.
-        assert counts == ([3, 2] if order[0] == "api.csv" else [5, 0])
+        both, portal = len(rows), len(third) + 1
+        assert counts == ([both, portal] if order[0] == "api.csv" else [both + portal, 0])
 
 
 async def test_a_fetched_file_does_not_hide_the_balance_that_a_file_must_follow(
