@@ -132,20 +132,20 @@ def test_only_a_day_that_is_over_is_fetched() -> None:
             require_over(day, now)
 
 
-@pytest.mark.parametrize("third", [[], ["A"]])
+@pytest.mark.parametrize("repeated", [[], ["A"]])
 async def test_between_a_file_and_the_api_a_line_is_the_same_if_its_time_is_near(
-    database: Database, tmp_path: Path, third: list[str]
+    database: Database, tmp_path: Path, repeated: list[str]
 ) -> None:
     """Also where no line is in its file twice, and each looks new."""
     fetched = "from,2026-11-01T00:00:00+03:00,to,2026-11-02T00:00:00+03:00\nreceipt,moved at,amount\n"
-    rows = [("A", "10:00:00", 500), *((each, "10:00:00", 500) for each in third), ("B", "11:00:00", -70)]
+    rows = [("A", "10:00:00", 500), *((each, "10:00:00", 500) for each in repeated), ("B", "11:00:00", -70)]
     (tmp_path / "api.csv").write_text(
         fetched + "".join(f"{receipt},2026-11-01T{at}+03:00,{amount}\n" for receipt, at, amount in rows)
     )
     (tmp_path / "portal.csv").write_text(
         "Transation ID,Date,Amount\n"
         + "".join(f"{receipt},2026-11-01 {at[:-1]}7,{amount}\n" for receipt, at, amount in rows)
-        + "".join(f"{each},2026-11-01 10:00:07,500\n" for each in third)
+        + "".join(f"{each},2026-11-01 10:00:07,500\n" for each in repeated)
         + "B,2026-11-03 11:00:00,-70\n"
     )
     profiles = {"api.csv": "airtel-summary", "portal.csv": "airtel-user"}
@@ -155,8 +155,8 @@ async def test_between_a_file_and_the_api_a_line_is_the_same_if_its_time_is_near
             (await imported(database, tmp_path / name, Channel.AIRTEL_MONEY, profiles[name], account)).file.new_count
             for name in order
         ]
-        # A third of A, and B two days later, are in the portal's file alone.
-        both, portal = len(rows), len(third) + 1
+        # One more A for each that repeats, and B two days later, are in the portal's file alone.
+        both, portal = len(rows), len(repeated) + 1
         assert counts == ([both, portal] if order[0] == "api.csv" else [both + portal, 0])
 
 
