@@ -21,10 +21,10 @@ Say = Callable[[str], None]
 
 # The first that fits the file of a frame, from the innermost frame outwards.
 _PARTS = {
-    "reading fields and JSON, ids, the shape of the answer": r"malipo/(validation|ids|phone)\.py"
+    "reading fields and JSON, ids, the shape of the answer": r"malipo/(validation/|(ids|phone)\.py)"
     r"|malipo/(money|clock)\.py"
     r"|malipo/payments/(payment_request|views|idempotency)|malipo/api/(request_body|payments|openapi)|/json/",
-    "HTTP: parsing, reading and writing the socket": r"/uvicorn/|/httptools|malipo/(web|api/http_)",
+    "HTTP: parsing, reading and writing the socket": r"/uvicorn/|/httptools|malipo/(http_server|api/http/)",
     "the door: route, request id, errors": r"malipo/api/|/starlette/",
     "who asks: key, address, limit": r"malipo/(merchants|access|rate_limit|client_address)",
     "deciding and writing down: fee, wallet, payment, event": r"malipo/(payments|ledger|outbox|audit_log)"
