@@ -89,3 +89,16 @@ def test_somebody_who_knows_may_reach_a_network_without_tls() -> None:
     settings = read({"MALIPO_TIGO_PESA_PUSH_URL": where, "MALIPO_ALLOW_HTTP_NETWORKS": "true"})
     assert settings.tigo_pesa_push_url == where
     assert len(ADDRESSES) == 10
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+@pytest.mark.parametrize("host", ["openapi.m-pesa.com", "10.20.0.5", "tigo"])  # a network in a VPN is a real one
+def test_where_networks_are_said_to_be_simulated_none_is_elsewhere(name: str, host: str) -> None:
+    sentence = told({variable(name): f"https://{host}/x", "MALIPO_SIMULATED": "true"})
+    assert sentence.startswith(f"{variable(name)} is not on this machine")
+    assert "MALIPO_SIMULATED" in sentence
+
+
+def test_where_networks_are_said_to_be_simulated_the_simulator_is_connected() -> None:
+    settings = read({"MALIPO_MPESA_BASE_URL": "http://127.0.0.1:8081/mpesa", "MALIPO_SIMULATED": "true"})
+    assert (settings.simulated, settings.mpesa_base_url) == (True, "http://127.0.0.1:8081/mpesa")

@@ -63,6 +63,8 @@ def read(environment: Mapping[str, str]) -> Settings:
             wrong.append(f"{name} {error}{shown}.")
     if not values.get("allow_http_networks"):
         wrong += [_unsafe(name) for name, each in known.items() if _is_unsafe_address(each, values.get(each.name))]
+    if values.get("simulated"):
+        wrong += [_not_simulated(name) for name, each in known.items() if _is_elsewhere(each, values.get(each.name))]
     if wrong:
         raise BadSettings(wrong)
     return Settings(**values)
@@ -70,6 +72,17 @@ def read(environment: Mapping[str, str]) -> Settings:
 
 def _is_unsafe_address(each: Field[Any], value: Any) -> bool:
     return each.metadata["parse"] is parsers.base_url and value is not None and not parsers.is_safe_address(value)
+
+
+def _is_elsewhere(each: Field[Any], value: Any) -> bool:
+    return each.metadata["parse"] is parsers.base_url and value is not None and not parsers.is_on_this_machine(value)
+
+
+def _not_simulated(name: str) -> str:
+    return (
+        f"{name} is not on this machine, where the simulator is, and {variable('simulated')} tells everybody that no "
+        "money is real: take one of them out."
+    )
 
 
 def _unsafe(name: str) -> str:

@@ -118,11 +118,15 @@ def base_url(value: str) -> str:
 
 def is_safe_address(value: str) -> bool:
     """Over TLS, or on this machine: the simulator."""
-    parts = urlsplit(value)
-    if parts.scheme == "https" or parts.hostname == "localhost":
+    return urlsplit(value).scheme == "https" or is_on_this_machine(value)
+
+
+def is_on_this_machine(value: str) -> bool:
+    host = urlsplit(value).hostname
+    if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(parts.hostname or "").is_loopback
+        return ipaddress.ip_address(host or "").is_loopback
     except ValueError:
         return False
 
