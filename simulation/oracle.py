@@ -151,6 +151,7 @@ class Oracle:
                 self._merchants.refunds.told[payment.number],
                 self._book,
                 ids=ids,
+                mistaken=self._operators.mistaken,
                 is_in_lost_time=self._is_in_lost_time,
                 find=self._find,
             )

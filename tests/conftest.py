@@ -30,6 +30,7 @@ from malipo.merchants.api_keys import Environment, Permission
 from malipo.service import Service
 from malipo.settings import Settings
 from tests import fork_server
+from tests.longest_files import pytest_collection_modifyitems as pytest_collection_modifyitems
 
 # How long something takes on a shared machine says nothing about it. (In CI this is so already.)
 hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -43,12 +43,17 @@ async def find_latest(connection: Conn) -> list[Reading]:
 async def find_ledger_floats(connection: Conn) -> dict[str, int]:
     """What lies at each network: collected less paid out, with corrections and what the house moved.
 
-    From the daily totals, which are short beside the moves, and which the ledger check compares with the payments.
+    From the daily totals, which are short beside the moves, and which the ledger check compares with the payments. What
+    no worker has added to them yet is counted beside them.
     """
     rows = await connection.fetch(
         """
         SELECT channel, sum(amount)::bigint FROM (
             SELECT channel, CASE type WHEN 'COLLECTION' THEN amount ELSE -amount END AS amount FROM daily_totals
+            UNION ALL
+            SELECT t.channel, CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END
+            FROM events e JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+            WHERE e.feed_number IS NULL AND e.event IN ('payment.completed', 'payout.completed')
             UNION ALL
             SELECT channel, CASE WHEN source = 'float' THEN amount ELSE -amount END FROM moves
             WHERE step IN ('contradiction', 'resolution') AND 'float' IN (source, target)

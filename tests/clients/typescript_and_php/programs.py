@@ -38,8 +38,8 @@ class Program:
 
     @classmethod
     def started(cls, language: str) -> "Program":
-        complaints = TemporaryFile("w+")  # noqa: SIM115 (closed at its end)
         command = typescript_command() if language == "typescript" else php_command()
+        complaints = TemporaryFile("w+")  # noqa: SIM115 (closed at its end)
         environment = {"PATH": os.environ["PATH"]}
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints, text=True
