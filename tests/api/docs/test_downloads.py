@@ -97,4 +97,5 @@ def test_pip_and_npm_install_them(tmp_path: Path) -> None:
     assert __version__ in run("empty/bin/pip", "show", "malipo-client")
     run("empty/bin/malipo-client", "--help")
     run("npm", "install", "--offline", "--no-audit", "--no-fund", f"./{PACKAGE}")
-    run("node", "--input-type=module", "-e", 'import { Malipo } from "malipo-client"; new Malipo({ apiKey: "k" });')
+    program = 'import { Malipo } from "malipo-client"; new Malipo({ apiKey: "k", baseUrl: "http://127.0.0.1:1" });'
+    run("node", "--input-type=module", "-e", program)
