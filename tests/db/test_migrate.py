@@ -206,7 +206,11 @@ async def test_this_version_does_the_same_on_the_oldest_schema_that_it_says_it_s
 
 
 @pytest.mark.slow
-async def test_a_migration_that_waits_for_a_lock_lets_requests_pass_and_tries_again(empty: Database) -> None:
+async def test_a_migration_that_waits_for_a_lock_lets_requests_pass_and_tries_again(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    until_then = [each for each in migrations() if each.number <= 15]  # one that can be undone by hand
+    monkeypatch.setattr("malipo.db.migrate.migrations", lambda: until_then)
     await migrate(empty)
     async with empty.begin() as tx:
         await tx.execute("ALTER TABLE schema_migrations DROP COLUMN serves")
@@ -225,7 +229,7 @@ async def test_a_migration_that_waits_for_a_lock_lets_requests_pass_and_tries_ag
         await until(waits, what="a migration that waits")
         await until(waits_no_more, what="its giving way")
         assert not migrating.done()
-    assert [each.number for each in await migrating] == NUMBERS[14:]
+    assert [each.number for each in await migrating] == [15]
 
 
 async def _live_a_life(service: Service) -> None:
