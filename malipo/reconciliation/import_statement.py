@@ -161,10 +161,11 @@ async def _store_lines(
     """
     is_fetched, fetched_profiles = profile.is_fetched, [name for name, each in built_in().items() if each.is_fetched]
     has_both = await lines_store.has_both_kinds(tx, file, is_fetched, fetched_profiles)
-    reading = read()
-    if not has_both and await lines_store.copy_new(tx, file, reading.lines()):
-        reading.refuse_bad()
-        return reading, reading.chain.lines
+    if not has_both:
+        reading = read()
+        if await lines_store.copy_new(tx, file, reading.lines()):
+            reading.refuse_bad()
+            return reading, reading.chain.lines
     reading = read()
     await lines_store.stage(tx, reading.lines())
     reading.refuse_bad()

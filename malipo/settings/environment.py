@@ -61,21 +61,18 @@ def read(environment: Mapping[str, str]) -> Settings:
         except ValueError as error:
             shown = f"; it is {environment[name]!r}" if each.metadata["is_shown"] else ""
             wrong.append(f"{name} {error}{shown}.")
+    addresses = {
+        name: values[each.name]
+        for name, each in known.items()
+        if each.metadata["parse"] is parsers.base_url and each.name in values
+    }
     if not values.get("allow_http_networks"):
-        wrong += [_unsafe(name) for name, each in known.items() if _is_unsafe_address(each, values.get(each.name))]
+        wrong += [_unsafe(name) for name, value in addresses.items() if not parsers.is_safe_address(value)]
     if values.get("simulated"):
-        wrong += [_not_simulated(name) for name, each in known.items() if _is_elsewhere(each, values.get(each.name))]
+        wrong += [_not_simulated(name) for name, value in addresses.items() if not parsers.is_on_this_machine(value)]
     if wrong:
         raise BadSettings(wrong)
     return Settings(**values)
-
-
-def _is_unsafe_address(each: Field[Any], value: Any) -> bool:
-    return each.metadata["parse"] is parsers.base_url and value is not None and not parsers.is_safe_address(value)
-
-
-def _is_elsewhere(each: Field[Any], value: Any) -> bool:
-    return each.metadata["parse"] is parsers.base_url and value is not None and not parsers.is_on_this_machine(value)
 
 
 def _not_simulated(name: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import csv
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -41,7 +41,14 @@ def write(path: Path, entries: Sequence[Entry], *, first: int = 0, opening: int 
     return path
 
 
-async def imported(database: Database, path: Path, *, accepts_problems: bool = False, account: str = "") -> Imported:
+async def imported(
+    database: Database,
+    path: Path,
+    *,
+    accepts_problems: bool = False,
+    account: str = "",
+    progress: Callable[[int], None] = lambda lines: None,
+) -> Imported:
     async with database.begin() as tx:
         return await import_statement(
             tx,
@@ -52,6 +59,7 @@ async def imported(database: Database, path: Path, *, accepts_problems: bool = F
             accepts_problems=accepts_problems,
             actor=NOBODY,
             now=clock.now(),
+            progress=progress,
         )
 
 

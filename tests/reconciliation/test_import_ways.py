@@ -1,5 +1,6 @@
 """Lines are stored as they are read if all are new, and compared with the known ones if not. Both must end alike."""
 
+import asyncio
 import csv
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from malipo import clock
 from malipo.db import Database
-from malipo.network_statements.profile import built_in
 from malipo.network_statements.statement_line import Line
-from malipo.networks.connector import Channel
-from malipo.reconciliation.import_statement import BadLines, Imported, import_statement
+from malipo.reconciliation.import_statement import BadLines
 from malipo.reconciliation.store import statement_lines
-from tests.conftest import NOBODY
+from tests.reconciliation.test_import_statement import imported
 
 FIRST, SECOND, THIRD = (
     ["R1", "2026-11-01 10:00", 500],
@@ -33,21 +31,6 @@ def write(path: Path, *lines: list[Any]) -> Path:
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["receipt", "time", "amount"], *lines])
     return path
-
-
-async def imported(database: Database, path: Path, reported: list[int] | None = None) -> Imported:
-    async with database.begin() as tx:
-        return await import_statement(
-            tx,
-            path,
-            channel=Channel.TIGO_PESA,
-            account="",
-            profile=built_in()["generic"],
-            accepts_problems=False,
-            actor=NOBODY,
-            now=clock.now(),
-            progress=(reported if reported is not None else []).append,
-        )
 
 
 async def stored(database: Database) -> list[tuple[Any, ...]]:
@@ -151,5 +134,24 @@ async def test_what_is_stored_of_the_file_is_what_the_answer_says(database: Data
 async def test_whoever_waits_is_told_every_thousand_lines(database: Database, tmp_path: Path) -> None:
     reported: list[int] = []
     lines = [[f"R{number}", "2026-11-01 10:00", 5] for number in range(2500)]
-    await imported(database, write(tmp_path / "a.csv", *lines), reported)
+    await imported(database, write(tmp_path / "a.csv", *lines), progress=reported.append)
     assert reported == [1000, 2000]
+
+
+async def test_other_work_of_the_process_has_its_turn_while_lines_are_stored(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statement_lines, "_LINES_A_COPY", 20_000)
+    turns = 0
+
+    async def other_work() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    working, noted = asyncio.create_task(other_work()), list[int]()
+    lines = [[f"R{number}", "2026-11-01 10:00", 5] for number in range(4000)]
+    await imported(database, write(tmp_path / "a.csv", *lines), progress=lambda _: noted.append(turns))
+    working.cancel()
+    assert len(set(noted)) == len(noted) == 4, "nobody had a turn between two reports"
