@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from malipo.clock import Clock
 from malipo.db import Database
 from malipo.db.group_commit import Act, GroupCommit
-from malipo.errors import Refusal
+from malipo.errors import Refusal, Unavailable
 from malipo.installation.state import Closed
 from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
 from malipo.metrics import Metrics
@@ -38,9 +38,9 @@ _BATCH_SECONDS = 60.0
 Granted = TypeVar("Granted")
 
 
-def granted(answer: Granted | Refusal | Closed) -> Granted:
+def granted(answer: Granted | Refusal | Unavailable) -> Granted:
     """Raise a refusal, which is a return value inside a batch."""
-    if isinstance(answer, Refusal | Closed):
+    if isinstance(answer, Refusal | Unavailable):
         raise answer
     return answer
 
@@ -48,7 +48,7 @@ def granted(answer: Granted | Refusal | Closed) -> Granted:
 @dataclass(frozen=True)
 class CommitGroups:
     authenticate: GroupCommit[AccessRequest, Caller | Refusal]
-    initiate: GroupCommit[Order, Initiated | Refusal | Closed]
+    initiate: GroupCommit[Order, Initiated | Refusal | Unavailable]
     cancel: GroupCommit[Cancellation, Outcome | Refusal | Closed]
     claim: GroupCommit[Claim, Claimed]
     settle: GroupCommit[Report, Settled | None]

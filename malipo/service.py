@@ -11,10 +11,8 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from msgspec.structs import replace
-
 from malipo import clock as clocks
-from malipo import ids, log, randomness
+from malipo import log, randomness
 from malipo.access.passwords import Passwords
 from malipo.access.second_factor.codes import Codes
 from malipo.access.signed_cookies import Cookies
@@ -214,13 +212,11 @@ class Service:
                 raise
             if order.draft is not None and order.draft.refund_of is not None:
                 raise AdoptedRefund from error
-            if order.draft is not None and order.draft.is_key_derived:
-                return await self._derived_keys.replay(order.draft)
-            # The reference exists already. Nothing was written, so another one is tried.
             assert order.draft is not None
-            suffix = ids.suffix(order.draft.created_at)
-            draft = replace(order.draft, reference=self.terms.reference_of(suffix), network_key=suffix)
-            initiated = granted(await self.groups.initiate(replace(order, draft=draft)))
+            if order.draft.is_key_derived and (found := await self._derived_keys.find_replayed(order)):
+                return found
+            # The reference exists already. Nothing was written, so another one is tried.
+            initiated = granted(await self.groups.initiate(self._derived_keys.with_new_reference(order)))
         if not initiated.is_replay:
             self._note(initiated.transaction)
             self.notifier.notify(initiated.transaction.channel)

@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.payments import case_reason
-from malipo.payments.resolution import Resolved
+from malipo.payments.resolution import Resolved, ResolvedOutcome
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
@@ -19,6 +19,7 @@ WHY = {
     "unsent": "the network spoke of it before it was sent",
     "unheard": "its answer was not heard, and the network cannot be asked",
     "restored": "it may have been sent before the database was restored, and the network cannot say",
+    "resembles_adopted": "it may be the repeat of an adopted payout, so it is not sent: ask the merchant",
     "said_paid": "said to be paid, and no query confirms it",
     "disputed": "the network's signed word and its answer contradict each other",
     "now_unpaid": "contradicted: the network now says that it was not paid",
@@ -151,6 +152,8 @@ def sentence_of(resolved: Resolved) -> str:
             f"Proposed: {what}, {resolved.outcome}. Another operator must look at the evidence "
             f"(malipo payments show {transaction.reference}) and approve it, at /operator/cases/{transaction.reference}"
         )
+    if resolved.outcome is ResolvedOutcome.SEND:
+        return f"Released: {what}, is sent."
     if not resolved.is_of_contradiction:
         return f"Resolved: {what}, is {transaction.status}."
     told = "" if _is_as_told(resolved) else f" The merchant still sees {transaction.status}."

@@ -37,6 +37,13 @@ def add_commands(commands: Any) -> None:
     outcome.add_argument(
         "--failed", dest="outcome", action="store_const", const=ResolvedOutcome.FAILED, help="it did not"
     )
+    outcome.add_argument(
+        "--send",
+        dest="outcome",
+        action="store_const",
+        const=ResolvedOutcome.SEND,
+        help="of a payout that resembles an adopted one: it is another one, and is sent",
+    )
     propose.add_argument("--evidence", required=True, help="how you know: what the network's statement or staff say")
     propose.add_argument("--provider-reference", help="the network's receipt")
     propose.add_argument(

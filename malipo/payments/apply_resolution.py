@@ -23,7 +23,11 @@ async def apply(
     tx: Tx, case: Case, proposal: Proposal, *, actor: Actor, now: datetime, follow_up_seconds: float
 ) -> Resolved:
     outcome = ResolvedOutcome(proposal.outcome)
-    if case.transaction.status.is_final:
+    if outcome is ResolvedOutcome.SEND:
+        await dispatches.release_held(tx, (case.transaction.merchant_id, case.transaction.id))
+        await cases.end_proposal(tx, proposal.id, decided_by=actor.name, is_approved=True, now=now)
+        resolved = Resolved(case.transaction, outcome, is_done=True)
+    elif case.transaction.status.is_final:
         resolved = await _correct(tx, case, proposal, outcome, actor=actor, now=now)
     else:
         transaction = await _end(tx, case, proposal, outcome, now=now, follow_up_seconds=follow_up_seconds)

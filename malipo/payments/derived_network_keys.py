@@ -5,17 +5,14 @@ How a key is derived, the HMAC and its length, is in `installation/network_keys.
 
 from msgspec.structs import replace
 
-from malipo.db import Database, retry
+from malipo import ids, log
+from malipo.db import Database, Tx, retry
 from malipo.installation import network_keys
 from malipo.installation.store import installation
-from malipo.payments.idempotency import KeyReused
+from malipo.payments.idempotency import NotTheAdoptedPayment, refusal_of_repeat
 from malipo.payments.initiate import Initiated, Order
 from malipo.payments.payment_request import Terms
-from malipo.payments.store import transactions
-from malipo.payments.transaction import Transaction
-
-# The fields that must be equal for a request to be a replay of the payment that has its key.
-_SAME = ("type", "channel", "amount", "phone")
+from malipo.payments.store import adopted_payments, idempotency_keys, transactions
 
 
 class DerivedKeys:
@@ -35,12 +32,36 @@ class DerivedKeys:
         reference = self._terms.reference_of(key)
         return replace(order, draft=replace(order.draft, network_key=key, reference=reference, is_key_derived=True))
 
-    async def replay(self, draft: Transaction) -> Initiated:
-        """The derived key exists, its Idempotency-Key does not: the same payment is a replay, another is refused."""
-        found = await retry.read(
-            self._database,
-            lambda connection: transactions.get(connection, draft.merchant_id, draft.reference),
-        )
-        if found is None or any(getattr(found, name) != getattr(draft, name) for name in _SAME):
-            raise KeyReused
-        return Initiated(found, is_replay=True)
+    def with_new_reference(self, order: Order) -> Order:
+        """The reference that follows the key is another payment's: of an adoption that was undone."""
+        assert order.draft is not None
+        suffix = ids.suffix(order.draft.created_at)
+        key = order.draft.network_key if order.draft.is_key_derived else suffix
+        return replace(order, draft=replace(order.draft, reference=self._terms.reference_of(suffix), network_key=key))
+
+    async def find_replayed(self, order: Order) -> Initiated | None:
+        """The payment that has the derived key of an order, whose Idempotency-Key is not known: it was adopted. None if
+        no payment has the key."""
+        return await retry.write(self._database, lambda tx: _find_replayed(tx, order))
+
+
+async def _find_replayed(tx: Tx, order: Order) -> Initiated | None:
+    draft = order.draft
+    assert draft is not None
+    assert order.idempotency_key is not None
+    found = await transactions.find_by_network_key(tx, draft.network_key)
+    if found is None:
+        return None
+    adopted = await adopted_payments.find(tx, found.merchant_id, found.id)
+    refusal = refusal_of_repeat(draft, found, is_adopted=adopted is not None)
+    if adopted is not None and adopted.is_undone:
+        refusal = NotTheAdoptedPayment()
+    if refusal is not None:
+        if isinstance(refusal, NotTheAdoptedPayment):
+            log.error("payment.adopted_wrongly", transaction=found.id, wanted_by=draft.merchant_id)
+        raise refusal
+    # From now on the request is known too: another one under the same key is refused.
+    await idempotency_keys.insert(tx, order.idempotency_key, order.request_hash, found.id)
+    shown = await transactions.get(tx, found.merchant_id, found.id)
+    assert shown is not None
+    return Initiated(shown, is_replay=True)

@@ -35,6 +35,7 @@ class ReviewReason(StrEnum):
     RESTORED = "restored"  # it may have been sent before the database was restored, and the network cannot say
     UNHEARD = "unheard"  # no outcome was received, and the network has no query
     SAID_PAID = "said_paid"  # a callback reported that it was paid, and no query confirms it
+    RESEMBLES_ADOPTED = "resembles_adopted"  # it may be the repeat of a payout that was lost, and then adopted
     DISPUTED = "disputed"  # a signed callback contradicts an earlier report, and the query does not confirm it
 
 

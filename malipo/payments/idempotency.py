@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Conflict, Invalid, OutcomeUnknown
+from malipo.payments.transaction import Transaction
 from malipo.validation.fields import Fields
 
 HEADER = "Idempotency-Key"
@@ -50,6 +51,28 @@ def request_hash(known_fields: Mapping[str, Any]) -> bytes:
         return hashlib.sha256(_encode(known_fields)).digest()
     except RecursionError:
         raise Invalid("The body is nested too deeply.", code="json_invalid") from None
+
+
+# The fields that must be equal for a request to be a replay of a payment whose own request is not known.
+_SAME = ("type", "channel", "amount", "refund_of", "phone")
+
+
+class NotTheAdoptedPayment(OutcomeUnknown):
+    """Operators adopted another payment than this request is for, or mistook its merchant, channel or number.
+
+    The network has paid it, so "not created" would be wrong: whoever believes that pays it again.
+    """
+
+
+def refusal_of_repeat(draft: Transaction, found: Transaction, *, is_adopted: bool) -> KeyReused | OutcomeUnknown | None:
+    """Whether a request whose network key another payment has is a repeat of that one (none). The request that made it
+    was lost, so what is compared is the payment."""
+    wanted = draft if draft.amount else msgspec.structs.replace(draft, amount=found.amount)  # a refund of what is left
+    differs = [name for name in ("merchant_id", *_SAME) if getattr(wanted, name) != getattr(found, name)]
+    if not differs:
+        return None
+    # The network says what was paid. Everything else is an operator's word, and may be wrong.
+    return NotTheAdoptedPayment() if is_adopted and "amount" not in differs else KeyReused()
 
 
 def refusal_of(request_hash: bytes, first_hash: bytes) -> KeyReused | None:

@@ -15,13 +15,12 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
-from malipo.errors import Invalid, Refusal
-from malipo.installation.state import Closed
+from malipo.errors import Invalid, Refusal, Unavailable
 from malipo.installation.store import installation
 from malipo.ledger.accounts import Wallet
 from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
-from malipo.payments.idempotency import refusal_of
+from malipo.payments.idempotency import refusal_of, refusal_of_repeat
 from malipo.payments.payout_sums import Limits, PayoutSums
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
@@ -65,7 +64,7 @@ class Initiated(msgspec.Struct, frozen=True):
     is_replay: bool = False
 
 
-Answer = Initiated | Refusal | Closed
+Answer = Initiated | Refusal | Unavailable
 
 
 class Initiate:
@@ -177,9 +176,14 @@ class _Decision:
 
     @staticmethod
     def _replay(order: Order, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
+        refusal: Refusal | Unavailable | None
         if order.draft is not None and order.draft.id == transaction.id:
             return Initiated(transaction)  # Written by an earlier try whose commit was not confirmed to us.
-        return refusal_of(order.request_hash, claim.request_hash) or Initiated(transaction, is_replay=True)
+        if claim.request_hash == idempotency_keys.ADOPTED and order.draft is not None:
+            refusal = refusal_of_repeat(order.draft, transaction, is_adopted=True)
+        else:
+            refusal = refusal_of(order.request_hash, claim.request_hash)
+        return refusal or Initiated(transaction, is_replay=True)
 
     def _open(self, draft: Transaction, limits: Limits | None) -> Answer:
         if draft.id in self._written:

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments import correction_moves
+from malipo.payments.dispatch import ReviewReason
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.transaction import Cause, Transaction, Type
 
@@ -19,9 +20,11 @@ class ResolvedOutcome(StrEnum):
 
     COMPLETED = "completed"  # the money moved
     FAILED = "failed"  # it did not, or it came back
+    SEND = "send"  # it is no repeat of the adopted payment that it resembles: it is sent
 
     @property
     def cause(self) -> Cause:
+        assert self is not ResolvedOutcome.SEND, "what is sent has not ended"
         return Cause.CONFIRMED if self is ResolvedOutcome.COMPLETED else Cause.REFUSED
 
     @property
@@ -75,6 +78,11 @@ def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
 def may_have_been_sent(case: Case) -> bool:
     """The database was restored, and a payment that is PENDING in it may have been sent before."""
     return case.dispatch is not None and case.dispatch.is_asked_first
+
+
+def is_held_for_adopted(case: Case) -> bool:
+    """It waits, because it may be the repeat of a payout that was lost and adopted."""
+    return case.dispatch is not None and case.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
 
 
 def is_doubted(case: Case) -> bool:

@@ -19,6 +19,7 @@ from malipo.payments.resolution import (
     ResolvedOutcome,
     changes_anything,
     is_doubted,
+    is_held_for_adopted,
     is_stale,
     may_have_been_sent,
     require_debt,
@@ -117,6 +118,8 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
         raise Conflict("A request for it is on its way to the network right now. Try again in a minute or two.")
     if transaction.status is Status.PENDING and not may_have_been_sent(case):
         raise Conflict("It is PENDING: nothing was sent. It can be cancelled.")
+    if outcome is ResolvedOutcome.SEND and not is_held_for_adopted(case):
+        raise Conflict("Only a payout that waits because it resembles an adopted one can be sent by a decision.")
     is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
     if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
         # It was never sent, unless the database was restored and has lost that.

@@ -2,81 +2,99 @@
 
 It is made and completed in one commit, so nothing is sent. It is dated when it became known. A collection credits the
 wallet. A payout takes from it; what the wallet does not hold, the house lends, and it is owed.
+
+The merchant may repeat the lost request before, meanwhile or afterwards. Of the two, whoever comes second finds the
+payment of the first: by the network key, which is unique.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 
+import asyncpg
 from msgspec.structs import replace
 
 from malipo import ids
 from malipo.db import Tx
-from malipo.errors import Invalid
+from malipo.errors import Conflict, Invalid
 from malipo.ledger.store import wallets as ledger
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.fees import fee_of
+from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_writer import Change, Corrected
-from malipo.payments.store import cases, tariffs
+from malipo.payments.store import adopted_payments, cases, idempotency_keys, tariffs, transactions
 from malipo.payments.transaction import Cause, Status, Transaction, Type
 from malipo.reconciliation.exception import ReconciliationException
-from malipo.reconciliation.store import payments
-
-
-@dataclass(frozen=True)
-class Owner:
-    """Whose payment it was, as operators know."""
-
-    merchant_id: str
-    phone: str = ""
-    name: str = ""
+from malipo.reconciliation.lost_request import LostRequest, find_lost_request
 
 
 async def adopt(
-    tx: Tx, exception: ReconciliationException, owner: Owner, *, reference_prefix: str, now: datetime
+    tx: Tx, exception: ReconciliationException, terms: Mapping[str, str], *, reference_prefix: str, now: datetime
 ) -> Transaction:
     """The payment, which is COMPLETED."""
-    draft = await _draft(tx, exception, owner, reference_prefix, now)
+    lost = await find_lost_request(tx, exception, terms)
+    fee = await fee_of_lost(tx, lost)
+    draft = await _draft(tx, exception, lost, fee, reference_prefix, now)
+    draft = await _as_refund(tx, draft)
+    if lost.undone is not None:
+        await adopted_payments.give_up_key(tx, lost.undone)
     await _lend(tx, draft, now=now)
     wallets = await ledger.lock(tx, [draft.merchant_id])
-    await status_writer.open_all(tx, [draft], wallets, now=now)
+    try:
+        await status_writer.open_all(tx, [draft], wallets, now=now)
+    except asyncpg.UniqueViolationError:
+        raise Conflict("The merchant has just repeated the request. Look again: a payment has this key.") from None
     key = {"merchant_id": draft.merchant_id, "transaction_id": draft.id}
     submitted = Change(**key, cause=Cause.SUBMITTED)
     confirmed = Change(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
     outcome = (await status_writer.advance(tx, [submitted, confirmed], now=now))[-1]
     assert outcome is not None
     assert outcome.transaction.status is Status.COMPLETED
+    await _note(tx, exception, lost, outcome.transaction, now=now)
     return outcome.transaction
 
 
-async def _draft(
-    tx: Tx, exception: ReconciliationException, owner: Owner, reference_prefix: str, now: datetime
-) -> Transaction:
-    assert exception.line_amount is not None
-    type_ = Type.COLLECTION if exception.line_amount > 0 else Type.DISBURSEMENT
-    amount = abs(exception.line_amount)
-    bands = (await tariffs.find(tx, [owner.merchant_id])).get((owner.merchant_id, type_, exception.channel), [])
-    fee = fee_of(amount, bands)
-    if type_ is Type.COLLECTION and fee >= amount:
+async def fee_of_lost(tx: Tx, lost: LostRequest) -> int:
+    """What the merchant is charged for it, by the tariff of now."""
+    bands = (await tariffs.find(tx, [lost.merchant_id])).get((lost.merchant_id, lost.type, lost.channel), [])
+    fee = fee_of(lost.amount, bands)
+    if lost.type is Type.COLLECTION and fee >= lost.amount:
         raise Invalid("The merchant's tariff takes all of it. Book the line instead.")
+    return fee
+
+
+async def _draft(
+    tx: Tx, exception: ReconciliationException, lost: LostRequest, fee: int, reference_prefix: str, now: datetime
+) -> Transaction:
     suffix = ids.suffix(now)
-    has_key = exception.key and not await payments.is_key_known(tx, exception.channel, exception.key)
+    reference = f"{reference_prefix}-{lost.network_key or suffix}"
+    if await transactions.has_reference(tx, reference):
+        reference = f"{reference_prefix}-{suffix}"  # An adoption that was undone keeps the reference that was told.
     return Transaction(
-        merchant_id=owner.merchant_id,
+        merchant_id=lost.merchant_id,
         id=ids.mint("txn_", now),
-        reference=f"{reference_prefix}-{suffix}",
-        # A merchant who repeats the lost request gets this payment, and not a second one.
-        network_key=exception.key if has_key and exception.key else suffix,
-        type=type_,
-        channel=exception.channel,
+        reference=reference,
+        network_key=lost.network_key or suffix,
+        type=lost.type,
+        channel=lost.channel,
         status=Status.PENDING,
-        amount=amount,
+        amount=lost.amount,
         fee=fee,
-        phone=owner.phone or exception.phone or "",
-        name=owner.name,
+        phone=lost.phone,
+        name=lost.name,
         description=f"Adopted from the network's statement: {exception.receipt}",
         metadata={},
         created_at=now,
+        order_reference=lost.order_reference,
+        refund_of=lost.collection_id,
     )
+
+
+async def _as_refund(tx: Tx, draft: Transaction) -> Transaction:
+    """With its place among the refunds of its collection, which is locked before any wallet."""
+    if draft.refund_of is None:
+        return draft
+    ordinal = (await Reservations.lock(tx, [draft])).next_ordinal(draft)
+    return replace(draft, refund_ordinal=ordinal)
 
 
 async def _lend(tx: Tx, draft: Transaction, *, now: datetime) -> None:
@@ -90,3 +108,16 @@ async def _lend(tx: Tx, draft: Transaction, *, now: datetime) -> None:
         completed = replace(draft, status=Status.COMPLETED, processing_at=now, ended_at=now)
         await status_writer.write(tx, {}, [], [Corrected(completed, change, 0)], now=now)
         await cases.insert_automatic(tx, completed, change, now=now)
+
+
+async def _note(
+    tx: Tx, exception: ReconciliationException, lost: LostRequest, payment: Transaction, *, now: datetime
+) -> None:
+    assert exception.line_id is not None
+    await adopted_payments.insert(
+        tx, payment, exception.line_id, is_repeat_recognized=lost.is_repeat_recognized, now=now
+    )
+    if lost.idempotency_key is not None:
+        key = (lost.merchant_id, lost.scope, lost.idempotency_key)
+        if not await idempotency_keys.insert(tx, key, idempotency_keys.ADOPTED, payment.id):
+            raise Conflict("The merchant has just repeated the request. Look again: a payment has this key.")

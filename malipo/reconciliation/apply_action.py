@@ -10,10 +10,9 @@ from malipo.errors import Conflict, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, Kind
-from malipo.merchants import onboard
 from malipo.payments.settle import Settle
 from malipo.payments.transaction import Transaction, Type
-from malipo.reconciliation.adopt_payment import Owner, adopt
+from malipo.reconciliation.adopt_payment import adopt
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.report_evidence import Reported, report
 from malipo.reconciliation.store import absence, booked_lines, evidence, open_days, payments
@@ -66,15 +65,15 @@ async def book(tx: Tx, decided: Decided) -> str:
 async def adopt_line(tx: Tx, decided: Decided, *, reference_prefix: str) -> Transaction:
     """The line is a payment of a merchant that we have lost."""
     line_id, _ = _line(decided.exception)
-    terms = decided.resolution.terms
-    merchant_id = await onboard.find_merchant(tx, terms["merchant"])
-    owner = Owner(merchant_id, terms.get("phone", ""), terms.get("name", ""))
-    payment = await adopt(tx, decided.exception, owner, reference_prefix=reference_prefix, now=decided.now)
+    payment = await adopt(
+        tx, decided.exception, decided.resolution.terms, reference_prefix=reference_prefix, now=decided.now
+    )
     if not await evidence.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
         raise Conflict(_NO_PLACE)
     await evidence.set_reported(tx, [line_id])
+    await absence.check_again(tx, line_id)
     return payment
 
 

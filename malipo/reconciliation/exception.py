@@ -52,7 +52,7 @@ ACTIONS = {
     ExceptionKind.THEIRS_ONLY: (Action.MATCH, Action.BOOK, Action.ADOPT, Action.NOTE),
     ExceptionKind.AMOUNT_DIFFERS: (Action.MATCH, Action.BOOK, Action.NOTE),
     ExceptionKind.STATE_DIFFERS: (Action.RESOLVE, Action.NOTE),
-    ExceptionKind.TWICE: (Action.MATCH, Action.BOOK, Action.ADOPT, Action.NOTE),
+    ExceptionKind.TWICE: (Action.MATCH, Action.BOOK, Action.NOTE),
     ExceptionKind.FEE_DIFFERS: (Action.NOTE,),
     ExceptionKind.UNKNOWN_LINE: (Action.MATCH, Action.BOOK, Action.ADOPT, Action.NOTE),
 }

@@ -17,13 +17,13 @@ from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Forbidden, Invalid, Missing
-from malipo.merchants import onboard
 from malipo.operators import vouching
 from malipo.payments import resolve
 from malipo.payments.dispatch import Rules
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.settle import Settle
 from malipo.reconciliation import apply_action
+from malipo.reconciliation.adopt_payment import fee_of_lost
 from malipo.reconciliation.apply_action import Decided
 from malipo.reconciliation.exception import (
     ACTIONS,
@@ -34,6 +34,7 @@ from malipo.reconciliation.exception import (
     ReconciliationException,
     Resolution,
 )
+from malipo.reconciliation.lost_request import find_lost_request
 from malipo.reconciliation.store import exceptions, matching, resolutions
 from malipo.settings import Settings
 
@@ -254,8 +255,9 @@ async def _require(
         case Action.BOOK:
             apply_action.account_of(dict(terms))
         case Action.ADOPT:
-            await onboard.find_merchant(tx, _term(terms, "merchant"))
-        case Action.RESOLVE if terms.get("outcome") not in tuple(ResolvedOutcome):
+            _term(terms, "merchant")
+            await fee_of_lost(tx, await find_lost_request(tx, exception, terms))
+        case Action.RESOLVE if terms.get("outcome") not in (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED):
             raise Invalid("The outcome is completed or failed.")
 
 

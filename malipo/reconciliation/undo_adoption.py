@@ -8,7 +8,7 @@ from malipo.db import Tx
 from malipo.payments.apply_resolution import apply
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.resolve import lock_case
-from malipo.payments.store import cases
+from malipo.payments.store import adopted_payments, cases
 from malipo.payments.store.cases import Proposal
 from malipo.reconciliation.store import payments
 
@@ -16,6 +16,7 @@ from malipo.reconciliation.store import payments
 async def undo_adoption(tx: Tx, line_id: int, *, evidence: str, requested_by: str, actor: Actor, now: datetime) -> None:
     payment = await payments.find_of_line(tx, line_id)
     assert payment is not None, "an adopted line has its payment"
+    await adopted_payments.set_undone(tx, payment, now=now)
     case = await lock_case(tx, payment.reference)
     proposal = Proposal(
         id=ids.mint("res_", now),

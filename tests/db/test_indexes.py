@@ -42,6 +42,7 @@ READERS = {
     "batch_items_pkey": """
         SELECT FROM batch_items WHERE merchant_id = 'm' AND batch_id = 'b' AND item_index >= 0 ORDER BY item_index
     """,
+    "batch_items_by_key": "SELECT FROM batch_items WHERE network_key = 'K'",
     "network_answers_pkey": "SELECT FROM network_answers WHERE merchant_id = 'm' AND transaction_id = 't' ORDER BY id",
     "rollup_counts_pkey": """
         SELECT FROM rollup_counts WHERE merchant_id = 'm' AND rollup = 'payments' AND level = 0 AND bucket BETWEEN 1 AND 2

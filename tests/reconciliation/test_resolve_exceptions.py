@@ -188,7 +188,7 @@ async def test_a_lost_payout_is_adopted_and_what_the_wallet_cannot_bear_is_owed(
     statements: Statements, desk: Desk, wallet: int
 ) -> None:
     merchant = await make_merchant(statements.database, wallet=wallet, name="Soko")
-    found = await a_stranger(statements, -500, key="LOSTKEY")
+    found = await a_stranger(statements, -500, key="0A1B2C3D4E5F6G7H")
     await desk.propose(found, Action.ADOPT, {"merchant": "Soko", "phone": "+255754000009"})
     await desk.approve(found)
     async with statements.database.read() as connection:
@@ -198,7 +198,7 @@ async def test_a_lost_payout_is_adopted_and_what_the_wallet_cannot_bear_is_owed(
         )
         assert row is not None
         assert held is not None
-        assert (row["status"], row["provider_reference"], row["network_key"]) == ("COMPLETED", "T1", "LOSTKEY")
+        assert (row["status"], row["provider_reference"], row["network_key"]) == ("COMPLETED", "T1", "0A1B2C3D4E5F6G7H")
         assert tuple(held) == (max(wallet - 500, 0), 0, max(500 - wallet, 0))
         assert await connection.fetchval("SELECT count(*) FROM dispatches") == 0, "nothing is sent"
     assert await statements.float_change() == await statements.statement_change() == -500
@@ -219,7 +219,7 @@ async def test_a_lost_payout_is_adopted_and_what_the_wallet_cannot_bear_is_owed(
 async def test_a_lost_collection_is_adopted_and_credited(statements: Statements, desk: Desk) -> None:
     merchant = await make_merchant(statements.database, name="Soko")
     found = await a_stranger(statements)
-    await desk.propose(found, Action.ADOPT, {"merchant": merchant.id})
+    await desk.propose(found, Action.ADOPT, {"merchant": merchant.id, "phone": "+255754000009"})
     await desk.approve(found)
     async with statements.database.read() as connection:
         held = await connection.fetchval("SELECT available FROM wallets WHERE merchant_id = $1", merchant.id)

@@ -31,6 +31,7 @@ from malipo.settings import Settings
 
 _MOST = 100
 _PROPOSABLE = [action for action in Action if action is not Action.UNDO]
+_OUTCOMES = [ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED]
 Decide = Callable[[ResolveExceptions, Tx, Actor, datetime], Awaitable[ReconciliationException]]
 
 
@@ -50,7 +51,12 @@ def add_commands(commands: Any) -> None:
     propose.add_argument("--account", choices=list(BOOKED_TO), help="book: to which account of the house")
     propose.add_argument("--merchant", help="adopt: whose payment it was, by id or name")
     propose.add_argument("--phone", help="adopt: the customer's phone, if the line does not have all of it")
-    propose.add_argument("--outcome", choices=list(ResolvedOutcome), help="resolve: what became of the payment")
+    propose.add_argument("--idempotency-key", help="adopt: the Idempotency-Key of the lost request, from the merchant")
+    propose.add_argument("--refund-of", help="adopt: the collection that it refunds, by id or reference")
+    propose.add_argument(
+        "--on", dest="on_channel", choices=list(Channel), help="adopt, of an aggregator's line: its channel"
+    )
+    propose.add_argument("--outcome", choices=_OUTCOMES, help="resolve: what became of the payment")
     propose.add_argument("--waive", action="store_true", help="resolve: what is still owed is borne by the house")
     propose.add_argument(
         "--despite-waiting", action="store_true", help="resolve, of a payout: the network has it and has not decided"
@@ -109,7 +115,8 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _propose(arguments: argparse.Namespace, settings: Settings) -> int:
-    named = {name: getattr(arguments, name) for name in ("payment", "account", "merchant", "phone", "outcome")}
+    names = ("payment", "account", "merchant", "phone", "idempotency_key", "refund_of", "outcome")
+    named = {name: getattr(arguments, name) for name in names} | {"channel": arguments.on_channel}
     flags = {name: "yes" for name in ("waive", "despite_waiting") if getattr(arguments, name)}
     terms = {name: str(value) for name, value in named.items() if value} | flags
 

@@ -18,7 +18,7 @@ from malipo.merchants.store import merchants
 from malipo.networks import circuit_store as networks
 from malipo.networks.channels import PROFILES
 from malipo.payments import case_reason
-from malipo.payments.resolution import NoSuchCase
+from malipo.payments.resolution import NoSuchCase, is_held_for_adopted
 from malipo.payments.store import cases, creators, network_answers
 from malipo.payments.store.cases import Case, Proposal
 from malipo.payments.store.creators import Creator
@@ -119,6 +119,7 @@ async def page(
         "is_waiting": resolution_effects.is_waiting(case),
         "may_cancel": is_pending and not case.is_merchant_active and not may_be_sent,
         "may_be_sent": may_be_sent,
+        "resembles_adopted": is_held_for_adopted(case),
         "proposal": None if is_stale else proposal,
         "is_stale": is_stale,
         "is_mine": proposal is not None and proposal.requested_by == request.actor.name,

@@ -77,7 +77,8 @@ def value_of(proposal: Proposal) -> str:
 def choices_of(words: Words, case: Case, wallet: Wallet, network: str) -> list[Choice]:
     """What can be said of a payment that has ended; what its network says comes first."""
     before = case.correction or correction_moves.begin(case.transaction)
-    said, other = sorted(ResolvedOutcome, key=lambda outcome: outcome.is_paid != before.is_paid)
+    outcomes = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED)
+    said, other = sorted(outcomes, key=lambda outcome: outcome.is_paid != before.is_paid)
     choices = []
     for value in (said, WAIVED, other):
         effect = effect_of(case, value, wallet.available)

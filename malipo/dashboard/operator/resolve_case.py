@@ -51,6 +51,7 @@ SENTENCES = [
     "It is PENDING: nothing was sent. It can be cancelled.",
     "Nothing is owed of this payment, so nothing can be waived.",
     "Its merchant is active, and can cancel it.",
+    "Only a payout that waits because it resembles an adopted one can be sent by a decision.",
     "Its network is being asked whether it was sent before the service was restored. "
     "If the network cannot say, propose what became of it.",
     *(f"Only a PENDING payment can be cancelled; this one is {status}." for status in Status if status != "PENDING"),

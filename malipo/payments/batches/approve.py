@@ -4,7 +4,7 @@ The row of the batch is locked first. So of two approvals, or of an approval and
 other, and a second try after a lost connection finds what the first one did.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -22,7 +22,8 @@ from malipo.merchants.store import approval_rules
 from malipo.payments import status_writer
 from malipo.payments.batches import limits
 from malipo.payments.batches.batch import Batch, BatchStatus, Item, NoSuchBatch, Requester
-from malipo.payments.batches.store import batches, items
+from malipo.payments.batches.store import batches, items, payouts
+from malipo.payments.batches.store.payouts import KnownPayment
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.reserve import Reservations
@@ -41,6 +42,18 @@ class NotApprovable(Conflict):
 
     def __init__(self, status: BatchStatus) -> None:
         super().__init__(f"Only a batch that awaits approval can be approved; this one is {status}.")
+
+
+class KeyPaidElsewhere(Conflict):
+    """Operators adopted the payment of a line for another merchant, or as something else."""
+
+    code = "batch_not_approvable"
+
+    def __init__(self, index: int) -> None:
+        super().__init__(
+            f"Item {index + 1} was paid before the service was restored, and is not booked as yours yet. Nothing was "
+            "approved; the operators of the service must look at it."
+        )
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -82,6 +95,10 @@ class ApproveBatch:
 
     async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> Approved | Refusal:
         lines = await items.find_all(tx, batch)
+        known = await payouts.find_known(tx, lines)
+        if (refusal := _wrongly_adopted(batch, lines, known)) is not None:
+            return refusal
+        lines = [item for item in lines if item.index not in known]
         now = self._clock()
         approved = replace(
             batch,
@@ -90,6 +107,7 @@ class ApproveBatch:
             approved_by=requester.id,
             approver=requester.person,
             first_payout_id=ids.first_of_series("txn_", now),
+            adopted_count=len(known),
         )
         opened = await _with_refunds(tx, [self._payout_of(approved, item, now) for item in lines])
         if isinstance(opened, Refusal):
@@ -99,10 +117,12 @@ class ApproveBatch:
         used = await limits.find(tx, batch, requester, now=now)
         if (refusal := used.take(lines)) is not None:
             return refusal
-        if batch.amount + batch.fee > wallet.spendable:
-            return InsufficientBalance(batch.amount + batch.fee, wallet, subject="batch")
+        needed = sum(item.amount + item.fee for item in lines)
+        if needed > wallet.spendable:
+            return InsufficientBalance(needed, wallet, subject="batch")
         await status_writer.open_all(tx, opened, held, now=now)
         await used.save(tx)
+        await items.set_adopted(tx, approved, {index: found.payment.id for index, found in known.items()})
         await batches.approve(tx, approved)
         await self._note(tx, approved, requester, now)
         return Approved(approved, opened)
@@ -143,6 +163,18 @@ class ApproveBatch:
                 items=batch.item_count,
                 amount=batch.amount,
             )
+
+
+def _wrongly_adopted(batch: Batch, lines: Sequence[Item], known: Mapping[int, KnownPayment]) -> Refusal | None:
+    """A line that has a payment was paid by an approval that a restore has lost, and was adopted. It goes on without
+    that line, if the payment is what the line asks for."""
+    for item in lines:
+        if (found := known.get(item.index)) is not None:
+            paid = found.payment
+            is_this = (paid.merchant_id, paid.type, paid.amount) == (batch.merchant_id, Type.DISBURSEMENT, item.amount)
+            if not is_this or found.is_undone:
+                return KeyPaidElsewhere(item.index)
+    return None
 
 
 async def _with_refunds(tx: Tx, payouts: Sequence[Transaction]) -> list[Transaction] | Refusal:

@@ -59,6 +59,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     order_reference: str | None = None
     refund_of: str | None = None
     network_key: str = ""
+    payout_id: str | None = None  # of one that was paid by a lost approval, and adopted
     name_found: str | None = None  # whom the network knows by this number, if that was looked up
     name_checked_at: datetime | None = None
 
@@ -79,12 +80,13 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     approved_by: str | None = None
     approver: str | None = None
     first_payout_id: str | None = None
+    adopted_count: int = 0  # items that a lost approval had paid, and that operators adopted before this approval
     completed_at: datetime | None = None
     cancelled_at: datetime | None = None
     cancelled_by: str | None = None
 
     def payout_id(self, index: int) -> str:
-        """The id of an item's payout. They follow one another, so a range of ids is a batch."""
+        """The id of an item's payout, unless it was adopted. They follow one another: a range of ids is a batch."""
         assert self.first_payout_id is not None, "it has no payouts before it is approved"
         return ids.in_series(self.first_payout_id, index)
 

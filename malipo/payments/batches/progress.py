@@ -35,7 +35,7 @@ async def find_lines(connection: Conn, batch: Batch, *, first: int, limit: int) 
     if batch.first_payout_id is None:
         return [BatchLine(item, None) for item in found]
     of_items = await payouts.find_page(connection, batch, first=first, limit=limit)
-    return [BatchLine(item, payout) for item, payout in zip(found, of_items, strict=True)]
+    return [BatchLine(item, of_items[item.index]) for item in found]
 
 
 async def stream(read_part: ReadPart, batch: Batch) -> AsyncIterator[list[BatchLine]]:

@@ -7,7 +7,7 @@
 Who comes at the same time, in this process or another, waits at the lock, and then sees the refund.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -25,9 +25,31 @@ from malipo.payments.transaction import Refund, Transaction
 SCOPE = "REFUND"
 
 
+def key_of(secret: bytes, merchant_id: str, collection_id: str, number: int) -> str:
+    return network_keys.derive(secret, merchant_id, SCOPE, collection_id, str(number))
+
+
+def is_key_of(secret: bytes, merchant_id: str, collection_id: str, key: str) -> bool:
+    """Whether a network key is that of a refund of this collection."""
+    return any(
+        key_of(secret, merchant_id, collection_id, number) == key for number in range(1, refundable.MOST_REFUNDS + 1)
+    )
+
+
+def next_key(
+    secret: bytes, merchant_id: str, collection_id: str, refunds_: Sequence[Refund], taken: Collection[str]
+) -> str:
+    """The network key of the next refund. One that was lost and adopted may have a later number than its place."""
+    number = refundable.next_key_number(refunds_)
+    while (key := key_of(secret, merchant_id, collection_id, number)) in taken:
+        number += 1
+    return key
+
+
 class Reservations:
-    def __init__(self, found: dict[Key, Refunded], key_secret: bytes) -> None:
+    def __init__(self, found: dict[Key, Refunded], taken_keys: Mapping[Key, set[str]], key_secret: bytes) -> None:
         self._found = found
+        self._taken_keys = taken_keys
         self._key_secret = key_secret
 
     @classmethod
@@ -37,7 +59,7 @@ class Reservations:
         if not keys:
             return NO_RESERVATIONS
         found = await refunds.lock(tx, keys)
-        return cls(found, (await installation.get(tx)).key_secret)
+        return cls(found, await refunds.find_keys(tx, keys), (await installation.get(tx)).key_secret)
 
     def take(self, draft: Transaction) -> Transaction | Conflict | Invalid:
         """The refund, with its amount (0: what is left), its place and its network key; or why there can be none.
@@ -49,18 +71,24 @@ class Reservations:
         amount = refundable.amount_of(collection, correction, refunds_, wanted=draft.amount or None)
         if not isinstance(amount, int):
             return amount
-        number = refundable.next_key_number(refunds_)
-        key = network_keys.derive(self._key_secret, draft.merchant_id, SCOPE, collection.id, str(number))
+        taken = self._taken_keys[draft.merchant_id, collection.id]
+        key = next_key(self._key_secret, draft.merchant_id, collection.id, refunds_, taken)
         refund = replace(
             draft,
             amount=amount,
             network_key=key,
             is_key_derived=True,
-            refund_ordinal=1 + max((each.ordinal for each in refunds_), default=0),
+            refund_ordinal=self.next_ordinal(draft),
         )
         if any(each.was_never_sent for each in refunds_):
             return refund  # One that was cancelled may have the reference that follows the key.
         return replace(refund, reference=f"{draft.reference.rpartition('-')[0]}-{key}")
+
+    def next_ordinal(self, draft: Transaction) -> int:
+        """Its place among the refunds of its collection."""
+        assert draft.refund_of is not None
+        refunds_ = self._found[draft.merchant_id, draft.refund_of].refunds
+        return 1 + max((each.ordinal for each in refunds_), default=0)
 
     def add(self, refund: Transaction) -> None:
         """The refund is made: it is under way."""
@@ -69,4 +97,4 @@ class Reservations:
         self._found[refund.merchant_id, refund.refund_of].refunds.append(under_way)
 
 
-NO_RESERVATIONS = Reservations({}, b"")
+NO_RESERVATIONS = Reservations({}, {}, b"")

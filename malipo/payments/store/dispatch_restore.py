@@ -39,7 +39,8 @@ async def ask_all_first(tx: Tx) -> int:
     """
     rows = await tx.fetch(
         """
-        UPDATE dispatches SET is_asked_first = (connector IS NULL), due_at = now(), sent_at = now(), claim_id = NULL,
+        UPDATE dispatches SET is_asked_first = (connector IS NULL), sent_at = now(), claim_id = NULL,
+               due_at = CASE WHEN attention = 'resembles_adopted' THEN due_at ELSE now() END,
                next_action = CASE WHEN connector IS NULL THEN 'send' ELSE 'ask' END,
                send_count = CASE WHEN connector IS NULL THEN send_count ELSE greatest(send_count, 1) END,
                query_count = 0, not_found_count = 0, not_indexed_count = 0
@@ -64,7 +65,9 @@ async def release_asked_first(tx: Tx, channel: str, type_: str) -> int:
     rows = await tx.fetch(
         """
         UPDATE dispatches SET is_asked_first = false, attention = NULL, due_at = now()
-        WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2 RETURNING 1
+        WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2
+          AND attention IS DISTINCT FROM 'resembles_adopted'
+        RETURNING 1
         """,
         channel,
         type_,

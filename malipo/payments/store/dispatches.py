@@ -10,7 +10,7 @@ from malipo.installation.store import installation
 from malipo.networks.connector import Channel, FailureCode
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
-from malipo.payments.store import corrections
+from malipo.payments.store import adopted_payments, corrections
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
 
@@ -176,14 +176,19 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
     """Queues new payments for sending, as a part of the statement that inserts them.
 
     In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
-    `derived` is a document of the ids of those.
+    `derived` is a document of the ids of those. A payout like one that was adopted waits for operators: nothing is due.
     """
     return f"""
-        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at, batch_id)
-        SELECT merchant_id, id, channel, type, now(), lost.since IS NOT NULL, lost.since, batch_id
+        INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at, batch_id,
+                                attention)
+        SELECT merchant_id, id, channel, type,
+               CASE WHEN held.yes THEN now() + interval '100 years' ELSE now() END,
+               held.yes OR lost.since IS NOT NULL, lost.since, batch_id,
+               CASE WHEN held.yes THEN '{ReviewReason.RESEMBLES_ADOPTED}' END
         FROM {created}
         LEFT JOIN (SELECT {installation.LOST_SINCE} AS since) lost
                ON {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
+        CROSS JOIN LATERAL (SELECT {adopted_payments.is_like_adopted_sql(created)} AS yes) held
     """
 
 
@@ -198,6 +203,18 @@ def delete_dispatches_sql(keys: str) -> str:
 async def delete(tx: Tx, keys: Collection[Key]) -> None:
     if keys:
         await tx.execute(delete_dispatches_sql("$1::json"), _encode([*keys]).decode())
+
+
+async def release_held(tx: Tx, key: Key) -> None:
+    """Operators decided that it is another payment than the adopted one. In the week after a restore its network is
+    still queried first."""
+    await tx.execute(
+        f"""
+        UPDATE dispatches SET attention = NULL, due_at = now(), is_asked_first = sent_at IS NOT NULL
+        WHERE merchant_id = $1 AND transaction_id = $2 AND attention = '{ReviewReason.RESEMBLES_ADOPTED}'
+        """,
+        *key,
+    )
 
 
 async def find_subjects(connection: Conn, query: str, *arguments: object) -> list[Subject]:

@@ -21,6 +21,9 @@ class IdempotencyRecord(NamedTuple):
     transaction_id: str
 
 
+ADOPTED = b""  # the request hash of an adopted payment: its request was lost
+
+
 def document_of(claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
     """Sorted, so that there are no deadlocks."""
     return _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode()
@@ -55,6 +58,20 @@ async def find(tx: Tx, keys: Collection[IdempotencyKey]) -> dict[IdempotencyKey,
         )
         for row in rows
     }
+
+
+async def insert(tx: Tx, key: IdempotencyKey, request_hash: bytes, transaction_id: str) -> bool:
+    """Note what a key was used for, unless it was used; whether it was not."""
+    done = await tx.execute(
+        """
+        INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
+        VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
+        """,
+        *key,
+        request_hash,
+        transaction_id,
+    )
+    return done == "INSERT 0 1"
 
 
 async def find_transaction_ids(connection: Conn, merchant_id: str, key: str) -> list[str]:

@@ -43,6 +43,25 @@ async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refu
     }
 
 
+async def find_keys(connection: Conn, collections: Collection[Key]) -> dict[Key, set[str]]:
+    """The network keys of the refunds of these collections that were sent, or may have been."""
+    rows = await connection.fetch(
+        """
+        SELECT r.merchant_id, r.collection_id, p.network_key FROM refunds r
+        JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
+        WHERE (r.merchant_id, r.collection_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+          AND (p.status <> 'CANCELLED' OR EXISTS (
+              SELECT FROM corrections k WHERE k.merchant_id = p.merchant_id AND k.transaction_id = p.id))
+        """,
+        [merchant_id for merchant_id, _ in collections],
+        [id_ for _, id_ in collections],
+    )
+    found: dict[Key, set[str]] = {key: set() for key in collections}
+    for row in rows:
+        found[row["merchant_id"], row["collection_id"]].add(row["network_key"])
+    return found
+
+
 async def insert(tx: Tx, opened: Sequence[Transaction]) -> None:
     """Write the places of new refunds, whose collections the caller holds.
 

@@ -88,7 +88,7 @@ def insert_transactions_sql(transactions: str) -> str:
             amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
             created_at timestamptz, created_by text, order_reference text, refund_of text, batch_id text)
         ON CONFLICT (merchant_id, id) DO NOTHING
-        RETURNING merchant_id, id, channel, type, batch_id
+        RETURNING merchant_id, id, channel, type, batch_id, phone, amount
     """
 
 
@@ -137,6 +137,18 @@ async def get(connection: Conn, merchant_id: str, id_or_reference: str) -> Trans
     if row["refunds"] is not None:
         found = replace(found, refunds=refunds_of(row["refunds"]))
     return found if row["latest"] is None else replace(found, correction=_decode_notice(row["latest"]))
+
+
+async def find_by_network_key(connection: Conn, key: str) -> Transaction | None:
+    """Any merchant's, on any channel: a derived key is the same on all of them."""
+    row = await connection.fetchrow(
+        f"SELECT {COLUMNS} FROM transactions t WHERE t.channel = ANY($1) AND t.network_key = $2", list(_CHANNELS), key
+    )
+    return None if row is None else transaction_of(row)
+
+
+async def has_reference(connection: Conn, reference: str) -> bool:
+    return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM transactions WHERE reference = $1)", reference))
 
 
 async def find_by_ids(connection: Conn, merchant_id: str, ids: Sequence[str]) -> list[Transaction]:

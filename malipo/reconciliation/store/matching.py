@@ -14,6 +14,13 @@ from malipo.reconciliation.exception import SYSTEM
 # What a line says: a collection comes in, a payout goes out.
 SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
 
+
+def keys_of(written: str) -> str:
+    """The network keys that a line may name, as a query. The same rule as `network_keys.key_in`, and the text itself:
+    Tigo Pesa knows a payment by our key with the biller's code before it."""
+    return f"SELECT {written} UNION SELECT right({written}, {KEY_LENGTH})"
+
+
 _TABLE = """
     CREATE TEMPORARY TABLE candidates (
         line_id bigint, merchant_id text COLLATE "C", transaction_id text COLLATE "C", is_exact boolean,
@@ -34,8 +41,7 @@ _CANDIDATES = f"""
         SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AS is_exact,
                false AS by_receipt
         FROM unmatched u CROSS JOIN LATERAL unnest(u.channels) AS c (channel)
-        -- Tigo Pesa knows a payment by our key with the biller's code before it.
-        CROSS JOIN LATERAL (SELECT u.key UNION SELECT right(u.key, {KEY_LENGTH})) AS k (key)
+        CROSS JOIN LATERAL ({keys_of("u.key")}) AS k (key)
         JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
         WHERE u.key <> ''
         UNION ALL

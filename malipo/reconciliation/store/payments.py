@@ -1,8 +1,16 @@
 """The SQL of payments that operators name."""
 
+from datetime import datetime, timedelta
+
+from malipo import clock, ids
 from malipo.db import Conn
+from malipo.networks.connector import Channel, Type
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
+from malipo.reconciliation.payment_windows import AFTER, BEFORE
+
+_REFUNDED_WITHIN = timedelta(days=180)
+_MOST_COLLECTIONS = 1000
 
 
 async def find(connection: Conn, id_or_reference: str) -> Transaction | None:
@@ -18,12 +26,64 @@ async def find(connection: Conn, id_or_reference: str) -> Transaction | None:
     return None if row is None else transaction_of(row)
 
 
-async def is_key_known(connection: Conn, channel: str, network_key: str) -> bool:
-    return bool(
-        await connection.fetchval(
-            "SELECT EXISTS (SELECT FROM transactions WHERE channel = $1 AND network_key = $2)", channel, network_key
-        )
+async def find_by_receipt(connection: Conn, receipt: str, *, since: datetime) -> Transaction | None:
+    """Any merchant's, made since three days before then. There is no index of receipts, and this is asked seldom."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT {COLUMNS} FROM merchants m CROSS JOIN LATERAL (
+            SELECT * FROM transactions p WHERE p.merchant_id = m.id AND p.id >= $2 AND p.provider_reference = $1 LIMIT 1
+        ) t LIMIT 1
+        """,
+        receipt,
+        ids.first_of("txn_", clock.milliseconds(since - BEFORE)),
     )
+    return None if row is None else transaction_of(row)
+
+
+async def find_like(
+    connection: Conn, merchant_id: str, type_: Type, channel: Channel, phone: str, amount: int, *, since: datetime
+) -> Transaction | None:
+    """A payment of the same number and amount that was paid, or is open, and has no line."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT {COLUMNS} FROM transactions t
+        LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
+        WHERE t.merchant_id = $1 AND t.id >= $6 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5
+          AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
+          AND NOT EXISTS (SELECT FROM statement_matches s
+                          WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
+        ORDER BY t.id LIMIT 1
+        """,
+        merchant_id,
+        type_,
+        channel,
+        phone,
+        amount,
+        ids.first_of("txn_", clock.milliseconds(since)),
+    )
+    return None if row is None else transaction_of(row)
+
+
+async def find_refundable(
+    connection: Conn, merchant_id: str, channel: Channel, phone: str, *, least: int, before: datetime
+) -> list[str]:
+    """Ids of collections from this number that a payout at that time may have refunded, the latest first."""
+    rows = await connection.fetch(
+        """
+        SELECT id FROM transactions
+        WHERE merchant_id = $1 AND id BETWEEN $5 AND $6 AND type = 'COLLECTION' AND channel = $2 AND phone = $3
+          AND amount >= $4 AND processing_at IS NOT NULL
+        ORDER BY id DESC LIMIT $7
+        """,
+        merchant_id,
+        channel,
+        phone,
+        least,
+        ids.first_of("txn_", clock.milliseconds(before - _REFUNDED_WITHIN)),
+        ids.last_of("txn_", clock.milliseconds(before + AFTER)),
+        _MOST_COLLECTIONS,
+    )
+    return [row["id"] for row in rows]
 
 
 async def find_of_line(connection: Conn, line_id: int) -> Transaction | None:

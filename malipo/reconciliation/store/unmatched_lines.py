@@ -8,7 +8,7 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, SYSTEM, Suggestion
-from malipo.reconciliation.store.matching import SIGNED
+from malipo.reconciliation.store.matching import SIGNED, keys_of
 
 _AT_A_TIME = 1000
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
@@ -73,7 +73,7 @@ async def suggest(
             SELECT t.merchant_id, t.id AS transaction_id, t.reference, t.type, t.status, t.amount, t.phone,
                    t.created_at,
                    CASE WHEN t.provider_reference = l.receipt THEN 'receipt'
-                        WHEN t.network_key = l.key THEN 'key'
+                        WHEN t.network_key IN ({keys_of("l.key")}) THEN 'key'
                         WHEN l.phone <> '' AND t.created_at BETWEEN $5 AND $6 AND t.phone LIKE '%' ||
                              regexp_replace(regexp_replace(l.phone, '^\\+', ''), '[*xX]+', '%') THEN 'phone'
                         ELSE 'day' END AS why
@@ -81,7 +81,7 @@ async def suggest(
                 SELECT p.* FROM transactions p WHERE p.merchant_id = m.id AND p.id >= $3 AND p.id <= $4
             ) t
             WHERE l.id = $1 AND t.channel = ANY($2)
-              AND ({SIGNED} = l.amount OR t.provider_reference = l.receipt OR t.network_key = l.key)
+              AND ({SIGNED} = l.amount OR t.provider_reference = l.receipt OR t.network_key IN ({keys_of("l.key")}))
               AND NOT EXISTS (SELECT FROM statement_matches s
                               WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
         ) found

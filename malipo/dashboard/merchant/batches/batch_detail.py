@@ -99,8 +99,7 @@ async def _indexes(connection: Conn, batch: Batch, status: Status | None) -> Seq
     """Of the lines that are to be shown, all pages together."""
     if status is None or batch.first_payout_id is None:
         return range(batch.item_count)
-    wanted = set(await payouts.find_ids(connection, batch, status))
-    return [index for index in range(batch.item_count) if batch.payout_id(index) in wanted]
+    return await payouts.find_indexes(connection, batch, status)
 
 
 async def _lines(connection: Conn, batch: Batch, indexes: Sequence[int]) -> list[BatchLine]:

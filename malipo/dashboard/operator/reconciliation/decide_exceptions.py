@@ -30,6 +30,8 @@ _REASON = "Say what you have found out, in 10 to 1,000 characters."
 _PAYMENT = "Say which payment: its reference."
 _MERCHANT = "Say which merchant: the name or the id."
 _MOST_TEXT = 100
+_MOST_KEY = 255
+_OF_ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")
 
 # What the rules refuse, in their own words: those that a page can bring about.
 SENTENCES = [
@@ -45,6 +47,11 @@ SENTENCES = [
     "Something is proposed about it already; approve that, or reject it.",
     "Operators have done nothing about it that could be undone.",
     "Nobody has proposed anything about it.",
+    "Only the line of a payment can be adopted. Book this one.",
+    "Give the customer's phone number in full: the line does not have it.",
+    "That is no phone number: +255, then 6 or 7, then eight digits.",
+    "Money came in: this is no refund.",
+    "The merchant has just repeated the request. Look again: a payment has this key.",
 ]
 
 
@@ -74,7 +81,7 @@ def _terms(form: Form, action: Action, more: str) -> Mapping[str, str]:
         case Action.MATCH:
             return {"payment": form.text("payment")}
         case Action.ADOPT:
-            return {name: form.text(name) for name in ("merchant", "phone", "name")}
+            return {name: form.text(name) for name in _OF_ADOPTION if form.text(name)}
     return {}
 
 
@@ -87,9 +94,10 @@ def _mistakes(request: OperatorRequest, form: Form, reason: str) -> dict[str, st
     needed = {"match": ("payment", _PAYMENT), "adopt": ("merchant", _MERCHANT)}.get(choice)
     if needed is not None and not form.text(needed[0]):
         wrong[needed[0]] = request.words(needed[1])
-    for name in ("payment", "merchant", "phone", "name"):
-        if len(form.text(name)) > _MOST_TEXT or not form.text(name).isprintable():
-            wrong[name] = form_errors.sentence(request.words, "text_too_long", {"most": _MOST_TEXT})
+    for name in ("payment", *_OF_ADOPTION):
+        most = _MOST_KEY if name == "idempotency_key" else _MOST_TEXT
+        if len(form.text(name)) > most or not form.text(name).isprintable():
+            wrong[name] = form_errors.sentence(request.words, "text_too_long", {"most": most})
     return wrong
 
 

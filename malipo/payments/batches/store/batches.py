@@ -9,7 +9,8 @@ from malipo.payments.batches.batch import Batch, BatchStatus, BatchWarning
 
 _COLUMNS = """
     b.merchant_id, b.id, b.name, b.status, b.item_count, b.amount, b.fee, b.warnings, b.created_at, b.created_by,
-    b.maker, b.approved_at, b.approved_by, b.approver, b.first_payout_id, b.completed_at, b.cancelled_at, b.cancelled_by
+    b.maker, b.approved_at, b.approved_by, b.approver, b.first_payout_id, b.adopted_count, b.completed_at,
+    b.cancelled_at, b.cancelled_by
 """
 
 _encode = msgspec.json.Encoder().encode
@@ -40,6 +41,7 @@ def batch_of(row: Row) -> Batch:
         approved_by=row["approved_by"],
         approver=row["approver"],
         first_payout_id=row["first_payout_id"],
+        adopted_count=row["adopted_count"],
         completed_at=row["completed_at"],
         cancelled_at=row["cancelled_at"],
         cancelled_by=row["cancelled_by"],
@@ -116,7 +118,7 @@ async def approve(tx: Tx, batch: Batch) -> None:
     done = await tx.execute(
         """
         UPDATE batches
-        SET status = $3, approved_at = $4, approved_by = $5, approver = $6, first_payout_id = $7
+        SET status = $3, approved_at = $4, approved_by = $5, approver = $6, first_payout_id = $7, adopted_count = $8
         WHERE merchant_id = $1 AND id = $2 AND status = 'AWAITING_APPROVAL'
         """,
         batch.merchant_id,
@@ -126,6 +128,7 @@ async def approve(tx: Tx, batch: Batch) -> None:
         batch.approved_by,
         batch.approver,
         batch.first_payout_id,
+        batch.adopted_count,
     )
     assert done == "UPDATE 1", "a locked row changed under us"
 
@@ -150,10 +153,11 @@ async def complete_ended(tx: Tx, *, most: int) -> int:
         FROM (
             SELECT b.merchant_id, b.id, ended.at FROM batches b
             CROSS JOIN LATERAL (
-                SELECT max(t.ended_at) AS at FROM transactions t
+                SELECT coalesce(max(t.ended_at), b.approved_at) AS at FROM transactions t
                 WHERE t.merchant_id = b.merchant_id AND t.id >= b.first_payout_id AND t.batch_id = b.id
                   AND t.id < left(b.first_payout_id, -4) || '~'
-                HAVING count(*) = b.item_count AND count(t.ended_at) = b.item_count) ended
+                -- Those that were adopted are not in the series, and have ended.
+                HAVING count(*) = b.item_count - b.adopted_count AND count(t.ended_at) = count(*)) ended
             WHERE b.status = 'RUNNING'
               -- An open payout is in the work queue, which is small.
               AND NOT EXISTS (

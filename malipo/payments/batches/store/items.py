@@ -10,8 +10,8 @@ from malipo.networks.connector import Channel
 from malipo.payments.batches.batch import Batch, Item
 
 _COLUMNS = """
-    item_index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key, name_found,
-    name_checked_at
+    item_index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key, payout_id,
+    name_found, name_checked_at
 """
 
 _encode = msgspec.json.Encoder().encode
@@ -30,6 +30,7 @@ def _item_of(row: Row) -> Item:
         order_reference=row["order_reference"],
         refund_of=row["refund_of"],
         network_key=row["network_key"],
+        payout_id=row["payout_id"],
         name_found=row["name_found"],
         name_checked_at=row["name_checked_at"],
     )
@@ -40,10 +41,11 @@ async def insert(tx: Tx, batch: Batch, items: Sequence[Item]) -> None:
         f"""
         INSERT INTO batch_items (merchant_id, batch_id, {_COLUMNS})
         SELECT $1, $2, index, channel, amount, fee, phone, name, description, order_reference, refund_of, network_key,
-               name_found, name_checked_at
+               payout_id, name_found, name_checked_at
         FROM json_to_recordset($3) AS new (
             index integer, channel text, amount bigint, fee bigint, phone text, name text, description text,
-            order_reference text, refund_of text, network_key text, name_found text, name_checked_at timestamptz)
+            order_reference text, refund_of text, network_key text, payout_id text, name_found text,
+            name_checked_at timestamptz)
         """,
         batch.merchant_id,
         batch.id,
@@ -70,6 +72,12 @@ async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -
     return [_item_of(row) for row in rows]
 
 
+async def find_by_network_key(connection: Conn, key: str) -> tuple[str, Item] | None:
+    """The item that its network knows by this key, and the merchant whose it is."""
+    row = await connection.fetchrow(f"SELECT merchant_id, {_COLUMNS} FROM batch_items WHERE network_key = $1", key)
+    return None if row is None else (row["merchant_id"], _item_of(row))
+
+
 async def find_awaiting(connection: Conn, merchant_id: str, phones: Sequence[str]) -> dict[tuple[str, int], str]:
     """What awaits approval for these numbers: number and amount → the id of a batch."""
     rows = await connection.fetch(
@@ -83,6 +91,21 @@ async def find_awaiting(connection: Conn, merchant_id: str, phones: Sequence[str
         list(phones),
     )
     return {(row[0], row[1]): row[2] for row in rows}
+
+
+async def set_adopted(tx: Tx, batch: Batch, payout_ids: Mapping[int, str]) -> None:
+    """Which payouts these items have, by their index, of an approval that was lost."""
+    await tx.execute(
+        """
+        UPDATE batch_items i SET payout_id = new.payout_id
+        FROM unnest($3::integer[], $4::text[]) AS new (item_index, payout_id)
+        WHERE i.merchant_id = $1 AND i.batch_id = $2 AND i.item_index = new.item_index
+        """,
+        batch.merchant_id,
+        batch.id,
+        list(payout_ids),
+        list(payout_ids.values()),
+    )
 
 
 async def note_names(tx: Tx, batch: Batch, names: Mapping[int, str | None], *, now: datetime) -> None:

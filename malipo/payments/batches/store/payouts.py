@@ -1,13 +1,68 @@
-"""The payouts of batches. Their ids follow one another, so that those of a batch are one range of the primary key."""
+"""The payouts of batches. Their ids follow one another, so that those of a batch are one range of the primary key.
+
+Those that a lost approval had made, and that were adopted from a statement, are not in that range: their items name
+them.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from malipo import clock, ids
 from malipo.db import Conn
-from malipo.payments.batches.batch import Batch
+from malipo.payments.batches.batch import Batch, Item
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Status, Transaction
+
+
+class KnownPayment(NamedTuple):
+    """A payment that has the network key of an item, though its batch was not approved."""
+
+    payment: Transaction
+    is_undone: bool  # operators adopted it, and took that back
+
+
+async def find_known(connection: Conn, items: Sequence[Item]) -> dict[int, KnownPayment]:
+    """The payments that networks know by the keys of these items already, by the items' index."""
+    rows = await connection.fetch(
+        f"""
+        SELECT asked.item_index, a.undone_at IS NOT NULL AS is_undone, {COLUMNS}
+        FROM unnest($1::integer[], $2::text[], $3::text[]) AS asked (item_index, channel, network_key)
+        JOIN transactions t ON t.channel = asked.channel AND t.network_key = asked.network_key
+        LEFT JOIN adopted_payments a ON a.merchant_id = t.merchant_id AND a.transaction_id = t.id
+        """,
+        [item.index for item in items],
+        [item.channel for item in items],
+        [item.network_key for item in items],
+    )
+    return {row["item_index"]: KnownPayment(transaction_of(row), row["is_undone"]) for row in rows}
+
+
+async def find_adopted(connection: Conn, batch: Batch) -> dict[int, Transaction]:
+    """By the index of their items."""
+    if not batch.adopted_count:
+        return {}
+    rows = await connection.fetch(
+        f"""
+        SELECT i.item_index, {COLUMNS} FROM batch_items i
+        JOIN transactions t ON t.merchant_id = i.merchant_id AND t.id = i.payout_id
+        WHERE i.merchant_id = $1 AND i.batch_id = $2
+        """,
+        batch.merchant_id,
+        batch.id,
+    )
+    return {row["item_index"]: transaction_of(row) for row in rows}
+
+
+async def find_indexes(connection: Conn, batch: Batch, status: Status) -> list[int]:
+    """Of the items of a batch that was approved, those whose payouts have this status."""
+    wanted = set(await find_ids(connection, batch, status))
+    adopted = await find_adopted(connection, batch)
+    return [
+        index
+        for index in range(batch.item_count)
+        if (adopted[index].status is status if index in adopted else batch.payout_id(index) in wanted)
+    ]
 
 
 async def count_by_status(connection: Conn, batch: Batch) -> dict[Status, int]:
@@ -19,21 +74,24 @@ async def count_by_status(connection: Conn, batch: Batch) -> dict[Status, int]:
         batch.merchant_id,
         *batch.payout_ids,
     )
-    return {Status(row[0]): row[1] for row in rows}
+    counts = {Status(row[0]): int(row[1]) for row in rows}
+    for adopted in (await find_adopted(connection, batch)).values():
+        counts[adopted.status] = counts.get(adopted.status, 0) + 1
+    return counts
 
 
 async def find_last_end(connection: Conn, batch: Batch) -> datetime | None:
-    """When the last payout ended of a batch that was approved."""
+    """When the last payout ended of a batch that was approved; if all of them were adopted, when it was approved."""
     found: datetime | None = await connection.fetchval(
         "SELECT max(ended_at) FROM transactions WHERE merchant_id = $1 AND id BETWEEN $2 AND $3",
         batch.merchant_id,
         *batch.payout_ids,
     )
-    return found
+    return found or batch.approved_at
 
 
 async def find_ids(connection: Conn, batch: Batch, status: Status) -> list[str]:
-    """Of the payouts of a batch that was approved, those that have this status."""
+    """Of the payouts that the approval of a batch has made, those that have this status."""
     rows = await connection.fetch(
         "SELECT id FROM transactions WHERE merchant_id = $1 AND id BETWEEN $2 AND $3 AND status = $4 ORDER BY id",
         batch.merchant_id,
@@ -43,18 +101,21 @@ async def find_ids(connection: Conn, batch: Batch, status: Status) -> list[str]:
     return [row["id"] for row in rows]
 
 
-async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -> list[Transaction]:
-    """Of a batch that was approved: the payouts of these items, in their order."""
+async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -> dict[int, Transaction]:
+    """Of a batch that was approved: the payouts of these items, by the items' index."""
     last = min(first + limit, batch.item_count) - 1
     if last < first:
-        return []
+        return {}
     rows = await connection.fetch(
         f"SELECT {COLUMNS} FROM transactions t WHERE t.merchant_id = $1 AND t.id BETWEEN $2 AND $3 ORDER BY t.id",
         batch.merchant_id,
         batch.payout_id(first),
         batch.payout_id(last),
     )
-    return [transaction_of(row) for row in rows]
+    by_id = {row["id"]: transaction_of(row) for row in rows}
+    of_series = {index: by_id.get(batch.payout_id(index)) for index in range(first, last + 1)}
+    made = {index: payout for index, payout in of_series.items() if payout is not None}
+    return made | await find_adopted(connection, batch)
 
 
 async def find_paid(

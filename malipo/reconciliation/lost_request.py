@@ -1,0 +1,260 @@
+"""Finds out what the merchant had asked for when the payment of a line was lost: its key, its number, its collection.
+
+An adopted payment must be the one that a repeat of that request finds. So its network key is the one on the line, or
+follows from the merchant's Idempotency-Key, or from the collection that it refunds. Where none of these is known, a
+repeat is not recognized, and payouts like it wait for operators.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+import msgspec
+
+from malipo import money, phone
+from malipo.db import Tx
+from malipo.errors import Conflict, Invalid
+from malipo.installation import network_keys
+from malipo.installation.store import installation
+from malipo.merchants import onboard
+from malipo.networks.connector import Channel
+from malipo.payments import idempotency
+from malipo.payments.batches.store import items
+from malipo.payments.refunds import refundable, reserve
+from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
+from malipo.payments.transaction import Transaction, Type
+from malipo.reconciliation.choose_profile import all_profiles
+from malipo.reconciliation.exception import ReconciliationException
+from malipo.reconciliation.store import payments, statements
+from malipo.validation.typed_values import phone_of
+
+_ADOPTABLE = ("money", "other")  # kinds of lines. A reversal or a fee is no payment.
+_NEAR = timedelta(minutes=15)  # A network's clock and ours differ.
+_STARS = re.compile(r"[*xX]+")
+
+
+class LostRequest(msgspec.Struct, frozen=True, kw_only=True):
+    merchant_id: str
+    type: Type
+    channel: Channel
+    amount: int
+    phone: str
+    name: str
+    network_key: str
+    is_repeat_recognized: bool  # by its network key or its idempotency key
+    idempotency_key: str | None = None
+    collection_id: str | None = None  # that it refunds
+    order_reference: str | None = None
+    undone: Transaction | None = None  # an adoption of the same line that was undone, and has the key
+
+    @property
+    def scope(self) -> str:
+        """Of the idempotency key."""
+        return self.type if self.collection_id is None else reserve.SCOPE
+
+
+async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: Mapping[str, str]) -> LostRequest:
+    """By the line and what operators say. Refused if a payment of ours may be the line's."""
+    if exception.line_kind not in _ADOPTABLE or exception.line_amount is None:
+        raise Invalid("Only the line of a payment can be adopted. Book this one.")
+    merchant_id = await onboard.find_merchant(tx, terms["merchant"])
+    channel = await _channel(tx, exception, terms.get("channel"))
+    type_ = Type.COLLECTION if exception.line_amount > 0 else Type.DISBURSEMENT
+    amount = abs(exception.line_amount)
+    on_line = network_keys.key_in(exception.key or "")
+    found = await _find_in_batch(tx, on_line, merchant_id, type_, channel, amount)
+    if found is None:
+        typed = _typed_phone(terms.get("phone", ""), exception.phone or "")
+        lost = LostRequest(
+            merchant_id=merchant_id,
+            type=type_,
+            channel=channel,
+            amount=amount,
+            phone=typed,
+            name=terms.get("name", ""),
+            network_key=on_line or "",
+            is_repeat_recognized=False,
+            idempotency_key=_idempotency_key(terms),
+        )
+        found = await _with_key(tx, lost, terms.get("refund_of"), has_line_key=on_line is not None, exception=exception)
+    if not found.phone:
+        raise Invalid("Give the customer's phone number in full: the line does not have it.")
+    return await _require_new(tx, exception, found)
+
+
+async def _channel(tx: Tx, exception: ReconciliationException, named: str | None) -> Channel:
+    """The line's; in the account of an aggregator, which serves several, the one that operators name."""
+    profile = (await all_profiles(tx)).get(await statements.find_profile_of(tx, exception.file_id or ""))
+    if profile is None or not profile.is_aggregator:
+        if named not in (None, exception.channel):
+            raise Invalid(f"This account is one of {exception.channel} alone.")
+        return exception.channel
+    if named not in profile.channels:
+        raise Invalid(f"This account serves several channels. Say which: {', '.join(profile.channels)}.")
+    return Channel(named)
+
+
+async def _find_in_batch(
+    tx: Tx, key: str | None, merchant_id: str, type_: Type, channel: Channel, amount: int
+) -> LostRequest | None:
+    """The line of a batch whose approval was lost. The batch has everything that was asked for."""
+    found = None if key is None else await items.find_by_network_key(tx, key)
+    if found is None:
+        return None
+    owner, item = found
+    if (owner, Type.DISBURSEMENT, item.channel, item.amount) != (merchant_id, type_, channel, amount):
+        raise Invalid(
+            f"The key is that of a line in a batch of merchant {owner}: a payout of {money.display(item.amount)} on "
+            f"{item.channel}."
+        )
+    return LostRequest(
+        merchant_id=merchant_id,
+        type=type_,
+        channel=channel,
+        amount=amount,
+        phone=item.phone,
+        name=item.name,
+        network_key=item.network_key,
+        is_repeat_recognized=True,
+        collection_id=item.refund_of,
+        order_reference=item.order_reference,
+    )
+
+
+async def _with_key(
+    tx: Tx, lost: LostRequest, refund_of: str | None, *, has_line_key: bool, exception: ReconciliationException
+) -> LostRequest:
+    secret = (await installation.get(tx)).key_secret
+    if (refund := await _as_refund(tx, lost, refund_of, secret, exception)) is not None:
+        return refund
+    if lost.idempotency_key is None:
+        # A key that is not on the line is made when the payment is. A key that is on it may be a random one.
+        return lost
+    derived = network_keys.derive(secret, lost.merchant_id, lost.type, lost.idempotency_key)
+    if has_line_key and derived != lost.network_key:
+        raise Invalid(
+            f"That {idempotency.HEADER} of this merchant does not give the key on the line, {lost.network_key}: "
+            "another merchant, or another request."
+        )
+    return msgspec.structs.replace(lost, network_key=derived, is_repeat_recognized=True)
+
+
+async def _as_refund(
+    tx: Tx, lost: LostRequest, refund_of: str | None, secret: bytes, exception: ReconciliationException
+) -> LostRequest | None:
+    """With the key, the number and the collection of a refund; None if it is none."""
+    if lost.type is Type.COLLECTION:
+        if refund_of:
+            raise Invalid("Money came in: this is no refund.")
+        return None
+    named = None if not refund_of else await _named_collection(tx, lost, refund_of)
+    assert exception.moved_at is not None
+    if named is not None:
+        candidates = [named.id]
+    elif lost.network_key and lost.phone:
+        candidates = await payments.find_refundable(
+            tx, lost.merchant_id, lost.channel, lost.phone, least=lost.amount, before=exception.moved_at
+        )
+    else:
+        return None
+    for collection_id in candidates:
+        key = lost.network_key or await _next_key(tx, lost.merchant_id, collection_id, secret)
+        if reserve.is_key_of(secret, lost.merchant_id, collection_id, key):
+            found = await refunds.find(tx, [(lost.merchant_id, collection_id)])
+            collection, _, known = found[lost.merchant_id, collection_id]
+            if refundable.left_of(collection, known) < lost.amount:
+                raise Conflict(f"More was refunded of {collection.reference} than is left. Adopt it as a payout.")
+            is_recognized = lost.idempotency_key is not None
+            return msgspec.structs.replace(
+                lost,
+                network_key=key,
+                collection_id=collection_id,
+                phone=collection.phone,
+                name=lost.name or collection.name,
+                is_repeat_recognized=is_recognized,
+            )
+    if named is not None:
+        raise Invalid(f"The key on the line, {lost.network_key}, is not that of a refund of {named.reference}.")
+    return None
+
+
+async def _named_collection(tx: Tx, lost: LostRequest, refund_of: str) -> Transaction:
+    found = await payments.find(tx, refund_of)
+    if found is None or (found.merchant_id, found.type) != (lost.merchant_id, Type.COLLECTION):
+        raise Invalid(f"This merchant has no collection {refund_of!r}.")
+    if found.channel != lost.channel or (lost.phone and lost.phone != found.phone):
+        raise Invalid(f"A refund of {found.reference} goes to {phone.mask(found.phone)} on {found.channel}.")
+    return found
+
+
+async def _next_key(tx: Tx, merchant_id: str, collection_id: str, secret: bytes) -> str:
+    known = (await refunds.find(tx, [(merchant_id, collection_id)]))[merchant_id, collection_id].refunds
+    taken = await refunds.find_keys(tx, [(merchant_id, collection_id)])
+    return reserve.next_key(secret, merchant_id, collection_id, known, taken[merchant_id, collection_id])
+
+
+def _idempotency_key(terms: Mapping[str, str]) -> str | None:
+    key = terms.get("idempotency_key") or None
+    if key is not None and (problem := idempotency.problem_with(key)):
+        raise Invalid(problem)
+    return key
+
+
+def _typed_phone(typed: str, on_line: str) -> str:
+    """The number in full, as operators typed it or as the line has it; empty if neither has."""
+    number = phone_of(typed or on_line)
+    if not phone.is_valid(number):
+        if typed:
+            raise Invalid("That is no phone number: +255, then 6 or 7, then eight digits.")
+        return ""
+    if not fits(number, on_line):
+        raise Invalid(f"That phone number is not the line's, {on_line}.")
+    return number
+
+
+def fits(number: str, masked: str) -> bool:
+    """Whether a number may be the one that a network wrote, with stars for some of its digits. Pure."""
+    if not any(character.isdigit() for character in masked):
+        return True
+    first, _, last = _STARS.sub("*", masked.strip().removeprefix("+")).partition("*")
+    if not _STARS.search(masked):
+        return phone_of(masked) == number
+    ways = (number.removeprefix("+"), "0" + number.removeprefix("+255"), number.removeprefix("+255"))
+    return any(way.startswith(first) and way.endswith(last) for way in ways)
+
+
+async def _require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> LostRequest:
+    """Refused if a payment has this key or this receipt, or may be the repeat of the request."""
+    undone = None
+    for key in {lost.network_key, exception.key or ""} - {""}:
+        if (known := await transactions.find_by_network_key(tx, key)) is not None:
+            adopted = await adopted_payments.find(tx, known.merchant_id, known.id)
+            if adopted is None or not adopted.is_undone or adopted.line_id != exception.line_id:
+                raise Conflict(f"{known.reference} has this key. If it is this payment, match the line with it.")
+            undone = known
+    assert exception.moved_at is not None
+    assert exception.receipt is not None
+    if (known := await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)) is not None:
+        adopted = await adopted_payments.find(tx, known.merchant_id, known.id)
+        if adopted is None or not adopted.is_undone:
+            raise Conflict(f"{known.reference} has this receipt. If it is this payment, match the line with it.")
+    if lost.idempotency_key is not None:
+        used = (lost.merchant_id, lost.scope, lost.idempotency_key)
+        if (record := (await idempotency_keys.find(tx, [used])).get(used)) is not None:
+            raise Conflict(f"{record[1].reference} was made with that {idempotency.HEADER}.")
+    if network_keys.key_in(exception.key or "") is None:
+        known = await payments.find_like(
+            tx,
+            lost.merchant_id,
+            lost.type,
+            lost.channel,
+            lost.phone,
+            lost.amount,
+            since=exception.moved_at - _NEAR,
+        )
+        if known is not None:
+            raise Conflict(
+                f"{known.reference} has the same number and amount, and no line. It may be this payment, or a repeat "
+                "of it: match the line with it, or settle it first."
+            )
+    return msgspec.structs.replace(lost, undone=undone)

@@ -1,0 +1,437 @@
+"""Adopting a lost payment, and the merchant who repeats the lost request: before, meanwhile and after. It is paid once."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from malipo import clock
+from malipo.errors import Conflict, Invalid, OutcomeUnknown
+from malipo.installation import network_keys
+from malipo.installation.store import installation
+from malipo.networks.connector import Channel, Verdict
+from malipo.payments.batches.store.batches import complete_ended
+from malipo.payments.idempotency import KeyReused
+from malipo.payments.initiate import Initiated
+from malipo.payments.resolution import Finding, ResolvedOutcome
+from malipo.payments.resolve import approve as approve_case
+from malipo.payments.resolve import propose as propose_case
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
+from tests.conftest import make_merchant
+from tests.journeys import database_facts
+from tests.journeys.concurrency import order
+from tests.payments.batches.batch_steps import BatchSteps
+from tests.payments.payment_steps import steps
+from tests.payments.refunds.refund_steps import RefundSteps
+from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, statements
+from tests.reconciliation.test_resolve_exceptions import Desk, desk
+
+__all__ = ["desk", "statements", "steps"]
+
+PHONE = "+255754000001"  # of orders, unless they say otherwise
+OTHER_PHONE = "+255754000009"
+
+
+@dataclass
+class Lost:
+    """A request whose payment a restore has lost, and which the network has paid."""
+
+    statements: Statements
+    desk: Desk
+    type: Type
+    amount: int = 4_321
+    key: str = "order-1001"
+
+    @property
+    def merchant_id(self) -> str:
+        return self.statements.steps.merchant_id
+
+    async def network_key(self) -> str:
+        async with self.statements.database.read() as connection:
+            secret = (await installation.get(connection)).key_secret
+        return network_keys.derive(secret, self.merchant_id, self.type, self.key)
+
+    async def on_statement(self, **changes: Any) -> ReconciliationException:
+        """The exception of its line."""
+        signed = self.amount if self.type is Type.COLLECTION else -self.amount
+        given = {"key": await self.network_key(), "phone": PHONE} | changes
+        await self.statements.take(Entry("QK1", signed, clock.now(), **given))
+        [found] = await self.statements.open_exceptions()
+        assert found.kind == "theirs_only"
+        return found
+
+    async def adopt(self, found: ReconciliationException, **terms: str) -> None:
+        await self.propose(found, **terms)
+        assert (await self.desk.approve(found)).state is ExceptionState.RESOLVED
+
+    async def propose(self, found: ReconciliationException, **terms: str) -> None:
+        await self.desk.propose(found, Action.ADOPT, {"merchant": self.merchant_id} | terms)
+
+    async def repeat(self, **changes: Any) -> Initiated:
+        """The merchant sends the lost request again."""
+        amount = changes.pop("amount", self.amount)
+        asked = order(self.merchant_id, self.type, amount, key=changes.pop("key", self.key))
+        assert asked.draft is not None
+        draft = replace(asked.draft, channel=self.statements.channel, **changes)
+        return await self.statements.steps.service.initiate(replace(asked, draft=draft))
+
+    async def payments(self) -> int:
+        return await database_facts.count(self.statements.database, "transactions")
+
+    async def held(self) -> int:
+        async with self.statements.database.read() as connection:
+            return int(
+                await connection.fetchval("SELECT available FROM wallets WHERE merchant_id = $1", self.merchant_id)
+            )
+
+    async def check(self) -> None:
+        """One line, one payment, and the float follows the statement."""
+        assert await self.payments() == 1
+        assert await self.statements.float_change() == await self.statements.statement_change()
+        await self.statements.match()
+        assert await self.statements.kinds() == []
+        await self.statements.check_ledger()
+
+
+@pytest.fixture(params=list(Type))
+def lost(statements: Statements, desk: Desk, request: pytest.FixtureRequest) -> Lost:
+    return Lost(statements, desk, request.param)
+
+
+@pytest.fixture
+def lost_payout(statements: Statements, desk: Desk) -> Lost:
+    return Lost(statements, desk, Type.DISBURSEMENT)
+
+
+async def test_a_repeat_after_the_adoption_is_answered_with_the_adopted_payment(lost: Lost) -> None:
+    before = await lost.held()
+    await lost.adopt(await lost.on_statement())
+    after = before + (lost.amount if lost.type is Type.COLLECTION else -lost.amount)
+    assert await lost.held() == after
+    for _ in range(2):
+        again = await lost.repeat()
+        assert again.is_replay
+        assert (again.transaction.status, again.transaction.provider_reference) == (Status.COMPLETED, "QK1")
+        assert again.transaction.reference == f"MLP-{await lost.network_key()}"
+    assert await lost.held() == after
+    assert (await lost.statements.steps.claim()).to_send == []
+    assert await database_facts.count(lost.statements.database, "idempotency_keys") == 1, "from now on it is kept"
+    with pytest.raises(KeyReused):
+        await lost.repeat(amount=lost.amount + 1)
+    await lost.check()
+
+
+async def test_an_adoption_that_is_approved_after_the_repeat_is_refused(lost: Lost) -> None:
+    found = await lost.on_statement()
+    await lost.propose(found)
+    repeated = (await lost.repeat()).transaction
+    await lost.statements.steps.claim()
+    await lost.statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    with pytest.raises(Conflict, match=repeated.reference):
+        await lost.desk.approve(found)
+    await lost.desk.reject(found)
+    await lost.check()
+
+
+async def test_an_adoption_is_refused_while_the_repeat_is_open(lost: Lost) -> None:
+    found = await lost.on_statement()
+    repeated = (await lost.repeat()).transaction
+    with pytest.raises(Conflict, match=repeated.reference):
+        await lost.propose(found)
+
+
+async def test_an_adoption_is_refused_if_a_payment_has_the_receipt(lost: Lost) -> None:
+    """The line has no key, and the query of the repeated payment has told its receipt."""
+    found = await lost.on_statement(key="", phone="255754***001")
+    repeated = (await lost.repeat()).transaction
+    await lost.statements.steps.claim()
+    await lost.statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    with pytest.raises(Conflict, match=repeated.reference):
+        await lost.propose(found, idempotency_key="order-other", phone=PHONE)
+
+
+@pytest.mark.parametrize("biller", ["", "MLP", "BR1K"])
+async def test_the_key_is_found_behind_a_billers_code(statements: Statements, desk: Desk, biller: str) -> None:
+    """Tigo Pesa has it before the key. A repeat is not credited again, and a payout is not sent again."""
+    statements.channel = Channel.TIGO_PESA
+    for type_ in Type:
+        lost = Lost(statements, desk, type_, key=f"order-{type_}")
+        key = biller + await lost.network_key()
+        signed = lost.amount if type_ is Type.COLLECTION else -lost.amount
+        await statements.take(Entry(f"QK{type_}", signed, clock.now(), key=key, phone=PHONE))
+        [found] = await statements.open_exceptions()
+        await lost.adopt(found)
+        again = await lost.repeat()
+        assert (again.is_replay, again.transaction.provider_reference) == (True, f"QK{type_}")
+        claimed = await statements.steps.claim(pairs=[(Channel.TIGO_PESA, each) for each in Type])
+        assert claimed.to_send == []
+    assert await database_facts.count(statements.database, "transactions") == 2
+
+
+async def test_a_line_without_a_key_is_adopted_by_the_merchants_idempotency_key(lost: Lost) -> None:
+    found = await lost.on_statement(key="", phone="255754***001")
+    await lost.adopt(found, phone=PHONE, idempotency_key=lost.key)
+    again = await lost.repeat()
+    assert (again.is_replay, again.transaction.provider_reference) == (True, "QK1")
+    assert again.transaction.network_key == await lost.network_key()
+    with pytest.raises(KeyReused):
+        await lost.repeat(amount=lost.amount + 1)
+    await lost.check()
+
+
+async def test_an_idempotency_key_that_does_not_give_the_lines_key_is_refused(lost: Lost) -> None:
+    found = await lost.on_statement()
+    with pytest.raises(Invalid, match="Idempotency-Key"):
+        await lost.propose(found, idempotency_key="order-1002")
+    await lost.adopt(found, idempotency_key=lost.key)
+    assert (await lost.repeat()).is_replay
+    await lost.check()
+
+
+async def test_an_idempotency_key_that_has_a_payment_is_refused(lost: Lost) -> None:
+    other = (await lost.repeat(amount=7_000)).transaction
+    found = await lost.on_statement(key="", phone=PHONE)
+    with pytest.raises(Conflict, match=other.reference):
+        await lost.propose(found, idempotency_key=lost.key)
+
+
+async def test_payouts_like_an_adopted_one_without_a_known_key_wait_for_operators(lost_payout: Lost) -> None:
+    """Nobody can tell the repeat of the lost request from another payment. Operators ask the merchant."""
+    lost = lost_payout
+    await lost.adopt(await lost.on_statement(key="", phone="255754***001"), phone=PHONE)
+    paid = await lost.held()
+    repeat, another = (await lost.repeat()).transaction, (await lost.repeat(key=None)).transaction
+    free = (await lost.repeat(key=None, phone=OTHER_PHONE)).transaction
+    assert [each.id for each in (await lost.statements.steps.claim()).to_send] == [free.id]
+    for payment in (repeat, another):
+        dispatch = await lost.statements.steps.dispatch(payment)
+        assert dispatch is not None
+        assert dispatch.attention == "resembles_adopted"
+
+    await _decide(lost, repeat, ResolvedOutcome.FAILED)
+    assert await lost.statements.status(repeat) is Status.FAILED
+    await _decide(lost, another, ResolvedOutcome.SEND)
+    assert [each.id for each in (await lost.statements.steps.claim()).to_send] == [another.id]
+    assert await lost.held() == paid - 2 * lost.amount, "what was a repeat is given back"
+    await lost.statements.check_ledger()
+
+
+async def test_only_a_payout_that_waits_for_that_reason_can_be_let_go(lost_payout: Lost) -> None:
+    opened = (await lost_payout.repeat()).transaction
+    with pytest.raises(Conflict):
+        await _decide(lost_payout, opened, ResolvedOutcome.SEND)
+
+
+async def _decide(lost: Lost, payment: Transaction, outcome: ResolvedOutcome) -> None:
+    finding = Finding(outcome, "The merchant says so on the telephone")
+    async with lost.statements.database.begin() as tx:
+        await propose_case(tx, payment.reference, finding, actor=ASHA, now=clock.now())
+    async with lost.statements.database.begin() as tx:
+        await approve_case(tx, payment.reference, actor=JUMA, now=clock.now())
+
+
+async def test_a_phone_is_whole_and_fits_the_line(lost: Lost) -> None:
+    found = await lost.on_statement(phone="255754***001")
+    for phone in ("", "0754000002", "255755000001", "+255754", "nobody"):
+        with pytest.raises(Invalid, match="phone"):
+            await lost.propose(found, phone=phone)
+    await lost.adopt(found, phone="0754 000 001")
+    async with lost.statements.database.read() as connection:
+        assert await connection.fetchval("SELECT phone FROM transactions") == PHONE
+    assert (await lost.repeat()).is_replay
+
+
+async def test_a_payment_adopted_for_another_merchant_is_not_told_as_not_created(lost: Lost) -> None:
+    """Whose it was is unknown until operators have looked: the merchant must not take another key and pay again."""
+    await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
+    found = await lost.on_statement()
+    await lost.adopt(found, merchant="Soko")
+    with pytest.raises(OutcomeUnknown):
+        await lost.repeat()
+    await lost.desk.undo(found)
+    await lost.desk.approve(found)
+    with pytest.raises(OutcomeUnknown):
+        await lost.repeat()
+    await lost.adopt(found)
+    assert (await lost.repeat()).transaction.provider_reference == "QK1"
+    assert await lost.payments() == 2
+    assert await lost.statements.float_change() == await lost.statements.statement_change()
+    await lost.statements.check_ledger()
+
+
+async def test_a_phone_that_operators_mistook_is_not_told_as_not_created(lost: Lost) -> None:
+    await lost.adopt(await lost.on_statement(phone="255754***"), phone=OTHER_PHONE)
+    with pytest.raises(OutcomeUnknown):
+        await lost.repeat()
+    assert await lost.payments() == 1
+
+
+async def test_a_channel_that_operators_mistook_pays_nobody_twice(lost: Lost) -> None:
+    """The line is in the account of an aggregator, which serves several channels."""
+    found = await lost.on_statement()
+    with pytest.raises(Invalid, match="alone"):
+        await lost.propose(found, channel="AIRTEL_MONEY")
+    async with lost.statements.database.begin() as tx:
+        await tx.execute("UPDATE statement_files SET profile = 'clickpesa'")
+    with pytest.raises(Invalid, match="several channels"):
+        await lost.propose(found)
+    await lost.adopt(found, channel="AIRTEL_MONEY")
+    with pytest.raises(OutcomeUnknown):
+        await lost.repeat()
+    assert await lost.payments() == 1
+
+
+async def test_after_an_adoption_absence_is_looked_at_again(statements: Statements, desk: Desk) -> None:
+    """A line of that amount might have been the payment's: now it is another's."""
+    absent = await statements.completed(Type.DISBURSEMENT)
+    await statements.take(Entry("QK1", -absent.amount, clock.now(), key="", phone=OTHER_PHONE))
+    assert await statements.kinds() == [("theirs_only", -absent.amount)]
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT)
+    await lost.adopt(found, idempotency_key="order-1001")
+    await statements.match()
+    assert await statements.kinds() == [("ours_only", -absent.amount)]
+
+
+async def test_a_payment_like_the_line_is_matched_and_not_adopted(lost: Lost) -> None:
+    """Without a key, an open or paid one of the same merchant, number and amount may be this one."""
+    found = await lost.on_statement(key="", phone="255754***001")
+    repeated = (await lost.repeat(key="another-key")).transaction
+    with pytest.raises(Conflict, match=repeated.reference):
+        await lost.propose(found, phone=PHONE)
+
+
+async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_was_adopted(
+    statements: Statements, desk: Desk
+) -> None:
+    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
+    batch = await batches.make(3)
+    async with statements.database.read() as connection:
+        rows = await connection.fetch("SELECT * FROM batch_items ORDER BY item_index")
+    paid = rows[1]
+    await statements.take(Entry("QK1", -paid["amount"], clock.now(), key=paid["network_key"], phone="255750***"))
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT)
+    await lost.adopt(found)
+    before = await lost.held()
+
+    running = await batches.approve(batch)
+
+    assert await lost.held() == before - rows[0]["amount"] - rows[2]["amount"], "what is paid is not reserved again"
+    claimed = [each.network_key for each in (await statements.steps.claim()).to_send]
+    assert sorted(claimed) == sorted([rows[0]["network_key"], rows[2]["network_key"]])
+    shown = await batches.lines(running)
+    assert [line.payout.status for line in shown if line.payout] == ["PROCESSING", "COMPLETED", "PROCESSING"]
+    assert shown[1].payout is not None
+    assert shown[1].payout.phone == paid["phone"], "as the batch has it"
+    progress = await batches.look(running)
+    assert progress.counts == {Status.PROCESSING: 2, Status.COMPLETED: 1}
+    for line in (shown[0], shown[2]):
+        assert line.payout is not None
+        await statements.steps.hear(line.payout, Verdict.CONFIRMED)
+    async with statements.database.begin() as tx:
+        assert await complete_ended(tx, most=10) == 1
+    assert (await batches.look(running)).batch.status == "COMPLETED"
+    await statements.check_ledger()
+
+
+async def test_a_batch_of_which_every_line_was_adopted_is_complete(statements: Statements, desk: Desk) -> None:
+    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
+    batch = await batches.make(1)
+    async with statements.database.read() as connection:
+        row = await connection.fetchrow("SELECT * FROM batch_items")
+    assert row is not None
+    await statements.take(Entry("QK1", -row["amount"], clock.now(), key=row["network_key"]))
+    [found] = await statements.open_exceptions()
+    await Lost(statements, desk, Type.DISBURSEMENT).adopt(found)
+    running = await batches.approve(batch)
+    assert (await batches.look(running)).batch.status == "COMPLETED"
+    async with statements.database.begin() as tx:
+        assert await complete_ended(tx, most=10) == 1
+
+
+async def test_a_line_of_a_batch_is_adopted_only_for_its_merchant_and_amount(
+    statements: Statements, desk: Desk
+) -> None:
+    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
+    await batches.make(1)
+    async with statements.database.read() as connection:
+        row = await connection.fetchrow("SELECT * FROM batch_items")
+    assert row is not None
+    await make_merchant(statements.database, wallet=10_000, name="Soko")
+    now = clock.now()
+    await statements.take(
+        Entry("QK1", -row["amount"], now, key=row["network_key"]), Entry("QK2", -900, now, key=f"M{row['network_key']}")
+    )
+    for found in await statements.open_exceptions():
+        lost = Lost(statements, desk, Type.DISBURSEMENT)
+        terms = {"merchant": "Soko"} if found.receipt == "QK1" else {}
+        with pytest.raises(Invalid, match="batch"):
+            await lost.propose(found, **terms)
+
+
+@pytest.mark.parametrize("is_named", [False, True], ids=["found by its key", "named by operators"])
+async def test_a_lost_refund_is_adopted_as_one_and_the_rest_can_be_refunded(
+    statements: Statements, desk: Desk, is_named: bool
+) -> None:
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    collection = await refunds.collected(5_000)
+    async with statements.database.read() as connection:
+        secret = (await installation.get(connection)).key_secret
+    key = network_keys.derive(secret, refunds.merchant_id, "REFUND", collection.id, "2")
+    await statements.take(
+        Entry("QK0", 5_000, clock.now(), key=collection.network_key),
+        Entry("QK1", -1_000, clock.now(), key="" if is_named else key, phone="255754***001"),
+    )
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=1_000)
+    named = {"refund_of": collection.reference} if is_named else {}
+    await lost.adopt(found, phone=collection.phone, **named)
+
+    assert await refunds.refunded_amount(collection) == 1_000
+    repeat = await refunds.refund(collection, 1_000)
+    dispatch = await refunds.dispatch(repeat)
+    assert dispatch is not None
+    assert dispatch.attention == "resembles_adopted", "it may be the repeat of the lost one"
+    assert (await refunds.claim()).to_send == []
+    await _decide(lost, repeat, ResolvedOutcome.FAILED)
+    rest = await refunds.refunded(collection, 4_000)
+    assert rest.network_key != key
+    assert await refunds.refunded_amount(collection) == 5_000
+    await statements.check_ledger()
+
+
+async def test_a_lost_refund_with_its_idempotency_key_is_answered_when_it_is_repeated(
+    statements: Statements, desk: Desk
+) -> None:
+    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
+    collection = await refunds.collected(5_000)
+    await statements.take(
+        Entry("QK0", 5_000, clock.now(), key=collection.network_key),
+        Entry("QK1", -1_000, clock.now(), key="", phone="255754***001"),
+    )
+    [found] = await statements.open_exceptions()
+    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=1_000)
+    await lost.adopt(found, refund_of=collection.reference, idempotency_key="return-1")
+    again = await refunds.ask(collection, 1_000, key="return-1")
+    assert (again.is_replay, again.transaction.refund_of) == (True, collection.id)
+    other = await refunds.ask(collection, 1_000, key="return-2")
+    assert not other.is_replay
+    assert [each.id for each in (await refunds.claim()).to_send] == [other.transaction.id]
+
+
+async def test_a_reversal_and_a_second_line_of_a_payment_cannot_be_adopted(statements: Statements, desk: Desk) -> None:
+    payment = await statements.completed()
+    now = clock.now()
+    await statements.take(
+        Entry("QK1", payment.amount, now, key=payment.network_key, phone=PHONE),
+        Entry("QK2", payment.amount, now, key=payment.network_key, phone=PHONE),
+        Entry("QK3", 900, now, "Reversal of QK0", linked="QK0", phone=PHONE),
+    )
+    found = await statements.open_exceptions()
+    assert sorted(each.kind for each in found) == ["twice", "unknown_line"]
+    for each in found:
+        with pytest.raises(Invalid):
+            await desk.propose(each, Action.ADOPT, {"merchant": payment.merchant_id, "phone": PHONE})
