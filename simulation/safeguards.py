@@ -18,7 +18,7 @@ from simulation.progress import Progress
 from simulation.run import Result
 from simulation.runner import Runner
 from simulation.safeguard_list import answers, events, locks, requests, restores, sending
-from simulation.taking_out import Safeguard
+from simulation.safeguard_list.taking_out import Safeguard
 from simulation.template import TEMPLATE, Server
 
 _PARTS = (requests, locks, sending, answers, restores, events)
