@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> int:
     if given.without is not None and given.without not in SAFEGUARDS:
         print(f"There is no safeguard {given.without!r}; --without list names them.", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Told to stop, it stops its server too.
     # The runs are forked from a process without threads, whose hashes are fixed. PostgreSQL is looked after here.
     # Each of the runs side by side has a server of its own: what is dead to every transaction of a server decides where
     # it puts a row, and so the order in which rows are found.

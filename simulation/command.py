@@ -3,42 +3,50 @@
 import argparse
 import random
 import sys
-import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from malipo import log
+from malipo.tls import client_context
 from malipo_simulator import randomness as simulator_randomness
 from malipo_simulator.simulator import load_credentials
-from simulation import options, safeguards, template
+from simulation import options, progress, safeguards, template
 from simulation.plan import Plan
+from simulation.progress import Progress
 from simulation.run import Result, Site
 from simulation.runner import Broken, Runner
 from simulation.shrink import shrink
 from simulation.template import Server
 
 _DEFAULT_SECONDS = 60.0
-_QUIET_SECONDS = 60.0  # between lines of progress, where nobody watches
-_FOUND, _BROKEN = 1, 3
+_FOUND, _REFUSED, _BROKEN = 1, 2, 3
 
 
 def main(urls: list[str], folder: Path, arguments: list[str]) -> int:
     given = options.parse(arguments)
+    first = (given.seed or 0) if given.safeguards else given.first
+    try:
+        so_far = progress.begin(
+            given.resume, first, options.kept_with_progress(given), is_first_given=given.seed is not None
+        )
+    except progress.OtherRun as error:
+        _say(str(error))
+        return _REFUSED
     servers = [Server(url) for url in urls]
     log.configure(level="warning", stream=sys.stderr)
     # The networks' credentials are those of every other process, but for RSA keys, which no seed makes.
     simulator_randomness.draw_from(random.Random("credentials"))
+    client_context()  # Made once, and not in every fork.
     site = Site(template.prepare(servers), load_credentials(folder), folder)
     if given.without is not None and not given.safeguards:
         safeguards.take_out(given.without, servers)
     runner = Runner(site, servers)
     try:
         if given.safeguards:
-            return safeguards.show_table(runner, given, _say)
+            return safeguards.show_table(runner, given, so_far, _say)
         if given.is_single:
             return _show_one(runner, given)
-        return _search(runner, given)
+        return _search(runner, given, so_far)
     except Broken as error:
         _say(f"The simulation itself broke (this is not a finding): {error}")
         return _BROKEN
@@ -76,62 +84,48 @@ def _verdict(result: Result) -> int:
     return _FOUND if result.findings else 0
 
 
-class _Progress:
-    def __init__(self, given: argparse.Namespace) -> None:
-        self._given = given
-        self._began = time.monotonic()
-        self._last = 0.0
-        self.runs = self.payments = self.faults = 0
-        self.kinds: Counter[str] = Counter()
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._began
-
-    def count(self, result: Result) -> None:
-        self.runs += 1
-        self.payments += result.payments
-        self.faults += len(result.faults)
-        self.kinds.update(fault.split()[0] for fault in result.faults)
-        is_terminal = sys.stderr.isatty()
-        if time.monotonic() - self._last > (0.3 if is_terminal else _QUIET_SECONDS):
-            self._last = time.monotonic()
-            start, end = ("\r", "\033[K") if is_terminal else ("", "\n")
-            print(f"{start}{self.line()}{end}", end="", file=sys.stderr, flush=True)
-
-    def line(self) -> str:
-        seconds = max(self.seconds, 0.001)
-        return (
-            f"{self.runs:,} seeds ({self.runs / seconds:.1f}/s), "
-            f"{self.payments:,} payments ({self.payments / seconds:.1f}/s), "
-            f"{self.faults:,} faults ({self.faults / seconds:.1f}/s), {seconds:.0f} s"
-        )
-
-
-def _plans(given: argparse.Namespace, progress: _Progress) -> Iterator[Plan]:
+def _plans(given: argparse.Namespace, so_far: Progress) -> Iterator[Plan]:
     seconds = given.seconds if given.runs is not None or given.seconds is not None else _DEFAULT_SECONDS
+    first, done = so_far.head.first, {each.seed for each in so_far.outcomes}
     number = 0
-    while (given.runs is None or number < given.runs) and (seconds is None or progress.seconds < seconds):
-        yield options.plan_of(given.first + number, given)
+    while (given.runs is None or number < given.runs) and (seconds is None or so_far.seconds < seconds):
+        if first + number not in done:
+            yield options.plan_of(first + number, given)
         number += 1
 
 
-def _search(runner: Runner, given: argparse.Namespace) -> int:
-    progress = _Progress(given)
-    print(f"Seeds from {given.first}, {given.payments} payments each, {given.jobs} at once.")
+def _search(runner: Runner, given: argparse.Namespace, so_far: Progress) -> int:
+    print(f"Seeds from {so_far.head.first}, {given.payments} payments each, {given.jobs} at once.")
+    if so_far.is_resumed:
+        print(f"So far: {so_far.line()}", flush=True)
     digests: dict[int, str] = {}
-    for result in runner.run_all(_twice(_plans(given, progress)) if given.twice else _plans(given, progress)):
-        progress.count(result)
-        if result.findings:
-            _say("")
-            return _report(runner, result, given)
-        if digests.setdefault(result.seed, result.digest) != result.digest:
-            _say(f"\nSeed {result.seed} has two histories: {digests[result.seed]} and {result.digest}")
-            return _FOUND
+    try:
+        for result in runner.run_all(_twice(_plans(given, so_far)) if given.twice else _plans(given, so_far)):
+            so_far.add(result)
+            so_far.say()
+            if result.findings and given.resume is None:
+                _say("")
+                return _report(runner, result, given)
+            if result.findings:  # A long run goes on, and names them all in the end.
+                print("\n".join(f"FOUND  seed {result.seed}: {each}" for each in result.findings), flush=True)
+            if digests.setdefault(result.seed, result.digest) != result.digest:
+                _say(f"\nSeed {result.seed} has two histories: {digests[result.seed]} and {result.digest}")
+                return _FOUND
+    except KeyboardInterrupt:
+        print(f"\n{so_far.line()}")
+        raise
     _say("")
-    print(progress.line())
-    print("Nothing was found.")
-    return 0
+    return _sum_up(so_far, given)
+
+
+def _sum_up(so_far: Progress, given: argparse.Namespace) -> int:
+    print(so_far.line())
+    found = [each for each in so_far.outcomes if each.findings]
+    for each in sorted(found, key=lambda each: each.seed):
+        print(f"FOUND  {each.findings[0]}")
+        print(f"       {options.command_for(options.plan_of(each.seed, given), given)}")
+    print(f"{len(found):,} of {len(so_far.outcomes):,} seeds have findings." if found else "Nothing was found.")
+    return _FOUND if found else 0
 
 
 def _twice(plans: Iterator[Plan]) -> Iterator[Plan]:

@@ -37,12 +37,15 @@ class SimulatedTask(asyncio.Task[Any]):
 
 
 class SimulatedFuture(asyncio.Future[Any]):
-    def __init__(self, *, loop: "SimulatedLoop") -> None:
-        self.serial = next(loop.serials)
-        super().__init__(loop=loop)
+    """Few of them are ever hashed: the number is drawn when one is."""
+
+    _serial = 0
 
     def __hash__(self) -> int:
-        return self.serial
+        if not self._serial:
+            loop: Any = self.get_loop()
+            self._serial = next(loop.serials)
+        return self._serial
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -52,8 +55,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self.history = history
         self.gate = gate
         self.network = network
-        self.steps: dict[str, int] = {}  # how often each process has gone on
-        self.before_step: Callable[[str, int], None] = lambda process, step: None
+        self.before_step: Callable[[str], None] | None = None
         self._chance = chance
         self._seconds = 0.0
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
@@ -163,10 +165,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         queue.append(handle)
 
     def _run_once(self) -> None:
-        self._take_due_timers()
-        ready = [process for process, queue in self._queues.items() if queue and not self._is_paused(process)]
-        exchanges = self.gate.waiting()
-        choices = len(ready) + exchanges
+        timers, now = self._timers, self._seconds
+        while timers and timers[0][0] <= now:
+            due: Any = heapq.heappop(timers)[2]
+            if not due._cancelled:
+                self._queue(due, due._context)
+        ready = [process for process, queue in self._queues.items() if queue]
+        if self._paused_until:
+            ready = [process for process in ready if not self._is_paused(process)]
+        choices = len(ready) + self.gate.waiting()
         if not choices:
             self._jump()
             return
@@ -177,25 +184,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._step(ready[at])
 
     def _step(self, process: str) -> None:
-        step = self.steps[process] = self.steps.get(process, 0) + 1
-        self.before_step(process, step)
+        if self.before_step is not None:
+            self.before_step(process)
         queue = self._queues.get(process)
         if not queue:
             return  # It was killed here.
         handle: Any = queue.popleft()
-        if handle._cancelled:
-            return
-        self.history.turn(process)
-        handle._run()
+        if not handle._cancelled:
+            self.history.turn(process)
+            handle._run()
 
     def _is_paused(self, process: str) -> bool:
         return self._paused_until.get(process, 0.0) > self._seconds
-
-    def _take_due_timers(self) -> None:
-        while self._timers and self._timers[0][0] <= self._seconds:
-            handle: Any = heapq.heappop(self._timers)[2]
-            if not handle._cancelled:
-                self._queue(handle, handle._context)
 
     def _jump(self) -> None:
         while self._timers and self._timers[0][2].cancelled():

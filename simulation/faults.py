@@ -44,6 +44,7 @@ class Faults:
         self._operators = operators
         self.happened: list[tuple[float, Fault]] = []
         self._counts: defaultdict[str, int] = defaultdict(int)
+        self._names: dict[str, str] = {}  # of processes, by their lives
         self._by_request: dict[tuple[str, int], Fault] = {}
         self._by_exchange: dict[tuple[str, int], Fault] = {}
         self._by_step: defaultdict[str, dict[int, Fault]] = defaultdict(dict)
@@ -51,7 +52,8 @@ class Faults:
             self._arm(fault)
         self._loop.network.fate = self._fate_of_request
         self._loop.gate.fate = self._fate_of_exchange
-        self._loop.before_step = self._before_step
+        if self._by_step:
+            self._loop.before_step = self._before_step
 
     def _arm(self, fault: Fault) -> None:
         carrier = fault.kind.partition("-")[0]
@@ -109,8 +111,10 @@ class Faults:
         self._note(fault)
         return "after" if fault.kind == "commit-lost-after" else "before"
 
-    def _before_step(self, process: str, step: int) -> None:
-        name = process.partition(".")[0]
+    def _before_step(self, process: str) -> None:
+        name = self._names.get(process)
+        if name is None:
+            name = self._names[process] = process.partition(".")[0]
         if name not in self._by_step:
             return
         self._counts[name] += 1

@@ -5,6 +5,7 @@ import os
 import random
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 
 from simulation import plan as plans
 from simulation.plan import KINDS, Plan
@@ -30,7 +31,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--twice", action="store_true", help="run each seed twice, and compare the histories")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs side by side (default: one a core)")
     add("--without", metavar="SAFEGUARD", help="take a safeguard of the service out; 'list' names them")
-    add("--safeguards", action="store_true", help="take each safeguard out alone, and count the seeds that notice")
+    add(
+        "--safeguards", action="store_true", help="take each safeguard out alone, until a seed notices (of --runs, 200)"
+    )
+    add("--count-all", action="store_true", help="with --safeguards: run all seeds, and count those that notice")
+    add("--resume", type=Path, metavar="FILE", help="keep the progress in this file, and go on where it stopped")
     add("--no-shrink", action="store_true", help="on a failure, do not look for the smallest list of faults")
     given = parser.parse_args(arguments)
     kinds = (given.faults or "").split(",")
@@ -45,6 +50,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         given.seed = given.explain
     given.is_single = given.seed is not None and given.runs is None and given.seconds is None
     given.first = random.SystemRandom().randrange(_SEEDS) if given.seed is None else given.seed
+    if given.resume is not None and (given.twice or (given.is_single and not given.safeguards)):
+        parser.error("--resume is for many seeds, each once")
     given.only = _numbers(parser, given.only)
     given.orders = _numbers(parser, given.orders)
     return given
@@ -64,6 +71,12 @@ def plan_of(seed: int, given: argparse.Namespace) -> Plan:
     if given.orders is not None:
         plan = replace(plan, payments=tuple(each for each in plan.payments if each.number in given.orders))
     return plan
+
+
+def kept_with_progress(given: argparse.Namespace) -> dict[str, str]:
+    """The options that make a run another run. How long it may take is not among them."""
+    names = ("payments", "faults", "only", "orders", "without", "safeguards", "count_all")
+    return {name: str(getattr(given, name)) for name in names if getattr(given, name) not in (None, False)}
 
 
 def command_for(plan: Plan, given: argparse.Namespace) -> str:

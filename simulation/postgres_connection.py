@@ -11,8 +11,14 @@ from simulation.transport import SimulatedTransport
 if TYPE_CHECKING:
     from simulation.postgres_gate import PostgresGate
 
+_LENGTH = struct.Struct("!i").unpack_from
+# So long a read waits before somebody looks whether the backend waits for a lock.
+_PATIENCE = struct.pack("ll", 0, 2000)
+_FOR_EVER = struct.pack("ll", 0, 0)
+_BIND, _FLUSH, _PARSE, _QUERY, _SYNC, _TERMINATE = b"BHPQSX"
 
-@dataclass(eq=False)
+
+@dataclass(eq=False, slots=True)
 class Exchange:
     """One request and its answer."""
 
@@ -23,7 +29,7 @@ class Exchange:
     is_startup: bool = False
     is_cancel: bool = False
     answer: bytes = b""
-    clock_answers: int = 0  # answers to `SET sim.now` that come first
+    is_clock_set: bool = False  # by `SET sim.now`, whose answer comes first
     is_stopped: bool = False  # its backend is held by SIGSTOP
     is_answer_lost: bool = False
 
@@ -36,62 +42,68 @@ class PostgresConnection(SimulatedTransport):
         self.pid: int | None = None
         self.is_in_transaction = False
         self.is_listening = False
-        self.clock: str | None = None  # what `sim.now` was set to last
+        self.clock: float | None = None  # what `sim.now` was set to last
         self.under_way: Exchange | None = None
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(path)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
         self._gate = gate
         self.protocol = driver
         self._is_begun = False
         self._written = bytearray()
-        self._unsent = bytearray()
         self._statements: dict[bytes, str] = {}
         self._sql = ""
         self._inbox: list[bytes] = []
 
     def write(self, data: Any) -> None:
+        """A Query, a Sync or a Flush ends a request. The driver may write several at once, or a part of one."""
         if self.is_closed:
             return
         self._written += data
-        while not self.is_closed and self._take_message():
-            pass
+        begin = at = 0
+        written = self._written
+        while not self.is_closed:
+            head = 1 if self._is_begun else 0
+            if len(written) - at < head + 4:
+                break
+            end: int = at + head + _LENGTH(written, at + head)[0]
+            if len(written) < end:
+                break
+            if not self._is_begun:
+                code = _LENGTH(written, at + 4)[0]
+                self._is_begun = code == protocol.STARTUP
+                self._ask(
+                    bytes(written[begin:end]),
+                    "startup",
+                    is_startup=self._is_begun,
+                    is_cancel=code == protocol.CANCEL_REQUEST,
+                )
+                begin = end
+            elif self._is_end_of_request(written, at, end):
+                self._ask(bytes(written[begin:end]), self._sql, is_flush=written[at] == _FLUSH)
+                begin = end
+            at = end
+        del written[:begin]
 
-    def _take_message(self) -> bool:
-        head = 1 if self._is_begun else 0
-        if len(self._written) < head + 4:
-            return False
-        length: int = head + struct.unpack_from("!i", self._written, head)[0]
-        if len(self._written) < length:
-            return False
-        message = bytes(self._written[:length])
-        del self._written[:length]
-        self._unsent += message
-        if self._is_begun:
-            self._read(message)
-        else:
-            code = struct.unpack_from("!i", message, 4)[0]
-            self._is_begun = code == protocol.STARTUP
-            self._ask("startup", is_startup=self._is_begun, is_cancel=code == protocol.CANCEL_REQUEST)
-        return True
-
-    def _read(self, message: bytes) -> None:
-        kind, body = message[:1], message[5:]
-        if kind == b"P":
-            name, sql = body.split(b"\0")[:2]
+    def _is_end_of_request(self, data: bytearray, at: int, end: int) -> bool:
+        """Whether a request ends with this message. Its statement is noted."""
+        kind = data[at]
+        if kind in (_SYNC, _FLUSH):
+            return True
+        if kind == _BIND:
+            begin = data.index(0, at + 5) + 1
+            self._sql = self._statements.get(bytes(data[begin : data.index(0, begin)]), "?")
+        elif kind == _PARSE:
+            name, sql = bytes(data[at + 5 : end]).split(b"\0", 2)[:2]
             self._sql = self._statements[name] = sql.decode()
-        elif kind == b"B":
-            self._sql = self._statements.get(body.split(b"\0")[1], "?")
-        elif kind == b"Q":
-            self._sql = body[:-1].decode()
-        if kind in (b"Q", b"S"):
-            self._ask(self._sql)
-        elif kind == b"H":
-            self._ask(self._sql, is_flush=True)
-        elif kind == b"X":
+        elif kind == _QUERY:
+            self._sql = data[at + 5 : end - 1].decode()
+            return True
+        elif kind == _TERMINATE:
             self.lose(None)
+        return False
 
-    def _ask(self, sql: str, **how: Any) -> None:
-        request, self._unsent = bytes(self._unsent), bytearray()
+    def _ask(self, request: bytes, sql: str, **how: Any) -> None:
         self._gate.ask(Exchange(self, request, sql, **how))
 
     def deliver(self, data: bytes) -> None:
@@ -101,6 +113,12 @@ class PostgresConnection(SimulatedTransport):
     def _hand_over(self) -> None:
         if self._inbox and not self.is_closed:
             self.protocol.data_received(self._inbox.pop(0))
+
+    def wait_for_end(self) -> None:
+        """Until the server has closed it, however long that takes."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _FOR_EVER)
+        while self.socket.recv(100):
+            pass
 
     def lose(self, error: Exception | None) -> None:
         """The connection ends, as its process sees it."""

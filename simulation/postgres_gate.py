@@ -4,7 +4,6 @@ A statement that waits for another's lock is set aside, and its backend is held 
 of them, they would race in the server; held, they go on one by one, in the order of the seed.
 """
 
-import hashlib
 import os
 import re
 import select
@@ -13,6 +12,7 @@ import struct
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from simulation import backends
@@ -79,8 +79,8 @@ class PostgresGate:
     def describe(self) -> str:
         return f"{len(self._asked)} exchanges wait, {len(self._blocked)} are blocked"
 
-    def _note(self, *words: object) -> None:
-        self.loop.history.note(self.loop.time(), *words)
+    def _note(self, *words: object, data: bytes = b"") -> None:
+        self.loop.history.note(self.loop.time(), *words, data=data)
 
     # An exchange.
 
@@ -91,8 +91,8 @@ class PostgresGate:
         self.exchanges += 1
         # A startup names its database and a cancel a backend: both differ from run to run.
         is_named = exchange.is_startup or exchange.is_cancel
-        request = "" if is_named else _digest(exchange.request)
-        self._note("ask", connection.process, connection.number, request, _short(exchange.sql))
+        request = b"" if is_named else exchange.request
+        self._note("ask", connection.process, connection.number, _short(exchange.sql), data=request)
         if exchange.is_cancel:
             self._cancel(exchange)
             return
@@ -110,14 +110,14 @@ class PostgresGate:
         connection = exchange.connection
         if exchange.is_startup or connection.is_in_transaction:
             return b""
-        now = (EPOCH + timedelta(seconds=self.loop.time())).isoformat()
+        now = self.loop.time()
         if connection.clock == now:
             return b""
-        is_first, connection.clock = connection.clock is None, now
-        exchange.clock_answers = 1
         # The server's own timeouts run in real time, which is not the run's.
-        timeout = "SET idle_in_transaction_session_timeout = 0;" if is_first else ""
-        return protocol.query(f"{timeout}SET sim.now = '{now}'")
+        timeout = "SET idle_in_transaction_session_timeout = 0;" if connection.clock is None else ""
+        connection.clock = now
+        exchange.is_clock_set = True
+        return protocol.query(f"{timeout}SET sim.now = '{(EPOCH + timedelta(seconds=now)).isoformat()}'")
 
     def _read(self, exchange: Exchange) -> None:
         """Until its answer is whole, or it waits for somebody else."""
@@ -125,35 +125,37 @@ class PostgresGate:
         if connection.is_closed:
             self._bury(exchange)
             return
-        poll = select.poll()
-        poll.register(connection.socket, select.POLLIN)
-        patience_ms, ends_at = 2, time.monotonic() + backends.MOST_REAL_SECONDS
+        patience_ms, ends_at = 2, 0.0
         while True:
-            if poll.poll(patience_ms):
+            try:
                 data = connection.socket.recv(1 << 20)
-                if not data:
-                    self._server_closed(exchange)
-                    break
-                exchange.answer += data
-                if self._is_whole(exchange):
-                    self._done(exchange)
-                    break
+            except BlockingIOError:  # Nothing came in the first moment. It is quick, or it waits for somebody.
+                if self._monitor.is_waiting(connection.pid):
+                    self._set_aside(exchange)
+                    return
+                ends_at = ends_at or time.monotonic() + backends.MOST_REAL_SECONDS
+                if time.monotonic() > ends_at:
+                    raise backends.Stuck(f"no answer to {_short(exchange.sql)}") from None
+                patience_ms = min(patience_ms * 2, 20)
+                select.select([connection.socket], [], [], patience_ms / 1000)
                 continue
-            if time.monotonic() > ends_at:
-                raise backends.Stuck(f"no answer to {_short(exchange.sql)}")
-            if self._monitor.is_waiting(connection.pid):
-                self._set_aside(exchange)
-                return
-            patience_ms = min(patience_ms * 2, 20)
-        self._look_who_is_free()
+            if not data:
+                self._server_closed(exchange)
+                break
+            exchange.answer = exchange.answer + data if exchange.answer else data
+            if self._is_whole(exchange):
+                self._done(exchange)
+                break
+        if self._blocked:
+            self._look_who_is_free()
 
     def _is_whole(self, exchange: Exchange) -> bool:
-        while exchange.clock_answers:
+        if exchange.is_clock_set:
             end = protocol.end_of_answer(exchange.answer, is_flush=False)
             if end is None:
                 return False
             exchange.answer = exchange.answer[end:]
-            exchange.clock_answers -= 1
+            exchange.is_clock_set = False
         return protocol.end_of_answer(exchange.answer, is_flush=exchange.is_flush) is not None
 
     def _done(self, exchange: Exchange) -> None:
@@ -164,7 +166,7 @@ class PostgresGate:
             connection.pid = protocol.backend_pid(answer)
             backends.share_core(connection.pid)
         else:
-            self._note("got", connection.number, _digest(protocol.without_numbers(answer)))
+            self._note("got", connection.number, data=protocol.without_numbers(answer))
         if answer[-6:-5] == protocol.READY:
             connection.is_in_transaction = answer[-1:] != b"I"
         if b"LISTEN\x00" in answer:  # Done, and not only prepared.
@@ -238,8 +240,7 @@ class PostgresGate:
         connection = exchange.connection
         pid = struct.unpack_from("!i", exchange.request, 8)[0]
         connection.socket.sendall(exchange.request)
-        while connection.socket.recv(100):
-            pass
+        connection.wait_for_end()
         for each in [*self._blocked, *self._released]:
             if each.connection.pid == pid:
                 if each.is_stopped:
@@ -308,10 +309,7 @@ class PostgresGate:
             connection.socket.close()
 
 
-def _digest(data: bytes) -> str:
-    return hashlib.sha1(data, usedforsecurity=False).hexdigest()[:10]
-
-
+@lru_cache(maxsize=2048)
 def _short(sql: str) -> str:
     return " ".join(sql.split())[:80]
 

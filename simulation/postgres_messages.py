@@ -10,6 +10,8 @@ SSL_REQUEST = 80877103
 STARTUP = 196608
 
 _AUTHENTICATED = (0, 12)
+_HEAD = struct.Struct("!ci").unpack_from
+_ENDS_OF_FLUSH = (b"T", b"n", b"E")
 # In the message of a deadlock: processes, transactions, and the numbers that a database and its tables got when they
 # were made; and the message's length with them.
 _NUMBERS = re.compile(
@@ -30,11 +32,17 @@ def messages(data: bytes | bytearray) -> Iterator[tuple[bytes, int, int]]:
 
 def end_of_answer(data: bytes, *, is_flush: bool) -> int | None:
     """Where the first whole answer ends; None while it is not whole. One to a Flush ends with a description."""
-    for kind, begin, end in messages(data):
-        if kind == READY or (is_flush and kind in (b"T", b"n", b"E")):
+    at, length = 0, len(data)
+    while length - at >= 5:
+        kind, size = _HEAD(data, at)
+        end: int = at + 1 + size
+        if end > length:
+            return None
+        if kind == READY or (is_flush and kind in _ENDS_OF_FLUSH):
             return end
-        if kind == b"R" and struct.unpack_from("!i", data, begin)[0] not in _AUTHENTICATED:
+        if kind == b"R" and struct.unpack_from("!i", data, at + 5)[0] not in _AUTHENTICATED:
             raise RuntimeError("the simulation's PostgreSQL asks for a password")
+        at = end
     return None
 
 

@@ -73,6 +73,7 @@ def run(
 ) -> Result:
     """In a process of its own: what a run leaves behind is never cleaned up."""
     gc.disable()
+    _remember_types()
     began = time.monotonic()
     asyncpg.connection._uid = 0  # type: ignore[attr-defined]  # The names of prepared statements are counted there.
     history = History(keeps_lines=keeps_lines)
@@ -102,6 +103,20 @@ def run(
         shutil.rmtree(states, ignore_errors=True)
         database.drop()
     return result
+
+
+def _remember_types() -> None:
+    """What the driver asks about a type, it asks on every connection. In a run, the first answer is every answer."""
+    connection: Any = asyncpg.connection.Connection
+    introspect, known = connection._introspect_types, {}
+
+    async def remembered(self: Any, oids: Any, seconds: Any) -> Any:
+        key = frozenset(oids)
+        if key not in known:
+            known[key] = await introspect(self, oids, seconds)
+        return known[key]
+
+    connection._introspect_types = remembered
 
 
 def _words(context: dict[str, Any]) -> dict[str, Any]:

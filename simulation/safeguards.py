@@ -1,4 +1,4 @@
-"""Takes each safeguard out of the service, alone, and counts the seeds that notice.
+"""Takes each safeguard out of the service, alone, until a seed notices, or counts all that do.
 
 A safeguard that no seed notices is not needed, is covered by another, or is not simulated. Its note says which. The
 safeguards are in `safeguard_list/`.
@@ -7,17 +7,18 @@ safeguards are in `safeguard_list/`.
 import argparse
 import os
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 from simulation import options
+from simulation.plan import Plan
+from simulation.progress import Progress
+from simulation.run import Result
 from simulation.runner import Runner
 from simulation.safeguard_list import answers, events, locks, requests, restores, sending
-from simulation.taking_out import Safeguard
+from simulation.safeguard_list.taking_out import Safeguard
 from simulation.template import TEMPLATE, Server
 
 _PARTS = (requests, locks, sending, answers, restores, events)
@@ -35,15 +36,16 @@ def take_out(name: str, servers: list[Server]) -> None:
         _change(server, TEMPLATE, *SAFEGUARDS[name].sql)
 
 
-def show_table(runner: Runner, given: argparse.Namespace, say: Callable[[str], None]) -> int:
+def show_table(runner: Runner, given: argparse.Namespace, so_far: Progress, say: Callable[[str], None]) -> int:
     """Whether nothing was found with all safeguards in, as an exit code."""
     chosen = [SAFEGUARDS[given.without]] if given.without is not None else [_NOTHING, *SAFEGUARDS.values()]
     count = given.runs or _RUNS
-    print(f"| taken out, alone | seeds that notice, of {count:,} | by what | s |\n|---|---|---|---|", flush=True)
+    what = "seeds that notice" if given.count_all else "the first seed that notices"
+    print(f"| taken out, alone | {what}, of {count:,} | by what | s |\n|---|---|---|---|", flush=True)
     has_false_alarm = False
     for safeguard in chosen:
         # In a process of its own: what is taken out stays out until it ends.
-        is_noticed = _in_a_fork(partial(_show_row, runner, given, safeguard, count))
+        is_noticed = _in_a_fork(partial(_show_row, runner, given, so_far, safeguard, count))
         has_false_alarm |= is_noticed and safeguard is _NOTHING
     if has_false_alarm:
         say("Something was found with all safeguards in: the other rows say nothing until that is mended.")
@@ -67,36 +69,61 @@ def _in_a_fork(act: Callable[[], bool]) -> bool:
     return code == 1
 
 
-@dataclass
-class _Row:
-    noticed: list[int] = field(default_factory=list)
-    kinds: Counter[str] = field(default_factory=Counter)  # how many seeds have a finding of each kind
+class Row:
+    """The seeds of one safeguard, those of earlier sittings too."""
+
+    def __init__(self, given: argparse.Namespace, so_far: Progress, safeguard: Safeguard, count: int) -> None:
+        self._given = given
+        self._so_far = so_far
+        self._safeguard = safeguard
+        self._seeds = range(so_far.head.first, so_far.head.first + count)
+        self._outcomes = {each.seed: each for each in so_far.of(safeguard.name) if each.seed in self._seeds}
+
+    @property
+    def noticed(self) -> list[int]:
+        return sorted(seed for seed, outcome in self._outcomes.items() if outcome.findings)
+
+    def plans(self) -> Iterator[Plan]:
+        """Of the seeds that are left. After the first that notices none is begun; those before it have all begun."""
+        for seed in self._seeds:
+            if self.noticed and seed > self.noticed[0] and not self._given.count_all:
+                return
+            if seed not in self._outcomes:
+                yield options.plan_of(seed, self._given)
+
+    def add(self, result: Result) -> None:
+        self._outcomes[result.seed] = self._so_far.add(result, without=self._safeguard.name)
+
+    def line(self) -> str:
+        noticed = self.noticed
+        counted = noticed if self._given.count_all else noticed[:1]
+        kinds = Counter(
+            kind
+            for seed in counted
+            for kind in {finding.partition(":")[0] for finding in self._outcomes[seed].findings}
+        )
+        if self._given.count_all:
+            shown = str(len(noticed))
+            by_what = ", ".join(f"{kind} {seeds}" for kind, seeds in kinds.most_common())
+            by_what += f"; the first is {noticed[0]}" if noticed else ""
+        else:
+            shown, by_what = (str(noticed[0]) if noticed else "none"), ", ".join(sorted(kinds))
+        by_what = by_what or self._safeguard.note or "-"
+        seconds = sum(each.took for each in self._outcomes.values())
+        return f"| {self._safeguard.name} | {shown} | {by_what} | {seconds:.0f} |"
 
 
-def _show_row(runner: Runner, given: argparse.Namespace, safeguard: Safeguard, count: int) -> bool:
-    began = time.monotonic()
-    row = _Row()
-    first = given.seed or 0
-    with ExitStack() as stack:
-        for server in runner.servers:
-            stack.enter_context(_altered(server, safeguard.sql))
-        safeguard.take_out()
-        plans = (options.plan_of(seed, given) for seed in range(first, first + count))
-        for result in runner.run_all(plans, counts_broken_runs=True):
-            if result.findings:
-                row.noticed.append(result.seed)
-                row.kinds.update({finding.partition(":")[0] for finding in result.findings})
-    print(_line(safeguard, row, time.monotonic() - began), flush=True)
+def _show_row(runner: Runner, given: argparse.Namespace, so_far: Progress, safeguard: Safeguard, count: int) -> bool:
+    row = Row(given, so_far, safeguard, count)
+    if next(row.plans(), None) is not None:
+        with ExitStack() as stack:
+            for server in runner.servers:
+                stack.enter_context(_altered(server, safeguard.sql))
+            safeguard.take_out()
+            for result in runner.run_all(row.plans(), counts_broken_runs=True):
+                row.add(result)
+    print(row.line(), flush=True)
     return bool(row.noticed)
-
-
-def _line(safeguard: Safeguard, row: _Row, seconds: float) -> str:
-    by_what = ", ".join(f"{kind} {seeds}" for kind, seeds in row.kinds.most_common())
-    if row.noticed:
-        by_what += f"; the first is {min(row.noticed)}"
-    elif safeguard.note:
-        by_what = safeguard.note
-    return f"| {safeguard.name} | {len(row.noticed)} | {by_what or '-'} | {seconds:.0f} |"
 
 
 @contextmanager

@@ -53,6 +53,10 @@ _SETTINGS = {
     "deadlock_timeout": "1ms",
     "checkpoint_timeout": "1h",
     "jit": "off",
+    "plan_cache_mode": "force_generic_plan",  # Each connection plans a statement once, and not five times first.
+    "track_activities": "off",
+    "track_counts": "off",
+    "update_process_title": "off",
     "max_parallel_workers_per_gather": "0",
     "idle_in_transaction_session_timeout": "0",
 }

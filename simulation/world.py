@@ -19,6 +19,7 @@ from malipo.api.http.protocol import Protocol
 from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
+from malipo.installation import monitor
 from malipo.service import Service
 from malipo.settings import Settings
 from malipo.settings.environment import read
@@ -66,8 +67,9 @@ HURRY = {
 _TIMEOUT_SECONDS = 3
 _LEASE_SECONDS = 17.0
 # Notifications wake the parts of a worker; looks without one are half of all statements when nothing happens.
-_POLL_SECONDS = 3.0
-_RARE_POLL_SECONDS = 8.0  # when the faults are over, and only answers are waited for
+_POLL_SECONDS = 4.0
+_MONITOR_SECONDS = 10.0  # Nothing is decided by it, and no simulated schema changes.
+_RARE_POLL_SECONDS = 16.0  # when the faults are over, and only answers are waited for
 
 
 class _ProcessLoop:
@@ -93,6 +95,7 @@ class World:
         self._plan = plan
         self._seed_sources(plan.seed)
         poll_loop.LOOK_SECONDS = _POLL_SECONDS
+        monitor.EVERY_SECONDS = _MONITOR_SECONDS
         self.simulator = Simulator.assemble(
             state=None, speed=1.0, now=lambda: EPOCH.timestamp() + loop.time(), keys=keys
         )

@@ -12,7 +12,7 @@ from malipo.errors import Unavailable
 from malipo.installation.state import Installation
 from malipo.installation.store import installation
 
-_EVERY_SECONDS = 1.0
+EVERY_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0
 
 
@@ -39,7 +39,7 @@ class InstallationMonitor:
         """Until cancelled. The first time at once."""
         while True:
             await self.look()
-            await asyncio.sleep(_EVERY_SECONDS)
+            await asyncio.sleep(EVERY_SECONDS)
 
     async def look(self) -> None:
         """While the database is away, the last state stays."""

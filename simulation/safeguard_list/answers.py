@@ -3,7 +3,7 @@
 from malipo.payments import settle, transaction
 from malipo.payments.network_answer import contradiction, credibility, decide, not_found
 from malipo.payments.transaction import Cause, Status
-from simulation.taking_out import InFunction, InTable, Safeguard
+from simulation.safeguard_list.taking_out import InFunction, InTable, Safeguard
 
 SAFEGUARDS = (
     Safeguard(

@@ -2,7 +2,7 @@
 
 from malipo.outbox import store as outbox
 from malipo.webhooks.store import delivery_queue
-from simulation.taking_out import InFunction, Safeguard
+from simulation.safeguard_list.taking_out import InFunction, Safeguard
 
 SAFEGUARDS = (
     Safeguard(

@@ -3,7 +3,7 @@
 from malipo.db import errors
 from malipo.ledger.store import wallets
 from malipo.payments.store import batch_read, batch_write, dispatch_claims, dispatches, transactions
-from simulation.taking_out import InConstant, InFunction, Safeguard
+from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 # In another order in each transaction, which is the same whenever the seed is run.
 _BY_CHANCE = "ORDER BY md5({} || current_setting('sim.now')) FOR UPDATE"

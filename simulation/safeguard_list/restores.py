@@ -5,7 +5,7 @@ from malipo.installation.restore_detector import RestoreDetector
 from malipo.installation.store import installation, send_counts
 from malipo.payments import derived_network_keys
 from malipo.payments.store import batch_write, dispatch_claims, dispatch_restore
-from simulation.taking_out import InConstant, InFunction, Safeguard
+from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 _CLAIMS_COMPARED = InConstant(dispatch_claims, "_MAY_BE_SENT", send_counts.IS_COMPARED, "true")
 _WORKER_COMPARED = InFunction(RestoreDetector.may_send.fget, "return self._may_send", "return True")  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from malipo.payments import claim_for_sending, lapse
 from malipo.payments.network_answer import decide
 from malipo.payments.store import dispatch_claims
 from malipo.worker import network_sender
-from simulation.taking_out import InConstant, InFunction, Safeguard
+from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
 
 SAFEGUARDS = (
     Safeguard(

@@ -11,8 +11,8 @@ import pytest
 from malipo.db import Database
 from malipo.payments.network_answer import credibility
 from malipo.payments.transaction import Cause, Status, Type, next_status
+from simulation.safeguard_list.taking_out import InFunction, Safeguard
 from simulation.safeguards import SAFEGUARDS
-from simulation.taking_out import InFunction, Safeguard
 
 ROOT = Path(__file__).parent.parent.parent
 
