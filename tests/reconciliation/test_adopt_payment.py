@@ -1,98 +1,27 @@
 """Adopting a lost payment, and the merchant who repeats the lost request: before, meanwhile and after. It is paid once."""
 
-from dataclasses import dataclass
-from typing import Any
+import asyncio
 
 import pytest
-from msgspec.structs import replace
 
 from malipo import clock
 from malipo.errors import Conflict, Invalid, OutcomeUnknown
-from malipo.installation import network_keys
-from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import Initiated
-from malipo.payments.resolution import Finding, ResolvedOutcome
-from malipo.payments.resolve import approve as approve_case
-from malipo.payments.resolve import propose as propose_case
-from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
+from malipo.payments.resolution import ResolvedOutcome
+from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.exception import Action
 from tests.conftest import make_merchant
 from tests.journeys import database_facts
-from tests.journeys.concurrency import order
-from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import steps
-from tests.payments.refunds.refund_steps import RefundSteps
-from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, statements
+from tests.reconciliation.lost_requests import PHONE, Lost
+from tests.reconciliation.statement_days import Entry, Statements, statements
 from tests.reconciliation.test_resolve_exceptions import Desk, desk
 
 __all__ = ["desk", "statements", "steps"]
 
-PHONE = "+255754000001"  # of orders, unless they say otherwise
 OTHER_PHONE = "+255754000009"
-
-
-@dataclass
-class Lost:
-    """A request whose payment a restore has lost, and which the network has paid."""
-
-    statements: Statements
-    desk: Desk
-    type: Type
-    amount: int = 4_321
-    key: str = "order-1001"
-
-    @property
-    def merchant_id(self) -> str:
-        return self.statements.steps.merchant_id
-
-    async def network_key(self) -> str:
-        async with self.statements.database.read() as connection:
-            secret = (await installation.get(connection)).key_secret
-        return network_keys.derive(secret, self.merchant_id, self.type, self.key)
-
-    async def on_statement(self, **changes: Any) -> ReconciliationException:
-        """The exception of its line."""
-        signed = self.amount if self.type is Type.COLLECTION else -self.amount
-        given = {"key": await self.network_key(), "phone": PHONE} | changes
-        await self.statements.take(Entry("QK1", signed, clock.now(), **given))
-        [found] = await self.statements.open_exceptions()
-        assert found.kind == "theirs_only"
-        return found
-
-    async def adopt(self, found: ReconciliationException, **terms: str) -> None:
-        await self.propose(found, **terms)
-        assert (await self.desk.approve(found)).state is ExceptionState.RESOLVED
-
-    async def propose(self, found: ReconciliationException, **terms: str) -> None:
-        await self.desk.propose(found, Action.ADOPT, {"merchant": self.merchant_id} | terms)
-
-    async def repeat(self, **changes: Any) -> Initiated:
-        """The merchant sends the lost request again."""
-        amount = changes.pop("amount", self.amount)
-        asked = order(self.merchant_id, self.type, amount, key=changes.pop("key", self.key))
-        assert asked.draft is not None
-        draft = replace(asked.draft, channel=self.statements.channel, **changes)
-        return await self.statements.steps.service.initiate(replace(asked, draft=draft))
-
-    async def payments(self) -> int:
-        return await database_facts.count(self.statements.database, "transactions")
-
-    async def held(self) -> int:
-        async with self.statements.database.read() as connection:
-            return int(
-                await connection.fetchval("SELECT available FROM wallets WHERE merchant_id = $1", self.merchant_id)
-            )
-
-    async def check(self) -> None:
-        """One line, one payment, and the float follows the statement."""
-        assert await self.payments() == 1
-        assert await self.statements.float_change() == await self.statements.statement_change()
-        await self.statements.match()
-        assert await self.statements.kinds() == []
-        await self.statements.check_ledger()
 
 
 @pytest.fixture(params=list(Type))
@@ -210,9 +139,9 @@ async def test_payouts_like_an_adopted_one_without_a_known_key_wait_for_operator
         assert dispatch is not None
         assert dispatch.attention == "resembles_adopted"
 
-    await _decide(lost, repeat, ResolvedOutcome.FAILED)
+    await lost.decide(repeat, ResolvedOutcome.FAILED)
     assert await lost.statements.status(repeat) is Status.FAILED
-    await _decide(lost, another, ResolvedOutcome.SEND)
+    await lost.decide(another, ResolvedOutcome.SEND)
     assert [each.id for each in (await lost.statements.steps.claim()).to_send] == [another.id]
     assert await lost.held() == paid - 2 * lost.amount, "what was a repeat is given back"
     await lost.statements.check_ledger()
@@ -221,15 +150,7 @@ async def test_payouts_like_an_adopted_one_without_a_known_key_wait_for_operator
 async def test_only_a_payout_that_waits_for_that_reason_can_be_let_go(lost_payout: Lost) -> None:
     opened = (await lost_payout.repeat()).transaction
     with pytest.raises(Conflict):
-        await _decide(lost_payout, opened, ResolvedOutcome.SEND)
-
-
-async def _decide(lost: Lost, payment: Transaction, outcome: ResolvedOutcome) -> None:
-    finding = Finding(outcome, "The merchant says so on the telephone")
-    async with lost.statements.database.begin() as tx:
-        await propose_case(tx, payment.reference, finding, actor=ASHA, now=clock.now())
-    async with lost.statements.database.begin() as tx:
-        await approve_case(tx, payment.reference, actor=JUMA, now=clock.now())
+        await lost_payout.decide(opened, ResolvedOutcome.SEND)
 
 
 async def test_a_phone_is_whole_and_fits_the_line(lost: Lost) -> None:
@@ -303,125 +224,6 @@ async def test_a_payment_like_the_line_is_matched_and_not_adopted(lost: Lost) ->
         await lost.propose(found, phone=PHONE)
 
 
-async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_was_adopted(
-    statements: Statements, desk: Desk
-) -> None:
-    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
-    batch = await batches.make(3)
-    async with statements.database.read() as connection:
-        rows = await connection.fetch("SELECT * FROM batch_items ORDER BY item_index")
-    paid = rows[1]
-    await statements.take(Entry("QK1", -paid["amount"], clock.now(), key=paid["network_key"], phone="255750***"))
-    [found] = await statements.open_exceptions()
-    lost = Lost(statements, desk, Type.DISBURSEMENT)
-    await lost.adopt(found)
-    before = await lost.held()
-
-    running = await batches.approve(batch)
-
-    assert await lost.held() == before - rows[0]["amount"] - rows[2]["amount"], "what is paid is not reserved again"
-    claimed = [each.network_key for each in (await statements.steps.claim()).to_send]
-    assert sorted(claimed) == sorted([rows[0]["network_key"], rows[2]["network_key"]])
-    shown = await batches.lines(running)
-    assert [line.payout.status for line in shown if line.payout] == ["PROCESSING", "COMPLETED", "PROCESSING"]
-    assert shown[1].payout is not None
-    assert shown[1].payout.phone == paid["phone"], "as the batch has it"
-    progress = await batches.look(running)
-    assert progress.counts == {Status.PROCESSING: 2, Status.COMPLETED: 1}
-    for line in (shown[0], shown[2]):
-        assert line.payout is not None
-        await statements.steps.hear(line.payout, Verdict.CONFIRMED)
-    async with statements.database.begin() as tx:
-        assert await complete_ended(tx, most=10) == 1
-    assert (await batches.look(running)).batch.status == "COMPLETED"
-    await statements.check_ledger()
-
-
-async def test_a_batch_of_which_every_line_was_adopted_is_complete(statements: Statements, desk: Desk) -> None:
-    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
-    batch = await batches.make(1)
-    async with statements.database.read() as connection:
-        row = await connection.fetchrow("SELECT * FROM batch_items")
-    assert row is not None
-    await statements.take(Entry("QK1", -row["amount"], clock.now(), key=row["network_key"]))
-    [found] = await statements.open_exceptions()
-    await Lost(statements, desk, Type.DISBURSEMENT).adopt(found)
-    running = await batches.approve(batch)
-    assert (await batches.look(running)).batch.status == "COMPLETED"
-    async with statements.database.begin() as tx:
-        assert await complete_ended(tx, most=10) == 1
-
-
-async def test_a_line_of_a_batch_is_adopted_only_for_its_merchant_and_amount(
-    statements: Statements, desk: Desk
-) -> None:
-    batches = BatchSteps(statements.steps.service, statements.steps.merchant_id)
-    await batches.make(1)
-    async with statements.database.read() as connection:
-        row = await connection.fetchrow("SELECT * FROM batch_items")
-    assert row is not None
-    await make_merchant(statements.database, wallet=10_000, name="Soko")
-    now = clock.now()
-    await statements.take(
-        Entry("QK1", -row["amount"], now, key=row["network_key"]), Entry("QK2", -900, now, key=f"M{row['network_key']}")
-    )
-    for found in await statements.open_exceptions():
-        lost = Lost(statements, desk, Type.DISBURSEMENT)
-        terms = {"merchant": "Soko"} if found.receipt == "QK1" else {}
-        with pytest.raises(Invalid, match="batch"):
-            await lost.propose(found, **terms)
-
-
-@pytest.mark.parametrize("is_named", [False, True], ids=["found by its key", "named by operators"])
-async def test_a_lost_refund_is_adopted_as_one_and_the_rest_can_be_refunded(
-    statements: Statements, desk: Desk, is_named: bool
-) -> None:
-    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
-    collection = await refunds.collected(5_000)
-    async with statements.database.read() as connection:
-        secret = (await installation.get(connection)).key_secret
-    key = network_keys.derive(secret, refunds.merchant_id, "REFUND", collection.id, "2")
-    await statements.take(
-        Entry("QK0", 5_000, clock.now(), key=collection.network_key),
-        Entry("QK1", -1_000, clock.now(), key="" if is_named else key, phone="255754***001"),
-    )
-    [found] = await statements.open_exceptions()
-    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=1_000)
-    named = {"refund_of": collection.reference} if is_named else {}
-    await lost.adopt(found, phone=collection.phone, **named)
-
-    assert await refunds.refunded_amount(collection) == 1_000
-    repeat = await refunds.refund(collection, 1_000)
-    dispatch = await refunds.dispatch(repeat)
-    assert dispatch is not None
-    assert dispatch.attention == "resembles_adopted", "it may be the repeat of the lost one"
-    assert (await refunds.claim()).to_send == []
-    await _decide(lost, repeat, ResolvedOutcome.FAILED)
-    rest = await refunds.refunded(collection, 4_000)
-    assert rest.network_key != key
-    assert await refunds.refunded_amount(collection) == 5_000
-    await statements.check_ledger()
-
-
-async def test_a_lost_refund_with_its_idempotency_key_is_answered_when_it_is_repeated(
-    statements: Statements, desk: Desk
-) -> None:
-    refunds = RefundSteps(statements.steps.service, statements.steps.merchant_id)
-    collection = await refunds.collected(5_000)
-    await statements.take(
-        Entry("QK0", 5_000, clock.now(), key=collection.network_key),
-        Entry("QK1", -1_000, clock.now(), key="", phone="255754***001"),
-    )
-    [found] = await statements.open_exceptions()
-    lost = Lost(statements, desk, Type.DISBURSEMENT, amount=1_000)
-    await lost.adopt(found, refund_of=collection.reference, idempotency_key="return-1")
-    again = await refunds.ask(collection, 1_000, key="return-1")
-    assert (again.is_replay, again.transaction.refund_of) == (True, collection.id)
-    other = await refunds.ask(collection, 1_000, key="return-2")
-    assert not other.is_replay
-    assert [each.id for each in (await refunds.claim()).to_send] == [other.transaction.id]
-
-
 async def test_a_reversal_and_a_second_line_of_a_payment_cannot_be_adopted(statements: Statements, desk: Desk) -> None:
     payment = await statements.completed()
     now = clock.now()
@@ -435,3 +237,18 @@ async def test_a_reversal_and_a_second_line_of_a_payment_cannot_be_adopted(state
     for each in found:
         with pytest.raises(Invalid):
             await desk.propose(each, Action.ADOPT, {"merchant": payment.merchant_id, "phone": PHONE})
+
+
+async def test_an_approval_and_a_repeat_at_the_same_moment_make_one_payment(lost: Lost) -> None:
+    for number in range(6):
+        lost.key, lost.amount = f"order-{number}", 2_000 + number
+        signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
+        entry = Entry(f"QK{number}", signed, clock.now(), key=await lost.network_key(), phone=PHONE)
+        await lost.statements.take(entry)
+        [found] = [each for each in await lost.statements.open_exceptions() if each.receipt == entry.receipt]
+        await lost.propose(found)
+        approved, repeated = await asyncio.gather(lost.desk.approve(found), lost.repeat(), return_exceptions=True)
+        assert isinstance(repeated, Initiated), "the merchant always gets a payment"
+        assert repeated.is_replay != isinstance(approved, Conflict), "whoever comes second finds the first"
+        assert await lost.payments() == number + 1
+    await lost.statements.check_ledger()
