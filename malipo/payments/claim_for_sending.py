@@ -16,7 +16,7 @@ from malipo.installation.store.send_counts import CountedBatch
 from malipo.networks.connector import Channel, Type
 from malipo.payments import status_writer
 from malipo.payments.lapse import end_lapsed, split_lapsed
-from malipo.payments.refunds.withhold import withhold
+from malipo.payments.refunds.withhold import withhold, without_excess
 from malipo.payments.status_writer import Change
 from malipo.payments.store import dispatch_claims
 from malipo.payments.store.dispatches import Subject
@@ -52,7 +52,7 @@ class ClaimForSending:
     async def _take(self, tx: Tx, claim: Claim, *, again: bool) -> Claimed:
         if again and (ours := await dispatch_claims.find_claimed(tx, claim.id)):
             batch = await send_counts.find_counted(tx, claim.worker_id)
-            return Claimed([each.transaction for each in ours], [], batch)
+            return Claimed([each.transaction for each in await without_excess(tx, ours)], [], batch)
         self._turn += 1
         return await _take(tx, claim, self._in_turn(claim), self._turn, now=self._clock())
 
@@ -66,7 +66,8 @@ class ClaimForSending:
 
 async def _take(tx: Tx, claim: Claim, pairs: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime) -> Claimed:
     """Payments to send now. A collection that has waited too long is ended instead, and so is a refund too many."""
-    subjects, withheld = await withhold(tx, await _find(tx, claim, pairs, turn), now=now)
+    claimed = await _find(tx, claim, pairs, turn)
+    subjects, withheld = await withhold(tx, claimed, connector=claim.connector, now=now)
     late, in_time = split_lapsed(subjects, claim.lapse_seconds)
     lapsed = [*withheld, *await end_lapsed(tx, late, now=now)]
     if not in_time:

@@ -72,6 +72,7 @@ SENTENCES = {
     "recipient.looked_up": "Looked up the name behind {phone}",
     "recipients.looked_up": "Looked up the names behind {count} numbers",
     "refund.withheld": "Did not send a refund: the money was given back, or taken back, already",
+    "refund.in_doubt": "Did not send a refund again: it may have been paid, and the money was given or taken back",
     "payment.resolved": "Decided how a payment of {amount} has ended",
     "batch.created": "Made a batch of {items} payouts, {amount} in all",
     "batch.approved": "Approved a batch of {items} payouts, {amount} in all",

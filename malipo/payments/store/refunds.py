@@ -25,6 +25,24 @@ async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
     return await find(tx, collections)
 
 
+async def hold(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
+    """These collections and all their refunds, as they stay until the commit, for a claim, which never waits: a
+    collection is left out while another transaction holds it or one of its refunds."""
+    rows = await tx.fetch(
+        """
+        SELECT merchant_id, collection_id, refund_id FROM refunds
+        WHERE (merchant_id, collection_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        """,
+        [merchant_id for merchant_id, _ in collections],
+        [id_ for _, id_ in collections],
+    )
+    parts = {key: {key} for key in collections}
+    for merchant_id, collection_id, refund_id in rows:
+        parts[merchant_id, collection_id].add((merchant_id, refund_id))
+    locked = await transactions.lock_free(tx, {key for part in parts.values() for key in part})
+    return await find(tx, [key for key, part in parts.items() if part <= locked])
+
+
 async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refunded]:
     rows = await connection.fetch(
         f"""

@@ -106,6 +106,19 @@ async def lock(tx: Tx, keys: Collection[Key]) -> dict[Key, Transaction]:
     return {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
 
 
+async def lock_free(tx: Tx, keys: Collection[Key]) -> set[Key]:
+    """Keep these transactions as they are until the commit, without those that another has locked. Never waits."""
+    rows = await tx.fetch(
+        """
+        SELECT merchant_id, id FROM transactions
+        WHERE (merchant_id, id) IN (SELECT * FROM unnest($1::text[], $2::text[])) FOR SHARE SKIP LOCKED
+        """,
+        [merchant_id for merchant_id, _ in keys],
+        [id_ for _, id_ in keys],
+    )
+    return {(row["merchant_id"], row["id"]) for row in rows}
+
+
 async def find_written(tx: Tx, drafts: Sequence[Transaction]) -> dict[str, Transaction]:
     """Those of these transactions that an earlier try has written."""
     rows = await tx.fetch(
