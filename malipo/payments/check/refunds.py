@@ -62,24 +62,72 @@ async def _wrong_collections(connection: Conn, within: KeyRange) -> list[Finding
     return [Finding("refund of another payment", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
+# What is reported within this time of the making of a refund counts as reported after it: clocks of hosts differ.
+_CLOCKS_DIFFER = "interval '2 minutes'"
+# Operators are shown that the network has changed its word, or have decided about it.
+_IS_SHOWN = """
+    (k.is_open OR (k.merchant_id, k.transaction_id) IN (
+        SELECT merchant_id, transaction_id FROM resolutions WHERE is_approved AND is_of_contradiction))
+"""
+
+
+def _reported_at(transaction: str) -> str:
+    """When the network, or operators, last reported another outcome of a payment that has a correction."""
+    return f"""(SELECT max(m.created_at) FROM moves m WHERE m.merchant_id = {transaction}.merchant_id
+                AND m.cause_id = {transaction}.id AND m.step = 'contradiction')"""
+
+
+def _counted(within: KeyRange) -> str:
+    """Refunds that were paid, by what is last known, or that are under way; since when each is known to be so."""
+    return f"""
+        SELECT r.merchant_id, r.collection_id, p.id, p.amount, p.created_at, p.ended_at,
+               coalesce(k.is_paid AND {_IS_SHOWN}, false) AS is_shown,
+               coalesce(CASE WHEN k.is_paid THEN {_reported_at("p")} END, p.created_at) AS known_at
+        FROM refunds r
+        JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
+        LEFT JOIN corrections k ON k.merchant_id = p.merchant_id AND k.transaction_id = p.id
+        WHERE (coalesce(k.is_paid, p.status = 'COMPLETED') OR p.ended_at IS NULL)
+          AND (r.merchant_id, r.collection_id) IN (
+              SELECT merchant_id, collection_id FROM refunds WHERE {within.holds("merchant_id", "refund_id")})
+    """
+
+
+def _collected(within: KeyRange) -> str:
+    """What was collected, by what is last known: nothing, from when on, if the network has taken it back."""
+    return f"""
+        SELECT c.merchant_id, c.id, c.amount, had.money AS has_money, coalesce(NOT had.money AND {_IS_SHOWN}, false)
+               AS is_shown, CASE WHEN NOT k.is_paid THEN {_reported_at("c")} END AS gone_at
+        FROM transactions c
+        LEFT JOIN corrections k ON k.merchant_id = c.merchant_id AND k.transaction_id = c.id
+        CROSS JOIN LATERAL (SELECT coalesce(k.is_paid, c.status = 'COMPLETED') AS money) had
+        WHERE (c.merchant_id, c.id) IN (
+            SELECT merchant_id, collection_id FROM refunds WHERE {within.holds("merchant_id", "refund_id")})
+    """
+
+
 async def _wrong_sums(connection: Conn, within: KeyRange) -> list[Finding]:
     """Never more is given back than was collected, and one refund is under way at a time.
 
-    A refund with a correction is left out: it was FAILED when others took its place, and is paid; or the other way.
+    What counts is what is last known, not the status. A report after the end may make it more than was collected. That
+    is no finding if operators are shown the contradiction of the refund, or of the collection, or have decided about
+    it, and nothing was refunded since: a refund that was made after the report is found in any case.
     """
     rows = await connection.fetch(
         f"""
-        SELECT r.collection_id AS id, c.amount AS computed, sum(p.amount)::bigint AS stored
-        FROM refunds r
-        JOIN transactions c ON c.merchant_id = r.merchant_id AND c.id = r.collection_id
-        JOIN transactions p ON p.merchant_id = r.merchant_id AND p.id = r.refund_id
-        WHERE p.status IN ('PENDING', 'PROCESSING', 'COMPLETED')
-          AND NOT EXISTS (SELECT FROM corrections k
-                          WHERE k.merchant_id = r.merchant_id AND k.transaction_id = r.refund_id)
-          AND (r.merchant_id, r.collection_id) IN (
-              SELECT merchant_id, collection_id FROM refunds WHERE {within.holds("merchant_id", "refund_id")})
-        GROUP BY r.merchant_id, r.collection_id, c.amount
-        HAVING sum(p.amount) > c.amount OR count(*) FILTER (WHERE p.ended_at IS NULL) > 1
+        WITH counted AS ({_counted(within)}), collected AS ({_collected(within)})
+        SELECT c.id, CASE WHEN c.has_money THEN c.amount ELSE 0 END AS computed, sum(p.amount)::bigint AS stored
+        FROM counted p
+        JOIN collected c ON c.merchant_id = p.merchant_id AND c.id = p.collection_id
+        CROSS JOIN LATERAL (
+            SELECT coalesce(sum(q.amount), 0) AS amount FROM counted q
+            WHERE q.merchant_id = p.merchant_id AND q.collection_id = p.collection_id AND q.id <> p.id
+              AND q.known_at + {_CLOCKS_DIFFER} < p.created_at) before
+        GROUP BY c.merchant_id, c.id, c.amount, c.has_money, c.is_shown
+        HAVING sum(p.amount) FILTER (WHERE NOT p.is_shown) > c.amount
+            OR count(*) FILTER (WHERE p.ended_at IS NULL) > 1
+            OR bool_or(p.amount + before.amount > c.amount)
+            OR NOT c.has_money AND NOT c.is_shown
+            OR bool_or(c.gone_at + {_CLOCKS_DIFFER} < p.created_at)
         ORDER BY 1 LIMIT 100
         """,
         *within.values,
