@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from malipo_simulator.transaction import GatewayName
 from simulation.plan import Payment
 from simulation.refunds.merchant_refunds import MerchantRefunds
 from simulation.template import Merchant
@@ -85,7 +86,7 @@ class Merchants:
         self.told = {payment.number: Told() for payment in payments}
         self.feeds: dict[int, list[list[str]]] = {0: [[]], 1: [[]]}  # the ids that were read, from each beginning
         self.is_reading = True
-        self.refunds = MerchantRefunds(self._call, payments, world.loop.time)
+        self.refunds = MerchantRefunds(self._call, payments, world.loop.time, self._trouble)
         self.acts: list[tuple[float, str, str]] = []  # when, about which phone, and what
 
     async def pay_all(self) -> None:
@@ -124,6 +125,13 @@ class Merchants:
         if method == "POST":
             self._note(payment, f"refunds {payment.key}, {key}: {status or 'no answer'}", answer)
         return status, answer
+
+    def _trouble(self, payment: Payment, seconds: float) -> None:
+        """The network that pays this merchant's refund answers every request with an error for a while."""
+        name = "CLICKPESA" if payment.channel == "HALOPESA" else payment.channel
+        switches = self._world.simulator.network.control.switches[GatewayName(name)]
+        switches.error_rate = 1.0
+        self._world.loop.call_later(seconds, setattr, switches, "error_rate", 0.0)
 
     async def _until_told(self, payment: Payment, number: int) -> None:
         """Ask until there is an answer that is not the service's own trouble."""

@@ -129,6 +129,7 @@ class Oracle:
 
     def _check_payments(self, rows: list[PaymentRow]) -> None:
         ids = {row.id for row in rows}
+        networks, reports = self._world.simulator.network.memory, refund_oracle.find_reports(self._database)
         for payment in self._plan.payments:
             told = self._merchants.told[payment.number]
             kept = [
@@ -149,9 +150,10 @@ class Oracle:
             refund_oracle.check(
                 payment,
                 self._merchants.refunds.told[payment.number],
-                self._book,
+                refund_oracle.given_to(payment.phone, rows, networks, reports),
                 ids=ids,
                 mistaken=self._operators.mistaken,
+                lateness=refund_oracle.lateness(self._plan),
                 is_in_lost_time=self._is_in_lost_time,
                 find=self._find,
             )

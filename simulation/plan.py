@@ -25,6 +25,8 @@ _CROWD = 25  # So many payments more have as many faults more.
 _HELD, _HELD_FROM = 0.08, (_FIRST_BURST, TRAFFIC_SECONDS - 1)
 _LARGE = 4  # One payout of so many is large.
 _REFUNDS = ("", "", "all", "parts", "raced", "repeated")
+# Phones that are told FAILED and paid all the same: see docs/simulator.md. Their refunds are made again at once.
+_PAID_AFTER_ALL = ("110", "111")
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -262,4 +264,6 @@ def _payment(chance: random.Random, number: int, channels: tuple[str, ...]) -> P
 def _with_refund(chance: random.Random, payment: Payment) -> Payment:
     """Drawn apart, so that payments and faults are what they were without refunds."""
     refund = chance.choice(_REFUNDS)
+    if payment.phone[-3:] in _PAID_AFTER_ALL:
+        refund = "insisting"
     return payment if payment.type != Type.COLLECTION else msgspec.structs.replace(payment, refund=refund)

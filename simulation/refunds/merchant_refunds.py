@@ -1,5 +1,8 @@
 """Merchants give back what they collected: all of it, in parts, twice at once, or asked for twice.
 
+Those who insist make a refund that FAILED once more, at once. Just then its network does nothing for a while, so that
+the outcome of the second is unknown while the first may turn out paid.
+
 After a restore somebody sees that a payment was not refunded, and does it once more, under another key.
 """
 
@@ -15,7 +18,10 @@ _LOOKS = 25
 _LOOK_SECONDS = 1.0
 _TRIES = 30
 _PAUSE_SECONDS = 0.9
+_AT_ONCE_SECONDS = 0.1
+_TROUBLE_SECONDS = 2.0
 
+Trouble = Callable[[Payment, float], None]
 Call = Callable[[Payment, int, str, str, Any, str | None], Awaitable[tuple[int, Any]]]
 
 
@@ -29,8 +35,9 @@ class Refunds:
 
 
 class MerchantRefunds:
-    def __init__(self, call: Call, payments: tuple[Payment, ...], time: Callable[[], float]) -> None:
+    def __init__(self, call: Call, payments: tuple[Payment, ...], time: Callable[[], float], trouble: Trouble) -> None:
         self._call = call
+        self._trouble = trouble
         self._time = time
         self.told = {payment.number: Refunds() for payment in payments}
 
@@ -47,21 +54,31 @@ class MerchantRefunds:
                 refund = await self._ask(payment, collection_id, "part", 0, {"amount": _PART})
                 if refund is not None and await self._until(payment, refund, ("COMPLETED", "FAILED", "CANCELLED")):
                     await self._ask(payment, collection_id, "rest", 1)
+            case "insisting":
+                await self._insist(payment, collection_id)
             case _:
                 await self._ask(payment, collection_id, "return", 0)
+
+    async def _insist(self, payment: Payment, collection_id: str) -> None:
+        refund = await self._ask(payment, collection_id, "return", 0)
+        if refund is not None and await self._until(payment, refund, ("FAILED",), _AT_ONCE_SECONDS):
+            self._trouble(payment, _TROUBLE_SECONDS)
+            await self._ask(payment, collection_id, "insist", 1)
 
     async def give_back_again(self, payment: Payment, collection_id: str) -> None:
         """After a restore, by somebody who knows of no refund."""
         if payment.refund:
             await self._ask(payment, collection_id, "once-more", 0)
 
-    async def _until(self, payment: Payment, id_: str, statuses: tuple[str, ...]) -> bool:
-        """Whether a payment gets there, as far as the merchant has the patience to look."""
+    async def _until(
+        self, payment: Payment, id_: str, statuses: tuple[str, ...], seconds: float = _LOOK_SECONDS
+    ) -> bool:
+        """Whether a payment gets there, or is corrected so, as far as the merchant has the patience to look."""
         for _ in range(_LOOKS):
             status, answer = await self._call(payment, 0, "GET", f"/v1/payments/{id_}", None, None)
-            if status == 200 and answer["transaction"]["status"] in statuses:
+            if status == 200 and _outcome_of(answer["transaction"]) in statuses:
                 return True
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(seconds)
         return False
 
     async def _ask(
@@ -82,3 +99,7 @@ class MerchantRefunds:
                 return None
             await asyncio.sleep(_PAUSE_SECONDS)
         return None
+
+
+def _outcome_of(transaction: dict[str, Any]) -> str:
+    return str(transaction.get("correction", {}).get("outcome", transaction["status"]))

@@ -1,25 +1,81 @@
-"""What must be true of refunds: none is lost, and no customer gets more back than was collected."""
+"""What must be true of refunds: none is lost, and no customer gets more back than was collected.
 
-from collections.abc import Callable, Collection
+A network may call a refund FAILED and pay it all the same. The merchant may have made another one by then, and both are
+paid: no service can keep that from happening. But once the service has recorded that the first was paid, the second
+must not reach the network any more.
+"""
 
-from simulation.book import Book
-from simulation.plan import Payment
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from malipo_simulator.state import State
+from simulation.database import PaymentRow, SimulatedDatabase
+from simulation.plan import Payment, Plan
+from simulation.postgres_gate import EPOCH
 from simulation.refunds.merchant_refunds import Refunds
 
 Found = Callable[[str, str, str | None], None]
 
-# Phones whose network calls a payment FAILED and pays it all the same: see docs/simulator.md. A second refund may have
-# been sent by then.
-_PAID_AFTER_ALL = ("110", "111")
+# Between the claim of a refund and the arrival of its request, if nothing goes wrong.
+_ON_ITS_WAY_SECONDS = 1.0
+# What makes a request arrive later, or the time of a record be another than that of the networks.
+_LATE = ("network-request-late", "network-request-twice", "pause", "clock")
+
+
+@dataclass(frozen=True)
+class Given:
+    """Money that the network has paid to the customer under one key, and what the service says of it."""
+
+    amount: int
+    reached_at: float  # when the network first had the request
+    is_failed: bool = False  # its merchant was told that it FAILED
+    known_at: float | None = None  # when the service recorded that it was paid
+    is_lost: bool = False  # The database that knew of it is gone.
+
+
+def find_reports(database: SimulatedDatabase) -> dict[str, float]:
+    """When the service has last recorded that a payment which had ended has another outcome."""
+    rows = database.look().ask(
+        "SELECT cause_id, date_part('epoch', max(created_at)) FROM moves WHERE step = 'contradiction' GROUP BY 1"
+    )
+    return {str(id_): float(at or 0) - EPOCH.timestamp() for id_, at in rows}
+
+
+def given_to(phone: str, rows: Iterable[PaymentRow], networks: State, reports: dict[str, float]) -> list[Given]:
+    """What the networks have paid to a customer, and not taken back."""
+    refunds = [row for row in rows if row.phone == phone and row.is_refund]
+    found = []
+    for each in networks.by_id.values():
+        moved = sum(
+            -movement.amount if movement.is_reversal else movement.amount
+            for movement in networks.book
+            if movement.transaction_id == each.id and (movement.kind == "paid") != movement.is_reversal
+        )
+        if each.phone != phone or moved <= 0:
+            continue
+        row = next((row for row in refunds if each.reference.endswith(row.key)), None)
+        reached_at = each.taken_at - EPOCH.timestamp()
+        if row is None:
+            found.append(Given(moved, reached_at, is_lost=True))
+        else:
+            known_at = reports.get(row.id) if row.status == "FAILED" else row.ended_at
+            found.append(Given(moved, reached_at, is_failed=row.status == "FAILED", known_at=known_at))
+    return found
+
+
+def lateness(plan: Plan) -> float:
+    """How long after the service has recorded something a request may arrive that was sent before."""
+    return _ON_ITS_WAY_SECONDS + sum(abs(each.seconds) for each in plan.faults if each.kind in _LATE)
 
 
 def check(
     payment: Payment,
     told: Refunds,
-    book: Book,
+    given: Sequence[Given],
     *,
     ids: Collection[str],
     mistaken: Collection[str],
+    lateness: float,
     is_in_lost_time: Callable[[float], bool],
     find: Found,
 ) -> None:
@@ -28,9 +84,25 @@ def check(
             find("lost", f"a refund of {payment.key} was acknowledged as {id_}, which is not there", id_)
     for status in told.troubles:
         find("broke", f"a refund of {payment.key} was answered with {status}", None)
-    given_back = book.paid_to(payment.phone)
     # A refund that operators wrongly called failed may be made once more: nothing can keep people from that.
     most = payment.amount * (1 + sum(id_ in mistaken for id_ in told.ids))
-    if payment.refund and given_back > most and payment.phone[-3:] not in _PAID_AFTER_ALL:
+    given_back = sum(each.amount for each in given)
+    if not payment.refund or given_back <= most:
+        return
+    knew = any(_is_known_to_be_too_much(each, given, most, lateness) for each in given)
+    excused = sum(
+        each.amount for each in given if (each.is_failed or (each.is_lost and is_in_lost_time(each.reached_at)))
+    )
+    if knew or given_back - most > excused:
         what = f"{payment.phone} paid {payment.amount} and got {given_back} back"
-        find("refunded", what, told.ids[0] if told.ids else None)
+        find("refunded", f"{what}{', and the service knew' if knew else ''}", told.ids[0] if told.ids else None)
+
+
+def _is_known_to_be_too_much(one: Given, given: Sequence[Given], most: int, lateness: float) -> bool:
+    """Whether it reached the network when the service had recorded that the others were paid."""
+    known = sum(
+        each.amount
+        for each in given
+        if each is not one and each.known_at is not None and each.known_at + lateness < one.reached_at
+    )
+    return known > 0 and one.amount + known > most

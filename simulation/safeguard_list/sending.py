@@ -3,6 +3,7 @@
 from malipo.installation.store import installation
 from malipo.payments import claim_for_sending, lapse
 from malipo.payments.network_answer import decide
+from malipo.payments.refunds import withhold
 from malipo.payments.store import dispatch_claims
 from malipo.worker import network_sender
 from simulation.safeguard_list.taking_out import InConstant, InFunction, Safeguard
@@ -86,6 +87,22 @@ SAFEGUARDS = (
                 lapse.split_lapsed,
                 "(late if is_late and is_unknown_to_network else in_time)",
                 "(late if is_late else in_time)",
+            ),
+        ),
+    ),
+    Safeguard(
+        "excess-refund-not-sent",
+        "A refund is not sent when the money was given back, or taken back, since it was made.",
+        (InFunction(withhold._split, "refundable.is_excess(refund, *refunded)", "False"),),
+    ),
+    Safeguard(
+        "refund-in-doubt-not-resent",
+        "A refund that may have been paid, and is one too many by now, is not sent again.",
+        (
+            InFunction(
+                withhold.withhold,
+                "await _show(tx, [each for each in excess if not _is_unknown_to_network(each)], connector, now=now)",
+                "to_send += [each for each in excess if not _is_unknown_to_network(each)]",
             ),
         ),
     ),

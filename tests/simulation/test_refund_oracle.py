@@ -1,68 +1,107 @@
 """The oracle of refunds: what counts as too much given back. A grid, by hand."""
 
-from typing import cast
-
 import pytest
 
-from simulation.book import Book
-from simulation.plan import Payment
+from simulation.plan import Fault, Payment, Plan
 from simulation.refunds import refund_oracle
 from simulation.refunds.merchant_refunds import Refunds
+from simulation.refunds.refund_oracle import Given
 
-
-class _Paid:
-    """A book that says what the customer's phone was paid."""
-
-    def __init__(self, amount: int) -> None:
-        self._amount = amount
-
-    def paid_to(self, phone: str) -> int:
-        return self._amount
+_LOST_TIME = (20.0, 30.0)
 
 
 def found(
-    given_back: int, *, mistaken: set[str], refund: str = "whole", phone: str = "+255650006106", ids: tuple[str, ...]
+    given: list[Given],
+    *,
+    mistaken: tuple[str, ...] = (),
+    refund: str = "whole",
+    ids: tuple[str, ...] = ("first", "second"),
 ) -> list[str]:
-    payment = Payment(6, 0, "COLLECTION", "TIGO_PESA", 1000, phone, 0.0, 1, False, None, refund)
+    payment = Payment(6, 0, "COLLECTION", "TIGO_PESA", 1000, "+255650006110", 0.0, 1, False, None, refund)
     told = Refunds(ids=["first", "second"], acknowledged_at=[1.0, 2.0])
     findings: list[str] = []
     refund_oracle.check(
         payment,
         told,
-        cast(Book, _Paid(given_back)),
+        given,
         ids=ids,
         mistaken=mistaken,
-        is_in_lost_time=lambda at: False,
+        lateness=1.0,
+        is_in_lost_time=lambda at: _LOST_TIME[0] <= at <= _LOST_TIME[1],
         find=lambda what, why, id_: findings.append(what),
     )
     return findings
 
 
+def paid(amount: int, at: float = 1.0) -> Given:
+    return Given(amount, at, known_at=at + 1)
+
+
+def failed(amount: int, at: float = 1.0, *, known_at: float | None = None) -> Given:
+    """The merchant was told that it FAILED, and the network has paid it."""
+    return Given(amount, at, is_failed=True, known_at=known_at)
+
+
 @pytest.mark.parametrize(
-    ("given_back", "mistaken", "expected"),
+    ("given", "mistaken", "expected"),
     [
-        (0, set(), []),
-        (1000, set(), []),
-        (1001, set(), ["refunded"]),
-        (2000, set(), ["refunded"]),
-        (2000, {"first"}, []),
-        (2001, {"first"}, ["refunded"]),
-        (3000, {"first"}, ["refunded"]),
-        (3000, {"first", "second"}, []),
-        (2000, {"another payment's"}, ["refunded"]),
+        ([], (), []),
+        ([paid(1000)], (), []),
+        ([paid(500), paid(500, 9)], (), []),
+        ([paid(1001)], (), ["refunded"]),
+        ([paid(1000), paid(1000, 1.5)], (), ["refunded"]),
+        ([paid(1000), paid(1000, 9)], ("first",), []),
+        ([paid(1000), paid(1001, 1.5)], ("first",), ["refunded"]),
+        ([paid(1000), paid(1000, 9), paid(1000, 9)], ("first",), ["refunded"]),
+        ([paid(1000), paid(1000, 9), paid(1000, 9)], ("first", "second"), []),
+        ([paid(1000), paid(1000, 1.5)], ("another payment's",), ["refunded"]),
     ],
 )
 def test_more_than_was_paid_is_found_unless_people_were_wrong(
-    given_back: int, mistaken: set[str], expected: list[str]
+    given: list[Given], mistaken: tuple[str, ...], expected: list[str]
 ) -> None:
     """Once more for each refund that operators wrongly called failed, and no shilling beyond it."""
-    assert found(given_back, mistaken=mistaken, ids=("first", "second")) == expected
+    assert found(given, mistaken=mistaken) == expected
 
 
-def test_a_payment_that_is_not_refunded_and_a_phone_that_is_paid_after_all_are_others_matters() -> None:
-    assert found(2000, mistaken=set(), refund="", ids=("first", "second")) == []
-    assert found(2000, mistaken=set(), phone="+255650006110", ids=("first", "second")) == []
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # The first was called FAILED and paid all the same. The second had reached the network before that was known.
+        ([failed(1000, known_at=9.0), paid(1000, 5)], []),
+        ([failed(1000, known_at=None), paid(1000, 5)], []),
+        ([failed(1000, known_at=9.0), failed(1000, 5, known_at=12.0)], []),
+        ([failed(1000, known_at=9.0), paid(1000, 9.9)], []),  # It was on its way.
+        # The service had recorded that the first was paid.
+        ([failed(1000, known_at=9.0), paid(1000, 10.1)], ["refunded"]),
+        ([failed(1000, known_at=9.0), failed(1000, 10.1, known_at=12.0)], ["refunded"]),
+        ([failed(600, known_at=9.0), paid(1000, 10.1)], ["refunded"]),
+        ([failed(500, known_at=9.0), paid(500, 10.1)], []),
+        ([failed(500, known_at=9.0), paid(500, 10.1), paid(500, 20)], ["refunded"]),
+        # What was called FAILED excuses itself, and nothing beyond.
+        ([failed(500, known_at=9.0), paid(1000, 5)], []),
+        ([failed(500, known_at=9.0), paid(1001, 5)], ["refunded"]),
+    ],
+)
+def test_a_refund_that_was_called_failed_excuses_the_next_one_only_until_the_service_knows(
+    given: list[Given], expected: list[str]
+) -> None:
+    assert found(given) == expected
+
+
+@pytest.mark.parametrize(("at", "expected"), [(25.0, []), (15.0, ["refunded"])])
+def test_what_a_restore_has_lost_is_excused_if_it_was_sent_in_the_lost_time(at: float, expected: list[str]) -> None:
+    assert found([Given(1000, at, is_lost=True), paid(1000, 26)]) == expected
+
+
+def test_a_payment_that_is_not_refunded_is_not_looked_at() -> None:
+    assert found([paid(2000)], refund="") == []
 
 
 def test_a_refund_that_was_acknowledged_and_is_not_there_is_lost() -> None:
-    assert found(1000, mistaken=set(), ids=("first",)) == ["lost"]
+    assert found([paid(1000)], ids=("first",)) == ["lost"]
+
+
+def test_a_request_arrives_as_much_later_as_the_faults_of_the_plan_delay_it() -> None:
+    faults = (Fault("pause", 3, "worker1", 9), Fault("clock", 0, "api1", -40), Fault("kill", 3, "worker1", 5))
+    assert refund_oracle.lateness(Plan(0, ("MPESA",), 1, (), faults)) == 1 + 9 + 40

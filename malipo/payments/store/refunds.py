@@ -19,8 +19,16 @@ class Refunded(NamedTuple):
 
 
 async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
-    """These collections, held until the commit: whoever refunds one, or takes it back, waits."""
-    await transactions.lock(tx, collections)
+    """These collections and their refunds, held until the commit: whoever refunds one, or takes it back, waits.
+
+    The next refund may take the network key of one that was cancelled (see `insert`), so those are locked here, before
+    wallets are.
+    """
+    locked: set[Key] = set()
+    # Another transaction may have made a refund while these locks were waited for.
+    while not (wanted := set().union(*(await _parts(tx, collections)).values())) <= locked:
+        await transactions.lock(tx, wanted)
+        locked |= wanted
     # In a statement of its own: in the first, all would be as it was before the lock was granted.
     return await find(tx, collections)
 
@@ -28,7 +36,14 @@ async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
 async def hold(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
     """These collections and all their refunds, as they stay until the commit, for a claim, which never waits: a
     collection is left out while another transaction holds it or one of its refunds."""
-    rows = await tx.fetch(
+    parts = await _parts(tx, collections)
+    locked = await transactions.lock_free(tx, set().union(*parts.values()))
+    return await find(tx, [key for key, part in parts.items() if part <= locked])
+
+
+async def _parts(connection: Conn, collections: Collection[Key]) -> dict[Key, set[Key]]:
+    """Each of these collections, and its refunds."""
+    rows = await connection.fetch(
         """
         SELECT merchant_id, collection_id, refund_id FROM refunds
         WHERE (merchant_id, collection_id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
@@ -39,8 +54,7 @@ async def hold(tx: Tx, collections: Collection[Key]) -> dict[Key, Refunded]:
     parts = {key: {key} for key in collections}
     for merchant_id, collection_id, refund_id in rows:
         parts[merchant_id, collection_id].add((merchant_id, refund_id))
-    locked = await transactions.lock_free(tx, {key for part in parts.values() for key in part})
-    return await find(tx, [key for key, part in parts.items() if part <= locked])
+    return parts
 
 
 async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refunded]:
@@ -81,7 +95,7 @@ async def find_keys(connection: Conn, collections: Collection[Key]) -> dict[Key,
 
 
 async def insert(tx: Tx, opened: Sequence[Transaction]) -> None:
-    """Write the places of new refunds, whose collections the caller holds.
+    """Write the places of new refunds, whose collections, with their refunds, the caller has locked before wallets.
 
     A refund that was cancelled before it was sent gives its network key to the next.
     """

@@ -17,6 +17,7 @@ from malipo.service import Service
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
 from tests.journeys import database_facts
+from tests.journeys.money.racing import held_up
 from tests.payments.refunds.refund_steps import RefundSteps
 from tests.payments.refunds.refund_steps import steps as steps
 
@@ -157,4 +158,22 @@ async def test_refunds_of_many_collections_from_both_ends_do_not_wait_in_a_circl
         return_exceptions=True,
     )
     assert _codes(answers) == {"made": 20, "refund_in_progress": 20}
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_a_refund_that_takes_the_key_of_a_cancelled_one_waits_for_it_before_it_holds_the_wallet(
+    processes: list[RefundSteps], database_url: str
+) -> None:
+    """Whoever has a report about the cancelled refund to write holds it, and then needs the wallet."""
+    steps = processes[0]
+    collection = await steps.collected()
+    cancelled = await steps.refunded(collection, status=Status.CANCELLED)
+    row = "SELECT FROM transactions WHERE id = $1 FOR UPDATE"
+    async with held_up(database_url, row, cancelled.id) as until_waiting:
+        asked = asyncio.create_task(steps.ask(collection))
+        await until_waiting(1)
+        async with processes[1].database.begin() as tx:
+            await tx.execute("SELECT FROM wallets WHERE merchant_id = $1 FOR UPDATE NOWAIT", steps.merchant_id)
+    refund = (await asked).transaction
+    assert refund.network_key == cancelled.network_key
     await database_facts.assert_clean(steps.database)
