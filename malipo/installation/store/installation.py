@@ -18,6 +18,13 @@ LOST_SINCE = f"""
 """
 
 
+def lost_since_if(made_at: str) -> str:
+    """When the epoch began, if that was a restore, and if something was made before it, however long ago that is."""
+    # Clocks of hosts differ: asking a network once more than needed costs nothing.
+    return f"""(SELECT epoch_began_at FROM installation
+                WHERE epoch > 1 AND {made_at} < epoch_began_at + interval '1 hour')"""
+
+
 def is_released(channel: str, type_: str) -> str:
     """Whether operators have released this since the restore, as a condition."""
     return f"""EXISTS (SELECT FROM channel_releases r JOIN installation i ON i.epoch = r.epoch

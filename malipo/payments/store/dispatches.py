@@ -176,8 +176,14 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
     """Queues new payments for sending, as a part of the statement that inserts them.
 
     In the week after a restore a payment whose key is derived may have been sent before: its network is queried first.
-    `derived` is a document of the ids of those. A payout like one that was adopted waits for operators: nothing is due.
+    `derived` is a document of the ids of those. Later than that, too, if its key is as old as a batch or a collection
+    from before the restore: it may be approved, or refunded, after months. A payout like one that was adopted waits for
+    operators: nothing is due.
     """
+    batch = f"""(SELECT b.created_at FROM batches b
+                 WHERE b.merchant_id = {created}.merchant_id AND b.id = {created}.batch_id)"""
+    collection = f"""(SELECT c.created_at FROM transactions c
+                      WHERE c.merchant_id = {created}.merchant_id AND c.id = {created}.refund_of)"""
     return f"""
         INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, is_asked_first, sent_at, batch_id,
                                 attention)
@@ -186,7 +192,10 @@ def insert_dispatches_sql(created: str, derived: str) -> str:
                held.yes OR lost.since IS NOT NULL, lost.since, batch_id,
                CASE WHEN held.yes THEN '{ReviewReason.RESEMBLES_ADOPTED}' END
         FROM {created}
-        LEFT JOIN (SELECT {installation.LOST_SINCE} AS since) lost
+        LEFT JOIN LATERAL (SELECT coalesce(
+            {installation.LOST_SINCE},
+            CASE WHEN {created}.batch_id IS NOT NULL THEN {installation.lost_since_if(batch)} END,
+            CASE WHEN {created}.refund_of IS NOT NULL THEN {installation.lost_since_if(collection)} END) AS since) lost
                ON {derived}::jsonb ? id AND NOT {installation.is_released("channel", "type")}
         CROSS JOIN LATERAL (SELECT {adopted_payments.is_like_adopted_sql(created)} AS yes) held
     """

@@ -144,11 +144,17 @@ async def test_payouts_of_a_batch_go_out_under_the_keys_of_its_creation(batches:
     assert [each.network_key for each in (await batches.claim()).to_send] == keys
 
 
-async def test_after_a_restore_the_network_is_asked_before_anything_of_a_batch_is_sent(batches: BatchSteps) -> None:
-    """An approval that the restored database has lost may have sent it, under the same keys."""
+@pytest.mark.parametrize("days", [0, 8, 400])
+async def test_after_a_restore_the_network_is_asked_before_anything_of_a_batch_is_sent(
+    batches: BatchSteps, days: int
+) -> None:
+    """An approval that the restored database has lost may have sent it, under the same keys, however long ago."""
     batch = await batches.make(3)
     async with batches.database.begin() as tx:
-        await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = now()")
+        await tx.execute(
+            "UPDATE batches SET created_at = created_at - $1 * interval '1 day' - interval '1 minute'", days
+        )
+        await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = now() - $1 * interval '1 day'", days)
 
     await batches.approve(batch)
 
@@ -166,3 +172,10 @@ def test_refusals_have_the_classes_of_their_statuses() -> None:
     assert issubclass(SecondPersonRequired, Forbidden)
     assert issubclass(NotApprovable, Conflict)
     assert issubclass(InsufficientBalance, Invalid)
+
+
+async def test_a_batch_that_was_made_after_the_week_of_a_restore_is_sent_at_once(batches: BatchSteps) -> None:
+    async with batches.database.begin() as tx:
+        await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = now() - interval '8 days'")
+    await batches.approve(await batches.make(3))
+    assert len((await batches.claim()).to_send) == 3

@@ -84,6 +84,21 @@ async def test_a_refund_that_was_lost_is_asked_about_and_not_paid_again(steps: R
     await database_facts.assert_clean(steps.database)
 
 
+@pytest.mark.parametrize(("is_from_before", "asked"), [(True, 1), (False, 0)])
+async def test_a_refund_of_a_collection_from_before_the_restore_is_asked_about_however_late(
+    steps: RefundSteps, is_from_before: bool, asked: int
+) -> None:
+    """Its key was derived, and perhaps sent, in the lost time. A customer may complain after weeks."""
+    collection = await steps.collected()
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = now() - interval '40 days'")
+        if is_from_before:
+            await tx.execute("UPDATE transactions SET created_at = created_at - interval '41 days'")
+    refund = await steps.refund(collection)
+    assert [each.id for each in await ask_first(steps)] == [refund.id] * asked
+    assert [each.id for each in (await steps.claim()).to_send] == [refund.id] * (1 - asked)
+
+
 async def test_a_refund_that_was_lost_with_a_cancelled_one_before_it_has_the_same_key_again(steps: RefundSteps) -> None:
     """If the cancelled one had used a number up, the repeated refund would have the first key, and be paid again."""
     collection = await steps.collected()
