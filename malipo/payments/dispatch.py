@@ -54,6 +54,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     is_success_reported: bool = False
     is_follow_up: bool = False  # the payment has ended, and its network is queried whether that is still so
     is_asked_first: bool = False  # it was not sent, as far as we know; its network is queried before it is sent
+    not_known_to: tuple[str, ...] = ()  # connectors that have answered since the restore that they do not have it
+    carriers: tuple[str, ...] = ()  # which may have sent it before the restore, if it is asked first; only read
     hinted_failure: FailureCode | None = None
     attention: ReviewReason | None = None
     # How long ago it was last sent, queued (a follow-up: ended), and reported as paid, by the database's clock. Only
@@ -95,6 +97,8 @@ class ReceivedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     can_query: bool = True  # whether the payment in question can be queried
     age_seconds: float = 0  # how long ago the query was sent
     resubmit: Resubmit = Resubmit.UNSAFE
+    routed_to: str | None = None  # the connector that carries the payment's channel now
+    connected: frozenset[str] = frozenset()  # connectors that can be asked
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

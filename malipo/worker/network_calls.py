@@ -127,6 +127,8 @@ class NetworkCalls:
                 answer=answer,
                 cannot_query=cannot_query(self._connector),
                 resubmit=self._connector.resubmit(transaction.type),
+                routed_to=self._service.networks.routes.get((transaction.channel, transaction.type)),
+                connected=frozenset(self._service.networks.connectors),
             ),
             asked_at=asked_at,
         )

@@ -58,11 +58,10 @@ class NetworkQuerier:
         name, lease_seconds = self._connector.name, self._calls.lease_seconds
         async with self._service.database.begin() as tx:
             due = await dispatch_claims.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
-            for channel, type_ in self._pairs:
-                if (left := free - len(due)) > 0:
-                    due += await dispatch_restore.claim_asked_first(
-                        tx, channel, type_, lease_seconds=lease_seconds, most=left
-                    )
+            if (left := free - len(due)) > 0:
+                due += await dispatch_restore.claim_asked_first(
+                    tx, name, self._pairs, lease_seconds=lease_seconds, most=left
+                )
             # Payments that have ended are queried with the slots that are left, and never with all of them.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:

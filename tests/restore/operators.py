@@ -1,15 +1,18 @@
 """What operators and workers do about an installation that was restored."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
+from malipo.networks.connector import Channel, Type
 from malipo.payments.store import dispatch_restore
 from malipo.payments.transaction import Transaction
 from malipo.restore import release
 from malipo.service import Service
 from tests.conftest import Merchant
-from tests.payments.payment_steps import PAIRS, PaymentSteps
+from tests.payments.payment_steps import PAIRS, ROUTE, PaymentSteps
 
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Statements of the lost hour, all four networks"
@@ -37,11 +40,10 @@ async def let_go(
     return released.is_done
 
 
-async def ask_first(steps: PaymentSteps) -> list[Transaction]:
-    """What a worker asks about before anything is sent."""
+async def ask_first(
+    steps: PaymentSteps, connector: str = ROUTE, pairs: Sequence[tuple[Channel, Type]] = PAIRS
+) -> list[Transaction]:
+    """What a worker asks a connector about before anything is sent."""
     async with steps.database.begin() as tx:
-        found = [
-            await dispatch_restore.claim_asked_first(tx, channel, type_, lease_seconds=60, most=100)
-            for channel, type_ in PAIRS
-        ]
-    return [each.transaction for some in found for each in some]
+        found = await dispatch_restore.claim_asked_first(tx, connector, pairs, lease_seconds=60, most=100)
+    return [each.transaction for each in found]

@@ -35,9 +35,9 @@ def decide_after_restore(
             )
             return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)
         case Verdict.MISSING if had_time(dispatch, rules.not_found_seconds):
-            return _not_sent_before(transaction, dispatch, received)
+            return _not_known(transaction, dispatch, received)
         case Verdict.NOT_INDEXED if had_time(dispatch, rules.not_indexed_seconds):
-            return _not_sent_before(transaction, dispatch, received)
+            return _not_known(transaction, dispatch, received)
     is_answered = received.answer.verdict is not Verdict.UNSENT and not received.answer.is_fault
     if transaction.type is Type.COLLECTION and _is_taken_in_since(dispatch) and (is_answered or not received.can_query):
         return _not_sent_before(transaction, dispatch, received)
@@ -71,6 +71,24 @@ def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> floa
         case Verdict.NOT_INDEXED:
             return rules.not_indexed_seconds - dispatch.sent_seconds + 1
     return math.inf
+
+
+def _not_known(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
+    """This network does not have it. Another one may have it, if the routing was changed.
+
+    Then each of them is asked. A payout that none of them has is held: if one of them has it after all, another one
+    does not refuse it as a duplicate.
+    """
+    is_payout = transaction.type is Type.DISBURSEMENT
+    others = {*dispatch.carriers, received.routed_to or received.connector} - {received.connector}
+    if not others or (not is_payout and _is_taken_in_since(dispatch)):
+        return _not_sent_before(transaction, dispatch, received)
+    known = replace(dispatch, not_known_to=(*dispatch.not_known_to, received.connector))
+    left = (others & received.connected) - set(known.not_known_to)
+    if not left and not is_payout:
+        return _not_sent_before(transaction, dispatch, received)
+    held = replace(known, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+    return Decision(dispatch=held, wait_seconds=0 if left else NO_QUERY_SECONDS)
 
 
 def _not_sent_before(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer) -> Decision:

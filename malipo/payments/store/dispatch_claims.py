@@ -10,6 +10,7 @@ from malipo.installation.high_water_mark import Counted
 from malipo.installation.store import holds, installation, send_counts
 from malipo.installation.store.send_counts import CountedBatch
 from malipo.networks.connector import Channel, Type
+from malipo.payments.store.carriers import note_carriers_sql
 from malipo.payments.store.dispatches import DISPATCH, SUBJECTS, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key
 
@@ -127,7 +128,9 @@ async def take(
             SET connector = $3, claim_id = $4, next_action = 'sending', due_at = now() + $5 * interval '1 second',
                 send_count = d.send_count + 1, sent_at = now()
             FROM unnest($1::text[], $2::text[]) AS taken (merchant_id, transaction_id)
-            WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id)
+            WHERE d.merchant_id = taken.merchant_id AND d.transaction_id = taken.transaction_id
+            RETURNING d.channel, d.type),
+            carried AS ({note_carriers_sql("sent", "$3")})
         SELECT epoch, total, own, server_id, serves FROM counted
         """,
         *columns_of(keys),

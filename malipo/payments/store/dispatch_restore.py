@@ -6,26 +6,35 @@ from typing import NamedTuple
 from malipo.db import Conn, Tx
 from malipo.installation.store import installation
 from malipo.networks.connector import Channel, Type
+from malipo.payments.store.carriers import is_carrier_sql
 from malipo.payments.store.dispatches import DISPATCH, Subject, columns_of, find_subjects
 from malipo.payments.store.transactions import COLUMNS, Key
 
 
-async def claim_asked_first(tx: Tx, channel: Channel, type_: Type, *, lease_seconds: float, most: int) -> list[Subject]:
-    """Payments that were not sent, as far as we know, and whose network must be queried before they are sent."""
+async def claim_asked_first(
+    tx: Tx, connector: str, pairs: Collection[tuple[Channel, Type]], *, lease_seconds: float, most: int
+) -> list[Subject]:
+    """Payments that were not sent, as far as we know, and whose network must be queried before they are sent.
+
+    A connector is asked about what it carries now (`pairs`), and what it carried when the database was lost, unless it
+    has answered that it does not have the payment.
+    """
     return await find_subjects(
         tx,
         f"""
         WITH due AS (
-            SELECT merchant_id, transaction_id FROM dispatches
-            WHERE is_asked_first AND connector IS NULL AND channel = $1 AND type = $2 AND due_at <= now()
-            ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED)
-        UPDATE dispatches d SET due_at = now() + $3 * interval '1 second'
+            SELECT merchant_id, transaction_id FROM dispatches q
+            WHERE is_asked_first AND connector IS NULL AND due_at <= now() AND $1 <> ALL(not_known_to)
+              AND ((channel, type) IN (SELECT * FROM unnest($2::text[], $3::text[])) OR {is_carrier_sql("$1", "q")})
+            ORDER BY due_at LIMIT $5 FOR UPDATE SKIP LOCKED)
+        UPDATE dispatches d SET due_at = now() + $4 * interval '1 second'
         FROM due JOIN transactions t ON t.merchant_id = due.merchant_id AND t.id = due.transaction_id
         WHERE d.merchant_id = due.merchant_id AND d.transaction_id = due.transaction_id
         RETURNING {COLUMNS}, {DISPATCH}
         """,
-        channel,
-        type_,
+        connector,
+        [channel for channel, _ in pairs],
+        [type_ for _, type_ in pairs],
         float(lease_seconds),
         most,
     )
@@ -43,7 +52,7 @@ async def ask_all_first(tx: Tx) -> int:
                due_at = CASE WHEN attention = 'resembles_adopted' THEN due_at ELSE now() END,
                next_action = CASE WHEN connector IS NULL THEN 'send' ELSE 'ask' END,
                send_count = CASE WHEN connector IS NULL THEN send_count ELSE greatest(send_count, 1) END,
-               query_count = 0, not_found_count = 0, not_indexed_count = 0
+               query_count = 0, not_found_count = 0, not_indexed_count = 0, not_known_to = '{}'
         WHERE NOT is_follow_up RETURNING 1
         """
     )

@@ -11,6 +11,7 @@ from malipo.networks.connector import Channel, FailureCode
 from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.store import adopted_payments, corrections
+from malipo.payments.store.carriers import carriers_sql
 from malipo.payments.store.transactions import COLUMNS, Key, transaction_of
 from malipo.payments.transaction import Transaction
 
@@ -18,10 +19,11 @@ NetworkKey = tuple[Channel, str]
 
 _encode = msgspec.json.Encoder().encode
 
-DISPATCH = """
+DISPATCH = f"""
     d.connector, d.next_action, d.send_count, d.query_count, d.not_found_count, d.not_indexed_count, d.is_acknowledged,
     d.is_hinted, d.success_heard_at IS NOT NULL AS is_success_reported, d.is_follow_up, d.is_asked_first,
-    d.hinted_failure, d.attention,
+    d.hinted_failure, d.attention, d.not_known_to,
+    CASE WHEN d.is_asked_first THEN {carriers_sql("d")} ELSE '{{}}' END AS carriers,
     date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
     date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
 """
@@ -58,6 +60,8 @@ def dispatch_of(row: Row) -> Dispatch | None:
         is_asked_first=row["is_asked_first"],
         hinted_failure=None if row["hinted_failure"] is None else FailureCode(row["hinted_failure"]),
         attention=None if row["attention"] is None else ReviewReason(row["attention"]),
+        not_known_to=tuple(row["not_known_to"]),
+        carriers=tuple(row["carriers"]),
         sent_seconds=row["sent_seconds"],
         queued_seconds=row["queued_seconds"],
         success_seconds=row["success_seconds"],
@@ -115,13 +119,15 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
             success_heard_at = CASE WHEN NOT said.is_success_reported THEN NULL
                                     WHEN said.success_seconds = 0 THEN clock_timestamp()
                                     ELSE d.success_heard_at END,
-            attention = said.attention, sent_at = coalesce(d.sent_at, CASE WHEN said.send_count > 0 THEN now() END),
+            not_known_to = said.not_known_to, attention = said.attention,
+            sent_at = coalesce(d.sent_at, CASE WHEN said.send_count > 0 THEN now() END),
             due_at = coalesce(now() + new.seconds * interval '1 second', d.due_at)
         FROM json_to_recordset($1) AS new (merchant_id text, transaction_id text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
                  connector text, next_action text, send_count smallint, query_count int, not_found_count int,
                  not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_reported boolean,
-                 is_asked_first boolean, success_seconds float8, hinted_failure text, attention text)
+                 is_asked_first boolean, success_seconds float8, hinted_failure text, attention text,
+                 not_known_to text[])
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
         _encode([_Decided(*key, dispatch, seconds) for key, dispatch, seconds in decided]).decode(),
