@@ -3,7 +3,7 @@
 It is asked when everything is quiet. It knows nothing of how the service works, only what must be true:
 
     paid-twice       a phone was charged or paid more than once for one wish of a merchant
-    refunded         a customer got more back than was collected, and no operator was wrong about it
+    refunded         a customer got more back than was collected, and neither an operator nor a network was wrong
     cancelled        a payment that its merchant was told is cancelled moved money all the same
     lost             an acknowledged request is not there
     batch            one that was approved lacks payouts, one that was not has some, or it does not end
