@@ -19,7 +19,7 @@ from simulation.world import API_PORTS, HOST, World
 _TRIES = 30
 _ANSWER_SECONDS = 12.0
 _INTERNAL_ERROR = 500
-_FEED_SECONDS = 3.0
+_FEED_SECONDS = 6.0
 
 
 @dataclass

@@ -30,7 +30,7 @@ from simulation.world import World
 PROCESS = "operators"
 EVIDENCE = "The statement of the network for this day"
 _ASHA, _JUMA = (Actor(f"operator {name}", "simulation") for name in ("asha", "juma"))
-_LOOK_SECONDS = 4.0
+_LOOK_SECONDS = 6.0
 _FOLLOW_UP_SECONDS = 10.0
 _FIRST_LOOK_SECONDS = 8.0
 _RELEASE_SECONDS = 4.0  # after the fence

@@ -67,7 +67,7 @@ HURRY = {
 _TIMEOUT_SECONDS = 3
 _LEASE_SECONDS = 17.0
 # Notifications wake the parts of a worker; looks without one are half of all statements when nothing happens.
-_POLL_SECONDS = 4.0
+_POLL_SECONDS = 5.0
 _MONITOR_SECONDS = 10.0  # Nothing is decided by it, and no simulated schema changes.
 _RARE_POLL_SECONDS = 16.0  # when the faults are over, and only answers are waited for
 
