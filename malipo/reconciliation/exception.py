@@ -95,7 +95,7 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     terms: dict[str, str]
     reason: str
-    amount: int
+    amount: int  # what it moves
     requested_by: str
     requested_at: datetime
     decided_by: str | None = None
@@ -137,6 +137,7 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     type: Type | None
     status: str | None
     payment_amount: int | None
+    followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
 
     @property
     def is_payout(self) -> bool:

@@ -10,6 +10,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid, Refusal
+from malipo.networks.connector import Verdict
 from malipo.operators.credential_reset_store import insert as insert_reset
 from malipo.operators.store import insert_operator
 from malipo.payments.dispatch import AnswerSource
@@ -117,6 +118,45 @@ async def test_many_small_ones_of_one_operator_are_a_large_one(statements: State
     first, second = await statements.open_exceptions()
     assert (await desk.propose(first, Action.BOOK, {"account": "losses"})).state is ExceptionState.RESOLVED
     assert (await desk.propose(second, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
+
+
+async def test_a_limit_counts_what_is_moved_and_only_what_the_ledger_lacks_is_booked(statements: Statements) -> None:
+    """By hand: the float has followed the payment with 2,000,000, the line says 2,001,000: 1,000 is to be booked."""
+    desk = Desk(statements.database, 2_500)
+    payment = await statements.completed(amount=2_000_000)
+    await statements.take(line_of(payment, amount=2_001_000))
+    [found] = await statements.open_exceptions()
+    assert (found.kind, found.amount, found.followed) == ("amount_differs", 1_000, 2_000_000)
+    assert (await desk.propose(found, Action.BOOK, {"account": "suspense"})).state is ExceptionState.RESOLVED
+    assert (await statements.steps.balances())["suspense"] == 1_000
+    assert await statements.float_change() == await statements.statement_change() == 2_001_000
+    done = await statements.match()
+    assert (done.exceptions.count, await statements.kinds()) == (0, []), "its payment is not absent"
+
+    assert (await desk.undo(found)).state is ExceptionState.OPEN
+    assert await statements.float_change() == 2_000_000
+    # Booked, booked back, and booked again are 3,000 of one operator.
+    assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
+    async with statements.database.read() as connection:
+        kept = await resolutions.find(connection, found.id)
+    assert [(each.action, each.amount) for each in kept] == [("book", 1_000), ("undo", 1_000), ("book", 1_000)]
+    await statements.check_ledger()
+
+
+async def test_what_was_found_while_the_payment_was_open_counts_as_it_is_when_it_is_decided(
+    statements: Statements,
+) -> None:
+    desk = Desk(statements.database, 100_000)
+    payment = await statements.steps.processing(Type.COLLECTION, 900_000)
+    await statements.take(line_of(payment, amount=950_000))
+    [found] = await statements.open_exceptions()
+    assert (found.amount, found.followed) == (950_000, 0)
+    assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
+    await desk.reject(found)
+    await statements.steps.hear(payment, Verdict.CONFIRMED)
+    assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.RESOLVED
+    assert await statements.float_change() == await statements.statement_change() == 950_000
+    await statements.check_ledger()
 
 
 async def test_a_proposal_that_is_rejected_can_be_made_again_and_all_of_it_is_kept(
@@ -296,9 +336,8 @@ async def test_a_payment_that_has_a_line_cannot_get_another(statements: Statemen
     payment = await statements.completed()
     await statements.take(line_of(payment), Entry("T1", 1000, clock.now()))
     [found] = await statements.open_exceptions()
-    await desk.propose(found, Action.MATCH, {"payment": payment.id})
     with pytest.raises(Conflict):
-        await desk.approve(found)
+        await desk.propose(found, Action.MATCH, {"payment": payment.id})
 
 
 async def test_a_line_that_is_booked_elsewhere_no_longer_stands_for_an_absent_payment(

@@ -16,20 +16,25 @@ from malipo.reconciliation.exception import (
     FoundException,
     ReconciliationException,
 )
+from malipo.reconciliation.store.matching import SIGNED
 
 _encode = msgspec.json.Encoder().encode
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 
-_COLUMNS = """
+# What the ledger's float has of the payment, signed as in a statement: nothing while it is open, or was not paid.
+_FOLLOWED = f"CASE WHEN coalesce(c.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END"
+_COLUMNS = f"""
     e.id, e.kind, e.channel, e.account, e.amount, e.found_at, e.state, e.resolved_by, e.resolved_at, e.why_resolved,
     e.line_id, l.receipt, l.kind AS line_kind, l.amount AS line_amount, l.moved_at, l.key, l.phone, l.details,
     l.file_id,
-    e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount
+    e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount,
+    {_FOLLOWED} AS followed
 """
 _JOINED = """
     reconciliation_exceptions e
     LEFT JOIN statement_lines l ON l.id = e.line_id
     LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+    LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
 """
 
 
