@@ -96,7 +96,7 @@ async def _choose(arguments: argparse.Namespace, database: Database, path: Path,
         try:
             return await choose_profile(connection, path, channel)
         except NoProfileFits:
-            return mapper.ask_for_profile(path, channel)
+            return mapper.ask_for_profile(path, channel, account=arguments.account)
 
 
 def _match(arguments: argparse.Namespace, settings: Settings) -> int:

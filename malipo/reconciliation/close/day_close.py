@@ -34,6 +34,7 @@ class Reason(StrEnum):
         "expected"  # in the ledger shortly before midnight; the next statement will have it, or it is an exception
     )
     TRANSFER = "transfer"  # between bank and network, on its way
+    OTHER_CARRIER = "other_carrier"  # an aggregator carried it, of which there is no statement at all
     NO_STATEMENT = "no_statement"  # the day was closed without one
     ACCEPTED = "accepted"  # two operators accepted it, with a day before
     UNEXPLAINED = "unexplained"

@@ -16,6 +16,7 @@ from malipo.reconciliation.exception import (
     FoundException,
     ReconciliationException,
 )
+from malipo.reconciliation.store.carriers import carrier_of
 from malipo.reconciliation.store.matching import SIGNED
 
 _encode = msgspec.json.Encoder().encode
@@ -79,14 +80,19 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
     return [each for each in found if each.id in new]
 
 
-async def resolve_gone(tx: Tx, *, now: datetime) -> list[str]:
-    """Resolve those whose cause has gone, with the reason; what was proposed about them is rejected. Their ids."""
+async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:
+    """Resolve those whose cause has gone, with the reason; what was proposed about them is rejected. Their ids.
+
+    `stated` are the connectors of which there is any statement. A payment of another one is not missing in it.
+    """
     rows = await tx.fetch(
         f"""
         WITH gone AS (
             SELECT e.id, CASE
                 WHEN e.kind IN ({_PLACELESS}) THEN 'The line has its place by now.'
                 WHEN e.kind = 'ours_only' AND s.line_id IS NOT NULL THEN 'A statement has it by now.'
+                WHEN e.kind = 'ours_only' AND k.carrier <> ALL($2)
+                    THEN 'There is no statement of ' || k.carrier || ', which carried it.'
                 WHEN e.kind = 'ours_only' THEN 'Nothing was paid: the payment has failed, or was taken back.'
                 ELSE 'It is decided whose money it is.' END AS why
             FROM reconciliation_exceptions e
@@ -94,11 +100,15 @@ async def resolve_gone(tx: Tx, *, now: datetime) -> list[str]:
             LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
             LEFT JOIN statement_matches s ON s.merchant_id = e.merchant_id AND s.transaction_id = e.transaction_id
                  AND s.role = 'payment'
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN e.kind = 'ours_only'
+                       THEN {carrier_of("e.merchant_id", "e.transaction_id")} END AS carrier
+            ) AS k
             WHERE e.state <> 'resolved' AND CASE
                 WHEN e.kind IN ({_PLACELESS})
                     THEN NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = e.line_id)
                 WHEN e.kind = 'ours_only'
-                    THEN s.line_id IS NOT NULL OR (t.ended_at IS NOT NULL
+                    THEN s.line_id IS NOT NULL OR coalesce(k.carrier <> ALL($2), false) OR (t.ended_at IS NOT NULL
                          AND NOT coalesce(c.is_paid, t.status = 'COMPLETED'))
                 WHEN e.kind = 'state_differs' THEN t.ended_at IS NOT NULL AND c.is_open IS NOT TRUE
                 ELSE false END
@@ -111,6 +121,7 @@ async def resolve_gone(tx: Tx, *, now: datetime) -> list[str]:
         FROM gone g WHERE e.id = g.id RETURNING e.id
         """,
         now,
+        list(stated),
     )
     return [row["id"] for row in rows]
 

@@ -23,7 +23,8 @@ _TABLE = """
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
         SELECT l.id, l.channel, l.receipt, l.key, l.amount,
-               CASE WHEN f.profile = ANY($1) THEN $2::text[] ELSE ARRAY[l.channel] END AS channels
+               CASE WHEN f.profile = ANY($1) OR f.account = ANY($5) THEN $2::text[]
+                    ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
         WHERE l.kind = 'money' AND NOT EXISTS (
@@ -161,16 +162,22 @@ async def find_days(connection: Conn) -> list[date]:
 
 
 async def find_candidates(
-    tx: Tx, *, aggregators: Sequence[str], channels: Sequence[str], first: Sequence[str], last: Sequence[str]
+    tx: Tx,
+    *,
+    layouts: Sequence[str],
+    accounts: Sequence[str],
+    channels: Sequence[str],
+    first: Sequence[str],
+    last: Sequence[str],
 ) -> None:
     """Note which payments each line may be of, by receipt and by key, in a table of this transaction.
 
-    The account of an aggregator has the payments of all its channels.
+    The account of an aggregator, by its layout or by its name, has the payments of all its channels.
     """
     # A file may have brought more lines than there were: a plan for the few before it would take hours.
     await tx.execute("ANALYZE statement_lines, open_statement_lines")
     await tx.execute(_TABLE)
-    await tx.execute(_CANDIDATES, list(aggregators), list(channels), list(first), list(last))
+    await tx.execute(_CANDIDATES, list(layouts), list(channels), list(first), list(last), list(accounts))
     await tx.execute("ANALYZE candidates")
 
 

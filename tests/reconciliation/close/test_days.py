@@ -284,3 +284,16 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     tuesday = of_channel(await books.close(TUESDAY))
     assert (tuesday.learned_later, tuesday.ledger.changes) == (-20, {ChangeKind.FEES: -20})
     assert {reason: each.amount for reason, each in tuesday.open.items()} == {Reason.EXCEPTION: 700}
+
+
+async def test_what_an_aggregator_without_a_statement_paid_is_explained_as_that(books: Books) -> None:
+    await books.paid("R1", 5000, at(MONDAY))
+    await books.paid_out("R2", 2000, at(MONDAY, "13:00"))
+    await books.paid_out("R3", 300, at(MONDAY, "14:00"))
+    for receipt, connector in (("R1", "mpesa"), ("R2", "azampay"), ("R3", "mpesa")):
+        await books.carried_by(receipt, connector)
+    await books.statement(MONDAY, [("R1", 5000, "11:59", "money"), ("R3", -300, "14:00", "money")])
+    await books.match("R1", "R3")
+    assert opened(await books.close(MONDAY)) == {Reason.OTHER_CARRIER: 2000}
+    await books.statement(TUESDAY, [])
+    assert opened(await books.close(TUESDAY)) == {Reason.OTHER_CARRIER: 2000}, "a day does not change that"
