@@ -167,5 +167,5 @@ class ExceptionCount(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     age: str  # today, week, older: since it was found
     count: int
-    amount: int  # signed as in the statement
-    absolute: int  # without signs
+    difference: int  # what statements have more than the ledger because of them
+    absolute: int  # what is at stake, without signs

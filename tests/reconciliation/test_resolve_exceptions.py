@@ -17,7 +17,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exception import Action, ExceptionState, ReconciliationException
 from malipo.reconciliation.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.store import resolutions
+from malipo.reconciliation.store import exceptions, resolutions
 from malipo.reconciliation.suggest_payments import suggest_payments
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, NOBODY, make_merchant
@@ -361,3 +361,28 @@ async def test_what_is_proposed_ends_when_its_cause_has_gone(statements: Stateme
     async with statements.database.read() as connection:
         [kept] = await resolutions.find(connection, found.id)
     assert (kept.decided_by, kept.is_approved) == ("malipo", False)
+
+
+async def test_what_the_list_says_is_between_statement_and_ledger_is_what_is_between_them(
+    statements: Statements,
+) -> None:
+    """By hand: 500 more than the payment, a stranger of 77, a payout of 700 that no statement has, and a payout of 1,000
+    that was paid after all and that the float has followed."""
+    differs, absent = await statements.completed(), await statements.completed(Type.DISBURSEMENT, 700)
+    failed = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    open_ = await statements.steps.processing(Type.DISBURSEMENT, 300)
+    await statements.take(line_of(differs, amount=1_500), line_of(failed), Entry("T1", 77, clock.now()))
+    assert await statements.kinds() == [
+        ("amount_differs", 500),
+        ("ours_only", -700),
+        ("ours_only", -300),
+        ("state_differs", -1_000),
+        ("theirs_only", 77),
+    ]
+    async with statements.database.read() as connection:
+        counts = await exceptions.count(connection, now=clock.now())
+    between = {each.kind: each.difference for each in counts}
+    assert between == {"amount_differs": 500, "ours_only": 700, "state_differs": 0, "theirs_only": 77}
+    assert sum(between.values()) == await statements.statement_change() - await statements.float_change() == 1_277
+    assert sum(each.absolute for each in counts) == 500 + 700 + 300 + 1_000 + 77
+    assert (absent.amount, open_.amount) == (700, 300)

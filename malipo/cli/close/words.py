@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from malipo import money
+from malipo import clock, money
 from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Row
 from malipo.reconciliation.close.differences import REASONS, title_of
 from malipo.reconciliation.close.differences import in_words as item_in_words
@@ -82,6 +82,10 @@ def in_words(closed: ClosedDay) -> str:
 def _channel(channel: ChannelClose) -> list[str]:
     lines = [f"{channel.channel:<14}{'statement':>16}{'ledger':>16}{'difference':>16}"]
     lines += [_line(row) for row in channel.rows if row.statement or row.ledger or row.name in ("opening", "closing")]
+    for account, read in channel.last_readings:
+        at = "" if read.read_at is None else f" at {read.read_at.astimezone(clock.ZONE):%H:%M}"
+        told = "no statement covers that time" if read.stated is None else f"its statement then: {read.stated:,}"
+        lines.append(f"  last reading{' of ' + account if account else ''}{at}: {read.amount:,}; {told}")
     for reason, total in channel.open.items():
         lines.append(f"  open: {money.display(total.amount)}, {total.count:,} {REASONS[reason]}")
     lines += [f"    {item_in_words(each)}" for each in channel.items[:_MOST_ITEMS]]

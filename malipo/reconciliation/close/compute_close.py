@@ -47,7 +47,8 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
     await _add_balances(tx, day, ledger, statements, is_first=before is None)
     await _find_open(tx, day, without=[each for each in statements.missing if each not in statements.networks])
     sums, items = await open_items.find_sums(tx), await open_items.find_items(tx)
-    readings = await balances.find_readings(tx, begin_of(day), end_of(day))
+    files = await balances.find_accounts(tx, end_of(day))
+    readings = await balances.find_readings(tx, begin_of(day), end_of(day), files)
     channels = [
         msgspec.structs.replace(
             each,

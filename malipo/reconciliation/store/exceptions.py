@@ -24,6 +24,19 @@ _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 
 # What the ledger's float has of the payment, signed as in a statement: nothing while it is open, or was not paid.
 _FOLLOWED = f"CASE WHEN coalesce(c.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END"
+# What the statements have more than the ledger's float because of it. What the float follows already is no difference,
+# and a charge is booked as it was charged.
+_DIFFERENCE = f"""
+    CASE e.kind
+        WHEN 'ours_only' THEN -({_FOLLOWED})
+        WHEN 'amount_differs' THEN l.amount - ({_FOLLOWED})
+        WHEN 'state_differs' THEN (
+            SELECT coalesce(sum(x.amount), 0) FROM statement_matches s JOIN statement_lines x ON x.id = s.line_id
+            WHERE s.merchant_id = e.merchant_id AND s.transaction_id = e.transaction_id
+              AND s.role IN ('payment', 'reversal')) - ({_FOLLOWED})
+        WHEN 'fee_differs' THEN 0
+        ELSE l.amount END
+"""
 _COLUMNS = f"""
     e.id, e.kind, e.channel, e.account, e.amount, e.found_at, e.state, e.resolved_by, e.resolved_at, e.why_resolved,
     e.line_id, l.receipt, l.kind AS line_kind, l.amount AS line_amount, l.moved_at, l.key, l.phone, l.details,
@@ -199,12 +212,12 @@ async def set_state(
 async def count(connection: Conn, *, now: datetime) -> list[ExceptionCount]:
     """Those that are not resolved, by kind, channel and age."""
     rows = await connection.fetch(
-        """
+        f"""
         SELECT e.kind, e.channel,
                CASE WHEN e.found_at > $1::timestamptz - interval '1 day' THEN 'today'
                     WHEN e.found_at > $1::timestamptz - interval '7 days' THEN 'week' ELSE 'older' END AS age,
-               count(*) AS count, sum(e.amount)::bigint AS amount, sum(abs(e.amount))::bigint AS absolute
-        FROM reconciliation_exceptions e WHERE e.state <> 'resolved' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+               count(*) AS count, sum({_DIFFERENCE})::bigint AS difference, sum(abs(e.amount))::bigint AS absolute
+        FROM {_JOINED} WHERE e.state <> 'resolved' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
         """,
         now,
     )

@@ -24,7 +24,6 @@ from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.day import can_be_closed_at
 from malipo.reconciliation.close.day_close import ChangeKind, DayClose, Reason
-from malipo.reconciliation.close.differences import difference_of
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store import closes
 from malipo.reconciliation.close.store.closes import Proposal
@@ -61,6 +60,20 @@ class Day(NamedTuple):
     closed: ClosedDay | None
     proposal: Proposal | None
     missing: dict[str, list[str]]
+
+
+class Opened(NamedTuple):
+    """How many things are open at the end of a day, how many of them are exceptions, and where the first are shown."""
+
+    things: int
+    exceptions: int
+    channel: str
+
+
+def opened_of(close: DayClose) -> Opened:
+    sums = [(each.channel, reason, total.count) for each in close.channels for reason, total in each.open.items()]
+    known = [count for _, reason, count in sums if reason is Reason.EXCEPTION]
+    return Opened(sum(count for _, _, count in sums), sum(known), sums[0][0] if sums else "")
 
 
 class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
@@ -250,7 +263,7 @@ async def _page(
         is_mine=found.proposal is not None and found.proposal.requested_by == request.actor.name,
         buckets=list(ChangeKind),
         reasons=list(Reason),
-        difference_of=difference_of,
+        opened=opened_of(found.close),
         without=without,
         values={} if form is None else form.values(),
         errors=errors or {},

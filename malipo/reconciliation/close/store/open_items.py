@@ -63,7 +63,8 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
             WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN '{Reason.TIMING}'
             WHEN o.exception_id IS NOT NULL THEN '{Reason.EXCEPTION}'
             WHEN o.has_line THEN NULL
-            WHEN o.what = 'payment' AND {carrier_of("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
+            WHEN o.what = 'payment'
+                 AND {carrier_of("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
                 THEN '{Reason.OTHER_CARRIER}'
             WHEN o.what = 'payment' AND o.happened_at >= $1 THEN '{Reason.EXPECTED}'
             WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN '{Reason.TRANSFER}' END
