@@ -18,7 +18,7 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.payments.status_effects import MOVES
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.exception import Action, ExceptionKind, ReconciliationException
+from malipo.reconciliation.exception import Action, ReconciliationException
 
 # Which account, and which channel's float.
 Place = tuple[Account, str | None]
@@ -57,22 +57,11 @@ class Effect(msgspec.Struct, frozen=True):
         return sum(change for change in self.changes.values() if change > 0)
 
 
-def lacking_of(exception: ReconciliationException) -> int:
-    """What of a line the ledger's float does not have, signed as in the statement.
-
-    Of a line with another amount, the float may have followed the payment already. One that went the other way is
-    another movement.
-    """
-    line, followed = exception.line_amount or 0, exception.followed
-    is_followed = exception.kind is ExceptionKind.AMOUNT_DIFFERS and (line > 0) == (followed > 0)
-    return line - followed if is_followed else line
-
-
 def effect_of(action: Action, terms: Mapping[str, str], facts: Facts) -> Effect:
     exception = facts.exception
     match action:
         case Action.BOOK:
-            return Effect(_house_moves(lacking_of(exception), Account(terms["account"]), exception.channel))
+            return Effect(_house_moves(exception.lacking, Account(terms["account"]), exception.channel))
         case Action.MATCH:
             return _matched(facts)
         case Action.ADOPT:

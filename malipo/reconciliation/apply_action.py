@@ -13,7 +13,6 @@ from malipo.ledger.house_bookings import HouseBooking, Kind
 from malipo.merchants import onboard
 from malipo.payments.settle import Settle
 from malipo.payments.transaction import Transaction, Type
-from malipo.reconciliation.action_moves import lacking_of
 from malipo.reconciliation.adopt_payment import Owner, adopt
 from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.report_evidence import Reported, report
@@ -61,12 +60,12 @@ async def book(tx: Tx, decided: Decided) -> str:
     the rest is booked: all of it would be in the float twice, and the payment would look absent.
     """
     exception = decided.exception
-    line_id, line_amount = _line(exception)
-    lacking = lacking_of(exception)
+    line_id, _ = _line(exception)
+    lacking = exception.lacking
     if not lacking:
         raise Conflict("The ledger has all of the line by now: match it with its payment.")
     account = account_of(decided.resolution.terms)
-    if lacking == line_amount:
+    if not exception.has_followed:
         has_place = await booked_lines.close_line(tx, line_id)
     else:
         assert exception.merchant_id is not None

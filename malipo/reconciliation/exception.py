@@ -138,6 +138,28 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None
     payment_amount: int | None
     followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
+    has_line: bool = False  # the payment has a line
+
+    @property
+    def lacking(self) -> int:
+        """What of the line the ledger's float does not have, signed as in the statement.
+
+        Of a line with another amount, the float may have followed the payment already. One that went the other way is
+        another movement.
+        """
+        return (self.line_amount or 0) - (self.followed if self.has_followed else 0)
+
+    @property
+    def has_followed(self) -> bool:
+        is_followed = self.kind is ExceptionKind.AMOUNT_DIFFERS and self.followed != 0
+        return is_followed and ((self.line_amount or 0) > 0) == (self.followed > 0)
+
+    @property
+    def cannot_match(self) -> bool:
+        """The payment that the line names has another line, or the line went the other way."""
+        if self.transaction_id is None or self.line_id is None:
+            return False
+        return self.has_line or ((self.line_amount or 0) > 0) != (self.type is Type.COLLECTION)
 
     @property
     def is_payout(self) -> bool:

@@ -42,7 +42,9 @@ _COLUMNS = f"""
     e.line_id, l.receipt, l.kind AS line_kind, l.amount AS line_amount, l.moved_at, l.key, l.phone, l.details,
     l.file_id,
     e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount,
-    {_FOLLOWED} AS followed
+    {_FOLLOWED} AS followed,
+    EXISTS (SELECT FROM statement_matches s WHERE s.merchant_id = e.merchant_id
+            AND s.transaction_id = e.transaction_id AND s.role = 'payment') AS has_line
 """
 _JOINED = """
     reconciliation_exceptions e
