@@ -6,6 +6,7 @@ import secrets
 from malipo.reconciliation.exception import ReconciliationException
 from malipo.reconciliation.store import exceptions
 from malipo.reconciliation.store.exceptions import ExceptionFilter
+from tests.conftest import make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.statement_pages import an_account, generic, import_from, sent
@@ -136,3 +137,34 @@ async def test_what_is_not_there_is_not_found(operator_pages: OperatorPages) -> 
     asha = await operator_pages.operator("asha")
     assert (await asha.surfer.get(f"{PATH}/exc_none")).status == 404
     assert (await asha.surfer.get(f"{PATH}/chosen?exception=nothing")).to == PATH
+
+
+async def test_what_an_adoption_changes_is_shown_with_the_merchants_fee_to_both_before_they_decide(
+    operator_pages: OperatorPages,
+) -> None:
+    """By hand: 10,000 came in, the tariff takes 130, so the wallet gets 9,870."""
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    soko = await make_merchant(operator_pages.service.database, name=f"Soko {secrets.token_hex(4)}")
+    async with operator_pages.service.database.begin() as tx:
+        await tx.execute("INSERT INTO tariffs VALUES ($1, 'COLLECTION', 'TIGO_PESA', 0, 130, 0, 0, NULL)", soko.id)
+    [found] = await _found(operator_pages, asha, 10_000)
+    path = f"{PATH}/{found.id}"
+    page = await asha.surfer.get(path)
+    assert "You see what it changes before it is proposed." in page.words
+    typed = {"merchant": soko.id, "phone": "+255712000001"}
+    look = await _propose(asha, page, "adopt", **typed)
+    assert (look.status, await _states(operator_pages, [found])) == (200, ["open"]), "nothing is proposed yet"
+    for seen in (look, await _propose(asha, look, "adopt", **typed)):
+        assert seen.status in (200, 303)
+    approver = await juma.surfer.get(path)
+    for seen in (look, approver):
+        rows = [
+            re.sub(r"<[^>]+>", " ", row).split() for row in re.findall(r"<tr><td class=.is-title.*?</tr>", seen.text)
+        ]
+        wallet = " ".join(next(row for row in rows if row[0] == "Wallet"))
+        assert wallet.endswith("TZS 0 + TZS 9,870 TZS 9,870"), wallet
+    stale = [(name, value.replace("9870", "10000") if name == "shown" else value) for name, value in _fields(approver)]
+    refused = await juma.surfer.post(f"{PATH}/approve", stale)
+    assert (refused.status, "It has changed since you looked." in refused.words) == (409, True)
+    assert (await juma.surfer.post(f"{PATH}/approve", _fields(approver))).to == path
+    assert await _states(operator_pages, [found]) == ["resolved"]
