@@ -1,5 +1,6 @@
 """An exception of reconciliation: where a statement and our payments do not fit, and what operators may do. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -80,10 +81,12 @@ class Findings:
 
     def __init__(self) -> None:
         self.count = 0
+        self.kinds: Counter[ExceptionKind] = Counter()
         self.first: list[FoundException] = []
 
     def add(self, found: Sequence[FoundException]) -> None:
         self.count += len(found)
+        self.kinds.update(each.kind for each in found)
         self.first += found[: max(self.MOST - len(self.first), 0)]
 
 

@@ -41,6 +41,7 @@ class Matched:
     uncarried: int = 0  # payments of whose carrier there is no statement at all
     resolved: int = 0  # exceptions whose cause has gone
     exceptions: Findings = field(default_factory=Findings)
+    files: list[str] = field(default_factory=list)  # that were matched for the first time
 
     @property
     def lines(self) -> int:
@@ -53,7 +54,7 @@ async def match_statements(database: Database, settle: Settle, *, clock: Clock) 
         profiles = await all_profiles(connection)
     async with database.begin() as tx:
         await matching.lock(tx)
-        await matching.queue_new_files(tx, now=now)
+        done.files = await matching.queue_new_files(tx, now=now)
     async with database.begin() as tx:
         await matching.lock(tx)
         await match_lines(tx, profiles, done, now=now)

@@ -126,11 +126,11 @@ async def lock_for_decision(tx: Tx) -> None:
         raise Conflict("Statements are being matched right now. Try again in a moment.")
 
 
-async def queue_new_files(tx: Tx, *, now: datetime) -> int:
-    """Put the lines of files that were not matched yet into the queue. One that moved nothing has no place to find."""
-    queued = int(
-        await tx.fetchval(
-            """
+async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:
+    """Put the lines of files that were not matched yet into the queue; which files. A line that moved nothing has no
+    place to find."""
+    rows = await tx.fetch(
+        """
             WITH new AS (
                 INSERT INTO matched_files (file_id, queued_at)
                 SELECT f.id, $1 FROM statement_files f
@@ -139,15 +139,13 @@ async def queue_new_files(tx: Tx, *, now: datetime) -> int:
             ), queued AS (
                 INSERT INTO open_statement_lines (line_id, channel)
                 SELECT l.id, l.channel FROM new JOIN statement_lines l ON l.file_id = new.file_id WHERE l.amount <> 0
-                RETURNING 1
             )
-            SELECT count(*) FROM queued
+            SELECT file_id FROM new ORDER BY 1
             """,
-            now,
-        )
+        now,
     )
     await tx.execute("ANALYZE open_statement_lines")  # or the statements that follow are planned for an empty queue
-    return queued
+    return [row["file_id"] for row in rows]
 
 
 async def find_days(connection: Conn) -> list[date]:
