@@ -10,11 +10,12 @@ from malipo.reconciliation.close.day_close import DayClose, Item, Reading, Row
 from malipo.reconciliation.close.differences import REASONS, WHAT, title_of
 from malipo.reconciliation.close.report_style import STYLE
 from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.verification import command_of, line_of
 
 _MOST_ITEMS = 10  # of all channels: more would not fit on one sheet, and the CSV has them
 
 
-def html_of(closed: ClosedDay) -> str:
+def html_of(closed: ClosedDay, public_key: bytes) -> str:
     close = closed.close
     head = f"<meta charset='utf-8'><title>Daily close {close.day}</title><style>{STYLE}</style>"
     body = (
@@ -22,7 +23,7 @@ def html_of(closed: ClosedDay) -> str:
         f"<p class='verdict'>{escape(verdict_of(closed))}</p>"
         f"<p>Whole shillings (TZS). The day is that of Dar es Salaam.</p>"
         f"{_channels(close)}<div class='side'><section>{_open_items(close)}</section>"
-        f"<section>{_balances(close)}</section></div>{_signature(closed)}"
+        f"<section>{_balances(close)}</section></div>{_signature(closed, public_key)}"
     )
     return f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n"
 
@@ -128,12 +129,14 @@ def _balances(close: DayClose) -> str:
     )
 
 
-def _signature(closed: ClosedDay) -> str:
+def _signature(closed: ClosedDay, public_key: bytes) -> str:
     when = f"{closed.closed_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"
     return (
         f"<p class='signed'>Closed by {escape(closed.closed_by)} at {when}. Hash {closed.hash.hex()}, after "
         f"{closed.previous.hex() if closed.previous else 'no other day'}. "
-        f"Ed25519 signature {closed.signature.hex()} by key {escape(closed.key_id)}.</p>"
+        f"Ed25519 signature {closed.signature.hex()} by key {escape(closed.key_id)}, "
+        f"whose public key is {line_of(public_key)}. With the files that malipo close show --signed writes: "
+        f"{escape(command_of(closed))}</p>"
     )
 
 
