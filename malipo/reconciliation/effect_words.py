@@ -9,7 +9,7 @@ ACCOUNTS = {
     Account.FLOAT: "Float at {of}",
     Account.WALLET: "Wallet of {of}",
     Account.IN_FLIGHT: "In flight of {of}",
-    Account.BANK: "At the bank",
+    Account.BANK: "Bank, by the ledger",
     Account.FEES: "Fees earned",
     Account.SUSPENSE: "Suspense",
     Account.LOSSES: "Borne by the house",
