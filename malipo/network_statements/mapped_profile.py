@@ -14,13 +14,14 @@ def is_free_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in built_in()
 
 
-def profile_of(found: Guess, channel: Channel, *, name: str) -> Profile:
+def profile_of(found: Guess, channel: Channel, *, name: str, carrier: str = "") -> Profile:
+    """The carrier is the aggregator whose account it is of; its file has the payments of every channel."""
     assert found.sign is not None
     assert found.time_format is not None
     return Profile(
         name=name,
-        title=f"Saved for {channel}",
-        channels=(channel,),
+        title=f"Saved for {carrier or channel}",
+        channels=tuple(Channel) if carrier else (channel,),
         sign=found.sign,
         columns={field: (found.header[number],) for field, number in found.columns.items()},
         time_formats=(found.time_format,),
@@ -28,4 +29,5 @@ def profile_of(found: Guess, channel: Channel, *, name: str) -> Profile:
         money_in=found.money_in,
         money_out=found.money_out,
         kinds=built_in()["generic"].kinds,
+        carrier=carrier,
     )

@@ -85,7 +85,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     phone_pattern: str = r"\+?\d{1,6}[*xX]+\d{2,4}|\+?\d{9,12}"
     labels: Labels = Labels()
     is_fetched: bool = False  # of what malipo itself wrote from a network's API; never chosen for a file of a person's
-    is_aggregator: bool = False  # one account for the payments of all these channels
+    carrier: str = ""  # of an aggregator's account, which has payments of all these channels: the connector's name
+
+    @property
+    def is_aggregator(self) -> bool:
+        return bool(self.carrier)
 
     @property
     def needed(self) -> tuple[Field, ...]:

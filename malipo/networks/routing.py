@@ -74,6 +74,11 @@ _KINDS: dict[str, _Kind] = {
 }
 
 
+def carried_by_each() -> dict[str, tuple[Route, ...]]:
+    """What every connector can carry, whether it is connected now or not: it may have been, and payments remain."""
+    return {name: kind.carries for name, kind in _KINDS.items()}
+
+
 @dataclass(frozen=True)
 class CallbackAccess:
     """Who may send a network's callbacks: the secret part of the path, and the allowed addresses.

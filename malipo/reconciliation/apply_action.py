@@ -53,13 +53,30 @@ async def match(tx: Tx, decided: Decided, settle: Settle) -> str | None:
 
 
 async def book(tx: Tx, decided: Decided) -> str:
-    """The line is booked to an account of the house."""
-    line_id, amount = _line(decided.exception)
+    """What the ledger lacks of the line is booked to an account of the house.
+
+    Where the float has followed the payment already, with another amount, the line is the payment's evidence, and only
+    the rest is booked: all of it would be in the float twice, and the payment would look absent.
+    """
+    exception = decided.exception
+    line_id, _ = _line(exception)
+    lacking = exception.lacking
+    if not lacking:
+        raise Conflict("The ledger has all of the line by now: match it with its payment.")
     account = account_of(decided.resolution.terms)
-    if not await booked_lines.close_line(tx, line_id):
+    if not exception.has_followed:
+        has_place = await booked_lines.close_line(tx, line_id)
+    else:
+        assert exception.merchant_id is not None
+        assert exception.transaction_id is not None
+        has_place = await evidence.insert_match(
+            tx, line_id, exception.merchant_id, exception.transaction_id, by=decided.actor.name, now=decided.now
+        )
+        await evidence.set_reported(tx, [line_id])
+    if not has_place:
         raise Conflict(_NO_PLACE)
     await absence.check_again(tx, line_id)
-    return await _book(tx, decided, amount, account)
+    return await _book(tx, decided, lacking, account)
 
 
 async def adopt_line(tx: Tx, decided: Decided, *, reference_prefix: str) -> Transaction:
@@ -91,7 +108,10 @@ async def undo(tx: Tx, decided: Decided, undone: Resolution) -> None:
         )
     match undone.action:
         case Action.BOOK:
-            await booked_lines.reopen_line(tx, _line(decided.exception)[0])
+            line_id, _ = _line(decided.exception)
+            if not await evidence.delete_match(tx, line_id):
+                await booked_lines.reopen_line(tx, line_id)
+            await absence.check_again(tx, line_id)
         case Action.MATCH | Action.ADOPT:
             line_id, _ = _line(decided.exception)
             if undone.action is Action.ADOPT:
@@ -112,6 +132,11 @@ async def find_payment(tx: Tx, id_or_reference: str) -> Transaction:
     if payment is None:
         raise Missing(f"There is no payment {id_or_reference!r}.")
     return payment
+
+
+async def require_no_line(tx: Tx, payment: Transaction) -> None:
+    if await evidence.has_line(tx, payment.merchant_id, payment.id):
+        raise Conflict(_NO_PLACE)
 
 
 def require_direction(exception: ReconciliationException, payment: Transaction) -> int:

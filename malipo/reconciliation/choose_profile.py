@@ -75,7 +75,9 @@ def encode(profile: Profile) -> str:
     """As TOML, which people can read and change."""
     fields = msgspec.to_builtins(profile)
     lines = [f"{name} = {_value(fields[name])}" for name in ("title", "channels", "sign", "time_formats", "zone")]
-    lines += [f"{name} = {_value(fields[name])}" for name in ("completed", "money_in", "money_out") if fields[name]]
+    lines += [
+        f"{name} = {_value(fields[name])}" for name in ("completed", "money_in", "money_out", "carrier") if fields[name]
+    ]
     lines += ["", "[columns]", *(f"{name} = {_value(names)}" for name, names in fields["columns"].items())]
     for rule in fields["kinds"]:
         lines += ["", "[[kinds]]", *(f"{name} = {_value(value)}" for name, value in rule.items())]

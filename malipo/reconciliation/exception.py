@@ -1,5 +1,6 @@
 """An exception of reconciliation: where a statement and our payments do not fit, and what operators may do. Pure."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -80,10 +81,12 @@ class Findings:
 
     def __init__(self) -> None:
         self.count = 0
+        self.kinds: Counter[ExceptionKind] = Counter()
         self.first: list[FoundException] = []
 
     def add(self, found: Sequence[FoundException]) -> None:
         self.count += len(found)
+        self.kinds.update(each.kind for each in found)
         self.first += found[: max(self.MOST - len(self.first), 0)]
 
 
@@ -95,7 +98,7 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     terms: dict[str, str]
     reason: str
-    amount: int
+    amount: int  # what it moves
     requested_by: str
     requested_at: datetime
     decided_by: str | None = None
@@ -137,6 +140,29 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     type: Type | None
     status: str | None
     payment_amount: int | None
+    followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
+    has_line: bool = False  # the payment has a line
+
+    @property
+    def lacking(self) -> int:
+        """What of the line the ledger's float does not have, signed as in the statement.
+
+        Of a line with another amount, the float may have followed the payment already. One that went the other way is
+        another movement.
+        """
+        return (self.line_amount or 0) - (self.followed if self.has_followed else 0)
+
+    @property
+    def has_followed(self) -> bool:
+        is_followed = self.kind is ExceptionKind.AMOUNT_DIFFERS and self.followed != 0
+        return is_followed and ((self.line_amount or 0) > 0) == (self.followed > 0)
+
+    @property
+    def cannot_match(self) -> bool:
+        """The payment that the line names has another line, or the line went the other way."""
+        if self.transaction_id is None or self.line_id is None:
+            return False
+        return self.has_line or ((self.line_amount or 0) > 0) != (self.type is Type.COLLECTION)
 
     @property
     def is_payout(self) -> bool:
@@ -166,5 +192,5 @@ class ExceptionCount(msgspec.Struct, frozen=True, kw_only=True):
     channel: Channel
     age: str  # today, week, older: since it was found
     count: int
-    amount: int  # signed as in the statement
-    absolute: int  # without signs
+    difference: int  # what statements have more than the ledger because of them
+    absolute: int  # what is at stake, without signs

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import NamedTuple
 
 from malipo import ids
 from malipo.db import Tx
 from malipo.network_statements.profile import Profile
+from malipo.networks.connector import Channel
+from malipo.reconciliation.carriers import carrier_of, carriers_of, channels_of
 from malipo.reconciliation.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.payment_windows import BEFORE, ids_of, merged
@@ -13,20 +16,27 @@ from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store import absence as store
 from malipo.reconciliation.store import exceptions
 
-# The files in which payments of these channels stand; of an aggregator, the name by which it carried them.
-_Group = tuple[str | None, tuple[str, ...]]
+# Whose files they are, and of which channels they have payments.
+_Group = tuple[str, tuple[Channel, ...]]
 
 
-async def find_absent(tx: Tx, profiles: Mapping[str, Profile], found: Findings, *, now: datetime) -> int:
-    """How many payments cannot be told yet. The caller holds the lock."""
+class Undecided(NamedTuple):
+    """Payments that no statement has, and of which nothing can be said."""
+
+    waiting: int = 0  # no complete statement covers them yet
+    uncarried: int = 0  # there is no statement at all of the connector that carried them
+
+
+async def find_absent(tx: Tx, profiles: Mapping[str, Profile], found: Findings, *, now: datetime) -> Undecided:
+    """The caller holds the lock."""
     unchecked = await store.find_unchecked(tx)
     if not unchecked:
-        return 0
-    aggregators = [name for name, each in profiles.items() if each.is_aggregator]
-    covered = _covered(await store.find_files(tx), profiles)
+        return Undecided()
+    files = await store.find_files(tx)
+    covered, stated = _covered(files, profiles), carriers_of(files, profiles)
     await store.begin(tx)
-    for (carrier, channels), files in _by_group(unchecked, profiles).items():
-        times = [(file.begins_at, file.ends_at) for file in files]
+    for (carrier, channels), of_group in _by_group(unchecked, profiles).items():
+        times = [(file.begins_at, file.ends_at) for file in of_group]
         first, last = ids_of(merged((begins - BEFORE, ends) for begins, ends in times if begins and ends))
         await store.note_unmatched(
             tx,
@@ -34,20 +44,18 @@ async def find_absent(tx: Tx, profiles: Mapping[str, Profile], found: Findings, 
             covered.get((carrier, channels), []),
             first=first,
             last=last,
-            aggregators=aggregators if carrier is None else [carrier],
-            is_carried=carrier is not None,
+            carrier=carrier,
+            stated=stated,
         )
     async for absent in store.find(tx):
         found.add(await exceptions.insert(tx, [_exception_of(each, now) for each in absent], now=now))
     await store.set_checked(tx, [file.id for file in unchecked])
-    return await store.count_waiting(tx)
+    return Undecided(*await store.count_undecided(tx))
 
 
 def _group_of(file: StatementFile, profiles: Mapping[str, Profile]) -> _Group:
-    profile = profiles.get(file.profile)
-    if profile is not None and profile.is_aggregator:
-        return profile.name, tuple(profile.channels)
-    return None, (file.channel,)
+    carrier = carrier_of(file, profiles)
+    return carrier, channels_of(carrier, file)
 
 
 def _by_group(files: list[StatementFile], profiles: Mapping[str, Profile]) -> dict[_Group, list[StatementFile]]:

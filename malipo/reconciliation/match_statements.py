@@ -15,13 +15,14 @@ from malipo.network_statements.profile import Profile
 from malipo.networks.connector import Channel
 from malipo.payments.settle import Settle
 from malipo.reconciliation.book_lines import book_lines
+from malipo.reconciliation.carriers import aggregators, carriers_of
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.exception import ExceptionKind, Findings, FoundException
 from malipo.reconciliation.find_absent import find_absent
 from malipo.reconciliation.line_exceptions import exception_of
 from malipo.reconciliation.payment_windows import ids_of, payment_times
 from malipo.reconciliation.report_evidence import report_evidence
-from malipo.reconciliation.store import charges, exceptions, matching, open_days, unmatched_lines
+from malipo.reconciliation.store import absence, charges, exceptions, matching, open_days, unmatched_lines
 
 
 @dataclass(kw_only=True)
@@ -37,8 +38,10 @@ class Matched:
     completed: int = 0  # payments that a line has ended
     contradicted: int = 0
     waiting: int = 0  # payments that no complete statement covers yet
+    uncarried: int = 0  # payments of whose carrier there is no statement at all
     resolved: int = 0  # exceptions whose cause has gone
     exceptions: Findings = field(default_factory=Findings)
+    files: list[str] = field(default_factory=list)  # that were matched for the first time
 
     @property
     def lines(self) -> int:
@@ -51,7 +54,7 @@ async def match_statements(database: Database, settle: Settle, *, clock: Clock) 
         profiles = await all_profiles(connection)
     async with database.begin() as tx:
         await matching.lock(tx)
-        await matching.queue_new_files(tx, now=now)
+        done.files = await matching.queue_new_files(tx, now=now)
     async with database.begin() as tx:
         await matching.lock(tx)
         await match_lines(tx, profiles, done, now=now)
@@ -59,8 +62,9 @@ async def match_statements(database: Database, settle: Settle, *, clock: Clock) 
     done.completed, done.contradicted = reported.completed, reported.contradicted
     async with database.begin() as tx:
         await matching.lock(tx)
-        done.waiting = await find_absent(tx, profiles, done.exceptions, now=now)
-        done.resolved = len(await exceptions.resolve_gone(tx, now=now))
+        done.waiting, done.uncarried = await find_absent(tx, profiles, done.exceptions, now=now)
+        stated = carriers_of(await absence.find_files(tx), profiles)
+        done.resolved = len(await exceptions.resolve_gone(tx, stated=stated, now=now))
     return done
 
 
@@ -69,7 +73,8 @@ async def match_lines(tx: Tx, profiles: Mapping[str, Profile], done: Matched, *,
     first, last = ids_of(payment_times(await matching.find_days(tx)))
     await matching.find_candidates(
         tx,
-        aggregators=[name for name, each in profiles.items() if each.is_aggregator],
+        layouts=[name for name, each in profiles.items() if each.is_aggregator],
+        accounts=list(aggregators()),
         channels=list(Channel),
         first=first,
         last=last,

@@ -23,6 +23,7 @@ from malipo.payments.dispatch import Rules
 from malipo.payments.resolution import Finding, ResolvedOutcome
 from malipo.payments.settle import Settle
 from malipo.reconciliation import apply_action
+from malipo.reconciliation.action_moves import effect_of
 from malipo.reconciliation.adopt_payment import fee_of_lost
 from malipo.reconciliation.apply_action import Decided
 from malipo.reconciliation.exception import (
@@ -34,6 +35,7 @@ from malipo.reconciliation.exception import (
     ReconciliationException,
     Resolution,
 )
+from malipo.reconciliation.find_effect import find_facts
 from malipo.reconciliation.lost_request import find_lost_request
 from malipo.reconciliation.store import exceptions, matching, resolutions
 from malipo.settings import Settings
@@ -52,6 +54,7 @@ class ResolveExceptions:
     approval_amount: int
     reference_prefix: str
     follow_up_seconds: float
+    credits_automatically: bool = True
 
     @classmethod
     def of(cls, settings: Settings, clock: Clock) -> "ResolveExceptions":
@@ -60,6 +63,7 @@ class ResolveExceptions:
             settings.booking_approval_amount,
             settings.reference_prefix,
             settings.follow_up_seconds[0],
+            settings.credit_by_itself,
         )
 
     async def propose(
@@ -76,13 +80,14 @@ class ResolveExceptions:
         """Propose an action. Where one operator is enough, it is done at once."""
         exception = await _lock(tx, exception_id)
         await _require(tx, exception, action, terms, reason, actor)
+        facts = await find_facts(tx, exception, action, terms, credits_automatically=self.credits_automatically)
         resolution = Resolution(
             id=ids.mint("exr_", now),
             exception_id=exception.id,
             action=action,
             terms=dict(terms),
             reason=reason,
-            amount=exception.amount,
+            amount=effect_of(action, terms, facts).amount,
             requested_by=actor.name,
             requested_at=now,
         )
@@ -139,13 +144,14 @@ class ResolveExceptions:
         match resolution.action:
             case Action.NOTE:
                 return False
-            case Action.UNDO:
-                return (await _find_undone(tx, resolution)).took_two
+            case Action.UNDO if (await _find_undone(tx, resolution)).took_two:
+                return True
             case Action.MATCH | Action.ADOPT:
                 return True
-        # Many small ones of one operator are a large one.
+        # Many small ones of one operator are a large one. What counts is what is moved, not what is at stake.
         alone = await resolutions.sum_decided_alone(tx, actor.name, since=now - _COUNTED)
-        return exception.is_payout or alone + abs(exception.amount) > self.approval_amount
+        is_payout = exception.is_payout and resolution.action is Action.BOOK
+        return is_payout or alone + resolution.amount > self.approval_amount
 
     async def _propose_outcome(
         self, tx: Tx, exception: ReconciliationException, resolution: Resolution, *, actor: Actor, now: datetime
@@ -252,6 +258,7 @@ async def _require(
         case Action.MATCH:
             payment = await apply_action.find_payment(tx, _term(terms, "payment"))
             apply_action.require_direction(exception, payment)
+            await apply_action.require_no_line(tx, payment)
         case Action.BOOK:
             apply_action.account_of(dict(terms))
         case Action.ADOPT:
@@ -317,6 +324,7 @@ async def _note(
         kind=exception.kind,
         channel=exception.channel,
         amount=exception.amount,
+        moved=resolution.amount,
         receipt=exception.receipt,
         payment=exception.transaction_id,
         step=resolution.action,

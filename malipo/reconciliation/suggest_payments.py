@@ -5,6 +5,7 @@ from datetime import timedelta
 from malipo import clock
 from malipo.db import Conn
 from malipo.networks.connector import Channel
+from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.exception import KINDS_WITHOUT_PLACE, ReconciliationException, Suggestion
 from malipo.reconciliation.payment_windows import ids_of, payment_times
@@ -20,7 +21,7 @@ async def suggest_payments(connection: Conn, exception: ReconciliationException)
         return []
     profiles = await all_profiles(connection)
     profile = profiles.get(await statements.find_profile_of(connection, exception.file_id or ""))
-    is_aggregator = profile is not None and profile.is_aggregator
+    is_aggregator = bool(carrier_named(exception.account)) or (profile is not None and profile.is_aggregator)
     first, last = ids_of(payment_times([clock.day_of(exception.moved_at)]))
     return await unmatched_lines.suggest(
         connection,

@@ -8,6 +8,8 @@ from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
+
 from malipo import clock as clocks
 from malipo import log
 from malipo.audit_log.actor import Actor
@@ -17,7 +19,7 @@ from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.fetch_statement import FetchableAccount, day_bounds, fetch_file, fetchable_accounts
 from malipo.reconciliation.import_statement import Imported, import_statement
-from malipo.reconciliation.match_statements import match_statements
+from malipo.reconciliation.matching_summary import match_and_note
 from malipo.reconciliation.store import statements
 from malipo.service import Service
 from malipo.worker.loop_health import LoopHealth
@@ -57,7 +59,8 @@ class StatementFetcher:
         if any(done):
             settings, clock = self._service.settings, self._service.clock
             settle = Settle(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
-            await match_statements(self._database, settle, clock=clock)
+            _, summary = await match_and_note(self._database, settle, clock=clock, actor=_ACTOR)
+            log.info("statement_fetch.matched", **msgspec.to_builtins(summary))
         return False
 
     async def _fetch(self, account: FetchableAccount, day: date, now: datetime) -> bool:

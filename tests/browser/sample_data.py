@@ -31,7 +31,9 @@ _NO_OPERATOR_PAGES = ("/operator/cases", "/operator/close/day", "/operator/excep
 OPERATOR_PATHS = [
     page.path
     for page in OPERATOR_PAGES
-    if page.method == "GET" and page.path not in _NO_OPERATOR_PAGES and not page.path.endswith(".csv")
+    if page.method == "GET"
+    and page.path not in _NO_OPERATOR_PAGES
+    and not page.path.endswith((".csv", ".signed", ".sig", ".pem"))
 ]
 
 

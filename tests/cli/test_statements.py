@@ -36,6 +36,7 @@ async def test_a_statement_is_imported_by_its_columns_and_listed(asha: dict[str,
         "It opens with 1,000,000 and closes with 1,003,432 shillings.\n"
         "0 matched with payments, of which 0 were open and have ended.\n"
         "The network charged TZS 68, which is booked.\n"
+        "-TZS 1,500 between own accounts is booked through suspense.\n"
         "4 exceptions (see: malipo exceptions list):\n"
         "  3 theirs_only: the network has it, and we do not\n"
         "  1 unknown_line: a line of an unknown kind, or a reversal of nothing that we have\n"

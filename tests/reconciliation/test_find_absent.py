@@ -1,12 +1,17 @@
 """Absence: what is not in a statement says something only where complete statements cover its time."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from malipo import clock
+from malipo.network_statements.profile import built_in, decode
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.transaction import Status, Type
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.carriers import aggregators, carrier_of
+from malipo.reconciliation.choose_profile import encode
 from malipo.reconciliation.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.statement_file import StatementFile
 from tests.payments.payment_steps import steps
@@ -158,9 +163,65 @@ async def test_a_payment_that_has_failed_meanwhile_is_absent_rightly(statements:
     assert (await statements.match()).resolved == 1
 
 
-async def test_what_an_aggregator_carried_is_not_in_the_networks_own_statement(statements: Statements) -> None:
-    payment = await statements.completed()
+async def carried_by(statements: Statements, payment: Transaction, connector: str | None) -> None:
+    """As if another connector than M-Pesa's own had carried it; None: nobody has heard of it."""
+    key = (payment.merchant_id, payment.id, connector)
     async with statements.database.begin() as tx:
-        await tx.execute("UPDATE network_answers SET connector = 'clickpesa' WHERE transaction_id = $1", payment.id)
+        if connector is None:
+            await tx.execute("DELETE FROM network_answers WHERE merchant_id = $1 AND transaction_id = $2", *key[:2])
+            return
+        for table in ("network_answers", "dispatches"):
+            await tx.execute(f"UPDATE {table} SET connector = $3 WHERE merchant_id = $1 AND transaction_id = $2", *key)
+
+
+@pytest.mark.parametrize("connector", ["clickpesa", "azampay", None])
+async def test_what_an_aggregator_carried_is_not_in_the_networks_own_statement(
+    statements: Statements, connector: str | None
+) -> None:
+    """With a layout of its statement or without one, and also if it is not known who carried it."""
+    payout = await statements.completed(Type.DISBURSEMENT)
+    open_ = await statements.steps.send(Type.DISBURSEMENT, 300)  # It was handed over, and nobody has answered.
+    for each in (payout, open_):
+        await carried_by(statements, each, connector)
+    own = await statements.completed(Type.DISBURSEMENT, 700)
     done = await statements.take()
-    assert (done.waiting, done.exceptions.count) == (0, 0)
+    found = {each.transaction_id for each in await statements.open_exceptions()}
+    # The work queue still knows who has the open one.
+    assert found == ({own.id} if connector else {own.id, open_.id})
+    assert (done.waiting, done.uncarried) == (0, 2 if connector else 1)
+
+
+async def test_an_aggregators_own_statement_has_what_it_carried_on_every_channel(statements: Statements) -> None:
+    """AzamPay has no layout of its own: the name of the account says whose it is."""
+    paid, absent = [await statements.completed(Type.DISBURSEMENT, amount) for amount in (500, 600)]
+    for each in (paid, absent):
+        await carried_by(statements, each, "azampay")
+    assert (await statements.take()).uncarried == 2
+    other = replace(statements, channel=Channel.TIGO_PESA, files=7)
+    await other.load(other.write(line_of(paid, "AZ1")), account="azampay")
+    done = await statements.match()
+    assert (done.payments, done.uncarried) == (1, 0)
+    [found] = await statements.open_exceptions()
+    assert (found.kind, found.transaction_id) == ("ours_only", absent.id)
+
+
+async def test_what_was_wrongly_ours_only_before_is_resolved_and_its_proposal_with_it(statements: Statements) -> None:
+    payout = await statements.completed(Type.DISBURSEMENT)
+    await statements.take()
+    [found] = await statements.open_exceptions()
+    await carried_by(statements, payout, "azampay")
+    assert (await statements.match()).resolved == 1
+    async with statements.database.read() as connection:
+        why = await connection.fetchval("SELECT why_resolved FROM reconciliation_exceptions WHERE id = $1", found.id)
+    assert why == "There is no statement of azampay, which carried it."
+    assert await statements.status(payout) is Status.COMPLETED
+
+
+def test_a_saved_layout_can_be_an_aggregators() -> None:
+    saved = replace_struct(built_in()["generic"], name="azampay-portal", channels=tuple(Channel), carrier="azampay")
+    assert decode("azampay-portal", encode(saved)).carrier == "azampay"
+    file = a_file(0, 24, profile="azampay-portal", channel=Channel.HALOPESA)
+    assert carrier_of(file, {"azampay-portal": saved}) == "azampay"
+    assert carrier_of(file, {}) == "halopesa"
+    assert carrier_of(a_file(0, 24, account="clickpesa"), {}) == "clickpesa"
+    assert aggregators() == {"clickpesa": tuple(Channel), "azampay": tuple(Channel)}

@@ -296,9 +296,8 @@ async def test_a_payment_that_has_a_line_cannot_get_another(statements: Statemen
     payment = await statements.completed()
     await statements.take(line_of(payment), Entry("T1", 1000, clock.now()))
     [found] = await statements.open_exceptions()
-    await desk.propose(found, Action.MATCH, {"payment": payment.id})
     with pytest.raises(Conflict):
-        await desk.approve(found)
+        await desk.propose(found, Action.MATCH, {"payment": payment.id})
 
 
 async def test_a_line_that_is_booked_elsewhere_no_longer_stands_for_an_absent_payment(

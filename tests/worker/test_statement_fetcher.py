@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 
 from malipo import clock
+from malipo.audit_log import store as audit_log
 from malipo.cli import simulator_setup
 from malipo.db import Database
 from malipo.networks import conformance
@@ -67,6 +68,14 @@ async def test_yesterdays_statements_are_fetched_once_however_many_workers_there
         assert await connection.fetchval("SELECT sum(amount) FROM statement_lines") == 0
         # Nobody asked malipo for these payments: the statement is matched, and finds them.
         kinds = await connection.fetch("SELECT DISTINCT kind FROM reconciliation_exceptions")
+        [noted] = [each for each in await audit_log.find(connection, limit=100) if each.action == "statement.matched"]
+        found = await connection.fetchval("SELECT count(*) FROM reconciliation_exceptions")
+    assert (noted.actor, noted.details["matched"], noted.details["exceptionKinds"]) == (
+        "malipo",
+        0,
+        {"theirs_only": found},
+    )
+    assert len(noted.details["files"]) == len(EACH)
     assert [row["kind"] for row in kinds] == ["theirs_only"]
 
 

@@ -16,12 +16,12 @@ from malipo.db import Database, Tx
 from malipo.encryption import Encryption
 from malipo.errors import Missing
 from malipo.networks.connector import Channel
-from malipo.reconciliation.close import close_day
+from malipo.reconciliation.close import close_day, verification
 from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.day import parse_day
 from malipo.reconciliation.close.report import html_of
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.store import closes
+from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import Proposal
 from malipo.reconciliation.close.verify import Verified, verify
 from malipo.settings import Settings
@@ -50,6 +50,8 @@ def add_commands(commands: Any) -> None:
     _of_day(acts, "reject", _reject, "reject that proposal, or take your own back")
     add_subcommand(acts, "list", _list, f"the latest {_MOST_DAYS} closed days, and what waits for another operator")
     _add_files(_of_day(acts, "show", _show, "a closed day"))
+    key = add_subcommand(acts, "key", _key, "the public keys by which closed days are checked elsewhere")
+    key.add_argument("--id", help="only this one, as a file: malipo close key --id csk_… > key.pem")
     verify_ = add_subcommand(
         acts, "verify", _verify, "whether closed days are as they were closed: chain and signatures"
     )
@@ -65,6 +67,12 @@ def _of_day(acts: Any, name: str, command: Any, help_: str) -> Any:
 def _add_files(act: Any) -> None:
     act.add_argument("--csv", type=Path, metavar="FILE", help="write it as CSV, for a spreadsheet")
     act.add_argument("--report", type=Path, metavar="FILE.html", help="write it as a page to print")
+    act.add_argument(
+        "--signed",
+        type=Path,
+        metavar="FOLDER",
+        help="write what was signed, the signature and the public key, to be checked with other software",
+    )
 
 
 def _encryption(settings: Settings) -> Encryption:
@@ -91,7 +99,7 @@ def _close(arguments: argparse.Namespace, settings: Settings) -> int:
     if isinstance(done, Proposal):
         sentence = f"Proposed. {day} does not add up: another operator must approve it, at /operator/close."
         return tell(arguments, words.proposal_as_json(done), sentence)
-    return _tell(arguments, done)
+    return _tell(arguments, settings, done)
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -103,7 +111,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         return await close_day.approve(tx, day, encryption=encryption, actor=actor, now=now)
 
     closed = write(arguments, settings, act)
-    return tell(arguments, words.as_json(closed), words.in_words(closed))
+    return _tell(arguments, settings, closed)
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -126,15 +134,40 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             raise Missing(f"{day} is not closed.")
         return closed
 
-    return _tell(arguments, with_database(settings, act))
+    return _tell(arguments, settings, with_database(settings, act))
 
 
-def _tell(arguments: argparse.Namespace, closed: ClosedDay) -> int:
-    if arguments.csv:
+def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) -> int:
+    async def find(database: Database) -> bytes:
+        async with database.read() as connection:
+            return await verification.find_public_key(connection, closed.key_id)
+
+    public_key = with_database(settings, find)
+    if getattr(arguments, "csv", None):
         arguments.csv.write_text(csv_of(closed.close), newline="")
-    if arguments.report:
-        arguments.report.write_text(html_of(closed), encoding="utf-8")
-    return tell(arguments, words.as_json(closed), words.in_words(closed))
+    if getattr(arguments, "report", None):
+        arguments.report.write_text(html_of(closed, public_key), encoding="utf-8")
+    told = words.in_words(closed, public_key)
+    if folder := getattr(arguments, "signed", None):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in verification.files_of(closed, public_key).items():
+            (folder / name).write_bytes(content)
+        told += f"\nIn {folder}: {verification.command_of(closed)}"
+    return tell(arguments, words.as_json(closed, public_key), told)
+
+
+def _key(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> dict[str, bytes]:
+        async with database.read() as connection:
+            return await signing_keys.find_public(connection)
+
+    keys = {key_id: verification.pem_of(each) for key_id, each in with_database(settings, act).items()}
+    if arguments.id is not None:
+        if arguments.id not in keys:
+            raise Missing(f"There is no key {arguments.id!r}.")
+        return tell(arguments, {arguments.id: keys[arguments.id]}, keys[arguments.id].rstrip())
+    told = "\n".join(f"{key_id}\n{pem}".rstrip() for key_id, pem in keys.items())
+    return tell(arguments, keys, told or "No day is closed yet: the key is made with the first close.")
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:

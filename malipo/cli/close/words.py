@@ -4,19 +4,20 @@ from typing import Any
 
 import msgspec
 
-from malipo import money
+from malipo import clock, money
 from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Row
 from malipo.reconciliation.close.differences import REASONS, title_of
 from malipo.reconciliation.close.differences import in_words as item_in_words
 from malipo.reconciliation.close.report import verdict_of
-from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.signature import ClosedDay, message_of
 from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.verification import line_of, pem_of
 
 _MOST_ITEMS = 10
 
 
-def as_json(closed: ClosedDay) -> dict[str, Any]:
-    """With the close itself as it was hashed."""
+def as_json(closed: ClosedDay, public_key: bytes) -> dict[str, Any]:
+    """With the close itself as it was hashed, and what it takes to check the signature elsewhere."""
     return {
         "day": str(closed.day),
         "isClosed": True,
@@ -25,6 +26,8 @@ def as_json(closed: ClosedDay) -> dict[str, Any]:
         "previous": closed.previous and closed.previous.hex(),
         "signature": closed.signature.hex(),
         "key": closed.key_id,
+        "publicKey": pem_of(public_key),
+        "signed": message_of(closed).decode(),
         "closedBy": closed.closed_by,
         "closedAt": closed.closed_at,
         "proposedBy": closed.requested_by,
@@ -70,18 +73,23 @@ def proposal_row(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def in_words(closed: ClosedDay) -> str:
+def in_words(closed: ClosedDay, public_key: bytes) -> str:
     close = closed.close
     lines = [f"{close.day} is closed. {verdict_of(closed)}"]
     for channel in close.channels:
         lines += ["", *_channel(channel)]
     lines += ["", *_balances(close), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
+    lines.append(f"Public key {line_of(public_key)} ({closed.key_id}). To check it elsewhere: --signed FOLDER")
     return "\n".join(lines)
 
 
 def _channel(channel: ChannelClose) -> list[str]:
     lines = [f"{channel.channel:<14}{'statement':>16}{'ledger':>16}{'difference':>16}"]
     lines += [_line(row) for row in channel.rows if row.statement or row.ledger or row.name in ("opening", "closing")]
+    for account, read in channel.last_readings:
+        at = "" if read.read_at is None else f" at {read.read_at.astimezone(clock.ZONE):%H:%M}"
+        told = "no statement covers that time" if read.stated is None else f"its statement then: {read.stated:,}"
+        lines.append(f"  last reading{' of ' + account if account else ''}{at}: {read.amount:,}; {told}")
     for reason, total in channel.open.items():
         lines.append(f"  open: {money.display(total.amount)}, {total.count:,} {REASONS[reason]}")
     lines += [f"    {item_in_words(each)}" for each in channel.items[:_MOST_ITEMS]]

@@ -9,9 +9,10 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.database import with_database, write
-from malipo.cli.exceptions import words
+from malipo.cli.exceptions import effects, words
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
-from malipo.db import Database, Tx
+from malipo.db import Conn, Database, Tx
+from malipo.errors import Missing
 from malipo.networks.connector import Channel
 from malipo.payments.resolution import ResolvedOutcome
 from malipo.reconciliation.apply_action import BOOKED_TO
@@ -33,6 +34,7 @@ _MOST = 100
 _PROPOSABLE = [action for action in Action if action is not Action.UNDO]
 _OUTCOMES = [ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED]
 Decide = Callable[[ResolveExceptions, Tx, Actor, datetime], Awaitable[ReconciliationException]]
+Changes = Callable[[Conn, ReconciliationException], Awaitable[effects.Rows | None]]
 
 
 def add_commands(commands: Any) -> None:
@@ -46,6 +48,7 @@ def add_commands(commands: Any) -> None:
     _of_exception(acts, "show", _show, "one of them, payments that it may be of, and what was proposed about it")
     propose = _of_exception(acts, "propose", _propose, "propose what to do; mostly another operator must approve it")
     propose.add_argument("action", choices=_PROPOSABLE)
+    _add_preview(propose)
     propose.add_argument("--reason", required=True, help="what you have found out")
     propose.add_argument("--payment", help="match: the id or reference of the payment that the line is of")
     propose.add_argument("--account", choices=list(BOOKED_TO), help="book: to which account of the house")
@@ -61,10 +64,19 @@ def add_commands(commands: Any) -> None:
     propose.add_argument(
         "--despite-waiting", action="store_true", help="resolve, of a payout: the network has it and has not decided"
     )
-    add_here(_of_exception(acts, "approve", _approve, "approve what another operator has proposed"))
+    approve = _of_exception(acts, "approve", _approve, "approve what another operator has proposed")
+    add_here(approve)
+    _add_preview(approve)
     _of_exception(acts, "reject", _reject, "reject a proposal, or take your own back")
     undo = _of_exception(acts, "undo", _undo, "reverse what was done about it; by two operators, if it took two")
     undo.add_argument("--reason", required=True, help="why")
+    _add_preview(undo)
+
+
+def _add_preview(act: Any) -> None:
+    act.add_argument(
+        "--preview", action="store_true", help="only show what it would change, account by account; nothing is done"
+    )
 
 
 def _of_exception(acts: Any, name: str, command: Callable[[argparse.Namespace, Settings], int], help_: str) -> Any:
@@ -89,29 +101,45 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[ReconciliationException, list[Suggestion], list[Resolution]]:
-        async with database.read() as connection:
-            found = await exceptions.get(connection, arguments.exception)
-            if found is None:
-                raise NoSuchException(arguments.exception)
-            return (
-                found,
-                await suggest_payments(connection, found),
-                await resolutions.find(connection, found.id),
-            )
+    async def act(
+        database: Database,
+    ) -> tuple[ReconciliationException, list[Suggestion], list[Resolution], effects.Rows | None]:
+        async with database.snapshot() as connection:
+            found = await _get(connection, arguments)
+            history = await resolutions.find(connection, found.id)
+            changes = await _proposed_changes(connection, found, settings)
+            return found, await suggest_payments(connection, found), history, changes
 
-    found, suggestions, proposals = with_database(settings, act)
+    found, suggestions, proposals, changes = with_database(settings, act)
     lines = words.lines_of(found)
     may_be, history = [words.suggested(each) for each in suggestions], [words.proposed(each) for each in proposals]
     if arguments.json:
-        return tell(arguments, {**dict(lines), "suggestions": may_be, "resolutions": history}, "")
+        whole = {**dict(lines), "suggestions": may_be, "resolutions": history, "changes": changes}
+        return tell(arguments, whole, "")
     for name, value in lines:
         print(f"{name + ':':<20} {cell(value)}")
     print()
     if found.line_id is not None:
         tell_table(arguments, may_be, empty="No payment without a line has this amount.", right=("amount",))
         print()
-    return tell_table(arguments, history, empty="Nothing was proposed about it yet.")
+    tell_table(arguments, history, empty="Nothing was proposed about it yet.")
+    if changes is not None:
+        print(f"\nWhat is proposed changes:\n{effects.in_words(changes)}")
+    return 0
+
+
+async def _get(connection: Conn, arguments: argparse.Namespace) -> ReconciliationException:
+    found = await exceptions.get(connection, arguments.exception)
+    if found is None:
+        raise NoSuchException(arguments.exception)
+    return found
+
+
+async def _proposed_changes(
+    connection: Conn, found: ReconciliationException, settings: Settings
+) -> effects.Rows | None:
+    waiting = await effects.find_open(connection, found.id)
+    return None if waiting is None else await effects.find(connection, found, waiting.action, waiting.terms, settings)
 
 
 def _propose(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -119,22 +147,26 @@ def _propose(arguments: argparse.Namespace, settings: Settings) -> int:
     named = {name: getattr(arguments, name) for name in names} | {"channel": arguments.on_channel}
     flags = {name: "yes" for name in ("waive", "despite_waiting") if getattr(arguments, name)}
     terms = {name: str(value) for name, value in named.items() if value} | flags
+    action = Action(arguments.action)
 
     async def decide(resolve: ResolveExceptions, tx: Tx, actor: Actor, now: datetime) -> ReconciliationException:
         reason = arguments.reason.strip()
-        action = Action(arguments.action)
         return await resolve.propose(tx, arguments.exception, action, terms, reason=reason, actor=actor, now=now)
 
-    return _decide(arguments, settings, decide)
+    async def changes(connection: Conn, found: ReconciliationException) -> effects.Rows | None:
+        return await effects.find(connection, found, action, terms, settings)
+
+    return _decide(arguments, settings, decide, changes)
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    if not arguments.here:
+    if not arguments.here and not arguments.preview:
         raise ApproveOnPages(f"/operator/exceptions/{arguments.exception}")
     return _decide(
         arguments,
         settings,
         lambda resolve, tx, actor, now: resolve.approve(tx, arguments.exception, actor=actor, now=now),
+        lambda connection, found: _proposed_changes(connection, found, settings),
     )
 
 
@@ -147,21 +179,40 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _undo(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def changes(connection: Conn, found: ReconciliationException) -> effects.Rows | None:
+        terms = await effects.find_undone(connection, found.id)
+        return await effects.find(connection, found, Action.UNDO, terms, settings)
+
     return _decide(
         arguments,
         settings,
         lambda resolve, tx, actor, now: resolve.undo(
             tx, arguments.exception, reason=arguments.reason.strip(), actor=actor, now=now
         ),
+        changes,
     )
 
 
-def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> ReconciliationException:
-        return await decide(ResolveExceptions.of(settings, clock.now), tx, actor, now)
+def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide, changes: Changes | None = None) -> int:
+    """With what it changes, account by account."""
 
-    found = write(arguments, settings, act)
-    return tell(arguments, words.row_of(found), _SENTENCES[found.state].format(found.id))
+    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ReconciliationException, effects.Rows | None]:
+        shown = await changes(tx, await _get(tx, arguments)) if changes else None
+        return await decide(ResolveExceptions.of(settings, clock.now), tx, actor, now), shown
+
+    async def look(database: Database) -> tuple[ReconciliationException, effects.Rows | None]:
+        async with database.snapshot() as connection:
+            found = await _get(connection, arguments)
+            return found, await changes(connection, found) if changes else None
+
+    is_preview = getattr(arguments, "preview", False)
+    found, shown = with_database(settings, look) if is_preview else write(arguments, settings, act)
+    if is_preview and shown is None:
+        raise Missing("What it is about is not there: nothing is proposed, or there is no such payment or merchant.")
+    told = "It would change:" if is_preview else _SENTENCES[found.state].format(found.id)
+    if shown is not None:
+        told = f"{told}\n{effects.in_words(shown)}"
+    return tell(arguments, words.row_of(found) | {"changes": shown}, told)
 
 
 _SENTENCES = {

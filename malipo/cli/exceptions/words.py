@@ -2,17 +2,8 @@
 
 from typing import Any
 
-from malipo.reconciliation.exception import ExceptionKind, ReconciliationException, Resolution, Suggestion
-
-KINDS = {
-    ExceptionKind.OURS_ONLY: "we have it, and complete statements do not",
-    ExceptionKind.THEIRS_ONLY: "the network has it, and we do not",
-    ExceptionKind.AMOUNT_DIFFERS: "another amount or direction than ours",
-    ExceptionKind.STATE_DIFFERS: "paid or taken back, and the merchant was told something else",
-    ExceptionKind.TWICE: "a second line of one payment, or one that fits two",
-    ExceptionKind.FEE_DIFFERS: "another charge than expected",
-    ExceptionKind.UNKNOWN_LINE: "a line of an unknown kind, or a reversal of nothing that we have",
-}
+from malipo.reconciliation.exception import ReconciliationException, Resolution, Suggestion
+from malipo.reconciliation.matching_summary import KINDS
 
 
 def row_of(found: ReconciliationException) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
@@ -69,7 +68,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
 
     bar = ProgressBar(sys.stderr, "lines", total=line_count(path), is_quiet=arguments.json)
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Imported:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Imported, Actor]:
         done = await import_statement(
             tx,
             path,
@@ -82,11 +81,11 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
             progress=bar.show,
         )
         await save_if_new(tx, profile, actor=actor, now=now)
-        return done
+        return done, actor
 
     with bar:
-        done = write(arguments, settings, act)
-    return tell_both(arguments, done, profile.name, match_now(settings))
+        done, actor = write(arguments, settings, act)
+    return tell_both(arguments, done, profile.name, match_now(settings, actor))
 
 
 async def _choose(arguments: argparse.Namespace, database: Database, path: Path, channel: Channel) -> Profile:
@@ -96,15 +95,14 @@ async def _choose(arguments: argparse.Namespace, database: Database, path: Path,
         try:
             return await choose_profile(connection, path, channel)
         except NoProfileFits:
-            return mapper.ask_for_profile(path, channel)
+            return mapper.ask_for_profile(path, channel, account=arguments.account)
 
 
 def _match(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> None:
-        await audit_log.append(tx, actor, "statement.matched", now=now)
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Actor:
+        return actor
 
-    write(arguments, settings, act)
-    found = match_now(settings)
+    found = match_now(settings, write(arguments, settings, act))
     return tell(arguments, matched.as_json(found), matched.in_words(found))
 
 

@@ -44,8 +44,8 @@ def _fetch(arguments: argparse.Namespace, settings: Settings) -> int:
         # The network takes its time: not in the transaction.
         account, path = asyncio.run(_file(settings, Channel(arguments.channel), day, Path(folder)))
 
-        async def act(tx: Tx, actor: Actor, now: datetime) -> Imported:
-            return await import_statement(
+        async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[Imported, Actor]:
+            done = await import_statement(
                 tx,
                 path,
                 channel=account.channel,
@@ -55,9 +55,10 @@ def _fetch(arguments: argparse.Namespace, settings: Settings) -> int:
                 actor=actor,
                 now=now,
             )
+            return done, actor
 
-        done = write(arguments, settings, act)
-    return tell_both(arguments, done, account.profile.name, match_now(settings))
+        done, actor = write(arguments, settings, act)
+    return tell_both(arguments, done, account.profile.name, match_now(settings, actor))
 
 
 async def _file(settings: Settings, channel: Channel, day: date, folder: Path) -> tuple[FetchableAccount, Path]:

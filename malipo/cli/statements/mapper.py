@@ -13,6 +13,7 @@ from malipo.network_statements.profile import NEEDED, Field, Profile, SignRule
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import Line
 from malipo.networks.connector import Channel
+from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.choose_profile import NoProfileFits, first_rows
 
 _SHOWN_LINES = 10
@@ -26,7 +27,7 @@ _NAMES = {
 }
 
 
-def ask_for_profile(path: Path, channel: Channel) -> Profile:
+def ask_for_profile(path: Path, channel: Channel, *, account: str) -> Profile:
     found = guess(first_rows(path))
     if found is None:
         raise NoProfileFits(f"No row of {path.name} looks like the header of a statement.")
@@ -45,7 +46,7 @@ def ask_for_profile(path: Path, channel: Channel) -> Profile:
     name = terminal.ask("A name for this layout, such as tigo-portal").strip()
     if not is_free_name(name):
         raise Invalid("A name is up to 40 letters, digits and hyphens, and not that of a profile of malipo's own.")
-    return profile_of(found, channel, name=name)
+    return profile_of(found, channel, name=name, carrier=carrier_named(account))
 
 
 def _complete(found: Guess) -> Guess:

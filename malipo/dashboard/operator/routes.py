@@ -24,6 +24,7 @@ from malipo.dashboard.operator.account import OWN
 from malipo.dashboard.operator.login_pages import LOGIN
 from malipo.dashboard.operator.reconciliation import (
     close_day,
+    close_verification,
     decide_exceptions,
     exceptions,
     floats,
@@ -92,6 +93,9 @@ PAGES = [
     Page("GET", f"{close_day.PATH}/{{day}}", close_day.show),
     Page("GET", f"{close_day.PATH}/{{day}}/print", close_day.show_paper),
     Page("GET", f"{close_day.PATH}/{{day}}/close.csv", close_day.download),
+    Page("GET", f"{close_day.PATH}/{{day}}/close.signed", close_verification.download_signed),
+    Page("GET", f"{close_day.PATH}/{{day}}/close.sig", close_verification.download_signature),
+    Page("GET", f"{close_day.PATH}/{{day}}/key.pem", close_verification.download_key),
     Page("POST", f"{close_day.PATH}/{{day}}/close", close_day.close, act=SensitiveAct.APPROVAL),
     Page("POST", f"{close_day.PATH}/{{day}}/approve", close_day.approve, act=SensitiveAct.APPROVAL),
     Page("POST", f"{close_day.PATH}/{{day}}/reject", close_day.reject),

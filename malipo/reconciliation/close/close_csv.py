@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from malipo import clock
 from malipo.csv_export import csv_lines
 from malipo.reconciliation.close.day_close import ChannelClose, DayClose
 
@@ -52,8 +53,11 @@ def _of_channel(channel: ChannelClose) -> Iterator[tuple[_Cell, ...]]:
         yield ("columns", name, "", row.name, "", "", "", statement, row.ledger, difference, "")
     for account, held in channel.accounts.items():
         yield ("account", name, account, "closing", "", "", "", held, "", "", "")
-    for account, read in channel.readings.items():
-        yield ("reading", name, account, "last of the day", "", "", "", read, "", "", "")
+    for account, read in channel.last_readings:
+        at = "" if read.read_at is None else f" {read.read_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"
+        yield ("reading", name, account, f"last of the day{at}", "", "", "", read.amount, "", "", "")
+        if read.stated is not None:
+            yield ("reading", name, account, f"by its statement{at}", "", "", "", read.stated, "", "", "")
     for reason, total in channel.open.items():
         yield ("open", name, "", f"{reason} ({total.count})", "", "", "", "", "", total.amount, "")
     for item in channel.items:

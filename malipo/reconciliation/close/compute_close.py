@@ -7,6 +7,8 @@ import msgspec
 
 from malipo.db import Tx
 from malipo.networks.connector import Channel
+from malipo.reconciliation.carriers import carriers_of
+from malipo.reconciliation.choose_profile import all_profiles
 from malipo.reconciliation.close.columns import changes_of, ledger_column, statement_column, sums_of
 from malipo.reconciliation.close.day import begin_of, end_of
 from malipo.reconciliation.close.day_close import ChannelClose, DayClose
@@ -15,6 +17,7 @@ from malipo.reconciliation.close.read_networks import Network, find_missing, rea
 from malipo.reconciliation.close.signature import ClosedDay
 from malipo.reconciliation.close.store import balances, closes, entries, open_items
 from malipo.reconciliation.close.store.entries import Counted, LineSum
+from malipo.reconciliation.store import absence
 
 # What the ledger has shortly before midnight, a network may have shortly after it.
 _EXPECTED_WITHIN = timedelta(hours=2)
@@ -44,7 +47,8 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
     await _add_balances(tx, day, ledger, statements, is_first=before is None)
     await _find_open(tx, day, without=[each for each in statements.missing if each not in statements.networks])
     sums, items = await open_items.find_sums(tx), await open_items.find_items(tx)
-    readings = await balances.find_readings(tx, begin_of(day), end_of(day))
+    files = await balances.find_accounts(tx, end_of(day))
+    readings = await balances.find_readings(tx, begin_of(day), end_of(day), files)
     channels = [
         msgspec.structs.replace(
             each,
@@ -114,7 +118,10 @@ async def _add_balances(tx: Tx, day: date, ledger: Ledger, statements: _Statemen
 
 async def _find_open(tx: Tx, day: date, *, without: list[str]) -> None:
     ends = end_of(day)
-    await open_items.find_open(tx, expected_since=ends - _EXPECTED_WITHIN, transfers_since=ends - _TRANSFER_WITHIN)
+    stated = carriers_of(await absence.find_files(tx), await all_profiles(tx))
+    await open_items.find_open(
+        tx, expected_since=ends - _EXPECTED_WITHIN, transfers_since=ends - _TRANSFER_WITHIN, stated=stated
+    )
     await open_items.set_without_statement(tx, without)
 
 

@@ -55,6 +55,12 @@ def first_from(files: Sequence[StatementFile], moment: datetime) -> StatementFil
     return min(after, key=_begin, default=before)
 
 
+def covering(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
+    """A whole file that knows what the account held then: the one that came last."""
+    whole = [each for each in files if each.is_whole and _begin(each) <= moment <= (each.ends_at or _begin(each))]
+    return max(whole, key=lambda each: (each.imported_at, each.id), default=None)
+
+
 def begins_before(files: Sequence[StatementFile], moment: datetime) -> bool:
     return any(each.begins_at is None or each.begins_at < moment for each in files)
 

@@ -5,7 +5,7 @@ What is here is all that is hashed. It depends on the data alone, not on who clo
 
 import hashlib
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 
 import msgspec
@@ -34,6 +34,7 @@ class Reason(StrEnum):
         "expected"  # in the ledger shortly before midnight; the next statement will have it, or it is an exception
     )
     TRANSFER = "transfer"  # between bank and network, on its way
+    OTHER_CARRIER = "other_carrier"  # an aggregator carried it, of which there is no statement at all
     NO_STATEMENT = "no_statement"  # the day was closed without one
     ACCEPTED = "accepted"  # two operators accepted it, with a day before
     UNEXPLAINED = "unexplained"
@@ -61,6 +62,19 @@ class Sum(msgspec.Struct, frozen=True):
     amount: int
 
 
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What an account was seen to hold, by the network's API or by an operator, and what its statement says for that
+    moment. Closes of earlier versions have only the amount."""
+
+    amount: int
+    read_at: datetime | None = None
+    stated: int | None = None  # None: no statement of that account covers the moment
+
+    @property
+    def difference(self) -> int | None:
+        return None if self.stated is None else self.amount - self.stated
+
+
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     opening: int
     changes: Mapping[ChangeKind, int]
@@ -85,7 +99,7 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
     statement: Column | None  # None: the day is closed without one
     accounts: Mapping[str, int]  # what each account at the network holds, by the last statement that was counted
     learned_later: int = 0  # what lines of closed days, which were not known then, changed in this day's statement
-    readings: Mapping[str, int] = {}  # what each account held by the day's last reading
+    readings: Mapping[str, Reading | int] = {}  # the day's last of each account
     open: Mapping[Reason, Sum] = {}
     items: tuple[Item, ...] = ()
 
@@ -93,6 +107,12 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
     def difference(self) -> int | None:
         """What the network has more than the ledger, at the end of the day."""
         return None if self.statement is None else self.statement.closing - self.ledger.closing
+
+    @property
+    def last_readings(self) -> list[tuple[str, Reading]]:
+        """By account."""
+        read = self.readings.items()
+        return [(account, Reading(amount=each) if isinstance(each, int) else each) for account, each in read]
 
     @property
     def rows(self) -> list[Row]:
@@ -128,7 +148,7 @@ class DayClose(msgspec.Struct, frozen=True, kw_only=True):
     changes: Mapping[str, int]  # of every account, in the day
     wallets: int  # as they are stored, without what moved since; the moves must say the same
     in_flight: int
-    owed: int  # by merchants, when the day was closed; no account of its own
+    owed: int  # by merchants; no account of its own. Earlier versions: when the day was closed
     routes: Mapping[str, int]  # the day's moves between each two accounts, to notice one that is written later
     late: Mapping[str, int]  # moves of the day before that were written after its close
 

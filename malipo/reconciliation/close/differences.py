@@ -10,6 +10,7 @@ REASONS = {
     Reason.EXCEPTION: "known as an exception",
     Reason.EXPECTED: "from shortly before midnight, expected in the next statement",
     Reason.TRANSFER: "on its way between bank and network",
+    Reason.OTHER_CARRIER: "carried by an aggregator of which there is no statement",
     Reason.NO_STATEMENT: "without a statement",
     Reason.ACCEPTED: "accepted by two operators with an earlier day",
     Reason.UNEXPLAINED: "not explained",

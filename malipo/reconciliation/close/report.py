@@ -6,15 +6,16 @@ It is English, as the books are. Its texts come from networks and operators, so 
 from html import escape
 
 from malipo import clock
-from malipo.reconciliation.close.day_close import ChannelClose, DayClose, Item, Row
+from malipo.reconciliation.close.day_close import DayClose, Item, Reading, Row
 from malipo.reconciliation.close.differences import REASONS, WHAT, title_of
 from malipo.reconciliation.close.report_style import STYLE
 from malipo.reconciliation.close.signature import ClosedDay
+from malipo.reconciliation.close.verification import command_of, line_of
 
 _MOST_ITEMS = 10  # of all channels: more would not fit on one sheet, and the CSV has them
 
 
-def html_of(closed: ClosedDay) -> str:
+def html_of(closed: ClosedDay, public_key: bytes) -> str:
     close = closed.close
     head = f"<meta charset='utf-8'><title>Daily close {close.day}</title><style>{STYLE}</style>"
     body = (
@@ -22,7 +23,7 @@ def html_of(closed: ClosedDay) -> str:
         f"<p class='verdict'>{escape(verdict_of(closed))}</p>"
         f"<p>Whole shillings (TZS). The day is that of Dar es Salaam.</p>"
         f"{_channels(close)}<div class='side'><section>{_open_items(close)}</section>"
-        f"<section>{_balances(close)}</section></div>{_signature(closed)}"
+        f"<section>{_balances(close)}</section></div>{_signature(closed, public_key)}"
     )
     return f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n"
 
@@ -50,17 +51,30 @@ def _channels(close: DayClose) -> str:
     heads = "".join(f"<th colspan='3'>{escape(each.channel)}</th>" for each in close.channels)
     subheads = "<th>Statement</th><th>Ledger</th><th>Difference</th>" * len(close.channels)
     rows = "".join(map(_channel_row, zip(*(each.rows for each in close.channels), strict=True)))
-    if any(each.readings for each in close.channels):
-        rows += _channel_row(tuple(_last_reading(each) for each in close.channels))
     return (
         f"<table class='columns'><thead><tr><th rowspan='2'></th>{heads}</tr><tr>{subheads}</tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
+        f"<tbody>{rows}</tbody></table>{_readings(close)}"
     )
 
 
-def _last_reading(channel: ChannelClose) -> Row:
-    """What the network, or an operator, last said in the day; it may be hours older than the closing."""
-    return Row("last reading", sum(channel.readings.values()) if channel.readings else None, channel.ledger.closing)
+def _readings(close: DayClose) -> str:
+    """What was last seen of each account in the day, beside what its statement says for that moment."""
+    rows = "".join(
+        f"<tr><td>{escape(' '.join(filter(None, (channel.channel, account))))}</td><td>{_moment(each)}</td>"
+        f"{_amount(each.amount)}{_amount(each.stated)}{_amount(each.difference, is_difference=True)}</tr>"
+        for channel in close.channels
+        for account, each in channel.last_readings
+    )
+    if not rows:
+        return ""
+    heads = "<th>Last reading of</th><th>At</th>" + "".join(
+        f"<th class='amount'>{each}</th>" for each in ("Reading", "Its statement at that time", "Difference")
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _moment(reading: Reading) -> str:
+    return "" if reading.read_at is None else f"{reading.read_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"
 
 
 def _channel_row(rows: tuple[Row, ...]) -> str:
@@ -111,16 +125,18 @@ def _balances(close: DayClose) -> str:
         "<h2>Balances</h2><table><thead><tr><th>Account</th><th class='amount'>In the day</th>"
         f"<th class='amount'>At its end</th></tr></thead><tbody>{rows}"
         f"<tr class='total'><td>Trial balance</td><td></td>{_amount(close.trial_balance)}</tr>"
-        f"<tr><td>Owed by merchants</td><td></td>{_amount(close.owed)}</tr></tbody></table>"
+        f"<tr><td>Owed by merchants, of no account</td><td></td>{_amount(close.owed)}</tr></tbody></table>"
     )
 
 
-def _signature(closed: ClosedDay) -> str:
+def _signature(closed: ClosedDay, public_key: bytes) -> str:
     when = f"{closed.closed_at.astimezone(clock.ZONE):%Y-%m-%d %H:%M}"
     return (
         f"<p class='signed'>Closed by {escape(closed.closed_by)} at {when}. Hash {closed.hash.hex()}, after "
         f"{closed.previous.hex() if closed.previous else 'no other day'}. "
-        f"Ed25519 signature {closed.signature.hex()} by key {escape(closed.key_id)}.</p>"
+        f"Ed25519 signature {closed.signature.hex()} by key {escape(closed.key_id)}, "
+        f"whose public key is {line_of(public_key)}. With the files that malipo close show --signed writes: "
+        f"{escape(command_of(closed))}</p>"
     )
 
 

@@ -34,12 +34,12 @@ class ClosedDay(msgspec.Struct, frozen=True, kw_only=True):
 
 def signed(closed: ClosedDay, key_id: str, key: Ed25519PrivateKey) -> ClosedDay:
     closed = msgspec.structs.replace(closed, key_id=key_id)
-    return msgspec.structs.replace(closed, signature=key.sign(_message(closed)))
+    return msgspec.structs.replace(closed, signature=key.sign(message_of(closed)))
 
 
 def is_signed(closed: ClosedDay, key: Ed25519PublicKey) -> bool:
     try:
-        key.verify(closed.signature, _message(closed))
+        key.verify(closed.signature, message_of(closed))
     except InvalidSignature:
         return False
     return True
@@ -56,7 +56,7 @@ def wrong_link(closed: ClosedDay, before: ClosedDay | None) -> str | None:
     return None
 
 
-def _message(closed: ClosedDay) -> bytes:
+def message_of(closed: ClosedDay) -> bytes:
     """What is signed: each column, in an order that never changes, so that none can be taken for another."""
     fields = {name: getattr(closed, name) for name in closed.__struct_fields__ if name != "signature"}
     fields["closed_at"] = clock.iso(closed.closed_at)

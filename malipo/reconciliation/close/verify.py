@@ -1,8 +1,10 @@
 """Verifies all closed days: their hashes, the chain, their signatures, and that none is missing. It only reads."""
 
+from collections.abc import Mapping
 from datetime import date
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from malipo.db import Conn
 from malipo.encryption import Encryption
@@ -10,7 +12,7 @@ from malipo.reconciliation.close.columns import late_routes, sums_of
 from malipo.reconciliation.close.day import begin_of, end_of
 from malipo.reconciliation.close.signature import ClosedDay, is_signed, wrong_link
 from malipo.reconciliation.close.signing_key import find_keys
-from malipo.reconciliation.close.store import balances, closes, open_items
+from malipo.reconciliation.close.store import balances, closes, open_items, signing_keys
 
 _AT_ONCE = 50
 
@@ -41,6 +43,7 @@ async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool 
                 findings += await _changed_moves(connection, before, closed)
             days, before, hashes[closed.day] = days + 1, closed, closed.hash.hex()
     findings += await _not_as_noted(connection, hashes)
+    findings += await _not_as_published(connection, keys)
     return Verified(days, "" if before is None else before.hash.hex(), findings)
 
 
@@ -50,6 +53,15 @@ async def _not_as_noted(connection: Conn, hashes: dict[date, str]) -> list[str]:
         f"{day}: the audit log says that it was closed as {noted}, and it is {hashes.get(day, 'not there')}."
         for day, noted in await closes.find_noted(connection)
         if hashes.get(day) != noted
+    ]
+
+
+async def _not_as_published(connection: Conn, keys: Mapping[str, Ed25519PrivateKey | None]) -> list[str]:
+    """Who checks a close elsewhere does it with the published key."""
+    return [
+        f"The published key {key_id} is not the one that signs."
+        for key_id, published in (await signing_keys.find_public(connection)).items()
+        if (key := keys.get(key_id)) is not None and key.public_key().public_bytes_raw() != published
     ]
 
 

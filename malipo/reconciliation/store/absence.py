@@ -8,6 +8,7 @@ from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.reconciliation.coverage import AFTER_END, AFTER_SENDING, Span
 from malipo.reconciliation.statement_file import StatementFile
+from malipo.reconciliation.store.carriers import carrier_of
 from malipo.reconciliation.store.matching import SIGNED
 from malipo.reconciliation.store.statements import FILE, file_of
 
@@ -60,7 +61,8 @@ async def begin(tx: Tx) -> None:
     await tx.execute(
         """
         CREATE TEMPORARY TABLE unmatched_payments (
-            merchant_id text, transaction_id text, channel text, type text, amount bigint, is_absent boolean
+            merchant_id text, transaction_id text, channel text, type text, amount bigint, is_absent boolean,
+            is_uncarried boolean
         ) ON COMMIT DROP
         """
     )
@@ -73,19 +75,20 @@ async def note_unmatched(
     *,
     first: Sequence[str],
     last: Sequence[str],
-    aggregators: Sequence[str],
-    is_carried: bool,
+    carrier: str,
+    stated: Sequence[str],
 ) -> None:
     """Note payments that were paid, or are open, and have no line; and whether the spans cover all of their time, and
     no line of that amount, or that names them with another amount, waits for its place.
 
-    An aggregator's statement has what the aggregator carried, a network's own statement has what none did.
+    A statement has what its carrier carried. In the times of a channel's own network, payments are noted too whose
+    carrier is not known, or has no statement at all (`stated` are those that have one): nothing can be said of them.
     """
     await tx.execute(
         f"""
         INSERT INTO unmatched_payments
         SELECT t.merchant_id, t.id, t.channel, t.type, {SIGNED},
-               EXISTS (
+               k.carrier IS NOT DISTINCT FROM $8 AND EXISTS (
                    SELECT FROM unnest($4::timestamptz[], $5::timestamptz[]) AS s (begins, ends)
                    WHERE t.processing_at >= s.begins AND CASE WHEN t.ended_at IS NULL
                          THEN t.processing_at + $6 <= s.ends
@@ -95,7 +98,8 @@ async def note_unmatched(
                    WHERE o.channel = ANY($1) AND l.kind = 'money'
                ) AND t.id NOT IN (
                    SELECT e.transaction_id FROM reconciliation_exceptions e
-                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs')
+                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs'),
+               (k.carrier = ANY($9)) IS NOT TRUE
         FROM merchants m CROSS JOIN unnest($2::text[], $3::text[]) AS w (first, last)
         CROSS JOIN LATERAL (
             SELECT p.* FROM transactions p
@@ -105,10 +109,9 @@ async def note_unmatched(
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
              AND s.role = 'payment'
+        CROSS JOIN LATERAL (SELECT {carrier_of("t.merchant_id", "t.id")} AS carrier) AS k
         WHERE s.line_id IS NULL AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
-          AND EXISTS (SELECT FROM network_answers a
-                      WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id
-                        AND a.connector = ANY($8)) = $9
+          AND (k.carrier = $8 OR $8 = lower(t.channel) AND (k.carrier = ANY($9)) IS NOT TRUE)
         """,
         list(channels),
         list(first),
@@ -117,8 +120,8 @@ async def note_unmatched(
         [ends for _, ends in spans],
         AFTER_SENDING,
         AFTER_END,
-        list(aggregators),
-        is_carried,
+        carrier,
+        list(stated),
     )
 
 
@@ -134,6 +137,14 @@ async def find(tx: Tx) -> AsyncIterator[list[AbsentPayment]]:
         yield [msgspec.convert(dict(row), AbsentPayment) for row in rows]
 
 
-async def count_waiting(tx: Tx) -> int:
-    """Those that are too young, or not covered, or may be a line that has no place yet."""
-    return int(await tx.fetchval("SELECT count(*) FROM unmatched_payments WHERE NOT is_absent"))
+async def count_undecided(tx: Tx) -> tuple[int, int]:
+    """Those that are too young, or not covered, or may be a line that has no place yet; and those whose carrier has no
+    statement."""
+    row = await tx.fetchrow(
+        """
+        SELECT count(*) FILTER (WHERE NOT is_absent AND NOT is_uncarried), count(*) FILTER (WHERE is_uncarried)
+        FROM unmatched_payments
+        """
+    )
+    assert row is not None
+    return row[0], row[1]

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from malipo.db import Row, Tx
+from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
 
 
@@ -101,9 +101,23 @@ async def insert_match(tx: Tx, line_id: int, merchant_id: str, transaction_id: s
     return done == "DELETE 1"
 
 
-async def delete_match(tx: Tx, line_id: int) -> None:
-    """Undo a match: the line is open again. The audit log keeps that it was matched."""
-    await tx.execute(
+async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> bool:
+    """Whether the payment has a line."""
+    return bool(
+        await connection.fetchval(
+            """
+            SELECT EXISTS (SELECT FROM statement_matches
+                           WHERE merchant_id = $1 AND transaction_id = $2 AND role = 'payment')
+            """,
+            merchant_id,
+            transaction_id,
+        )
+    )
+
+
+async def delete_match(tx: Tx, line_id: int) -> bool:
+    """Undo a match: the line is open again. The audit log keeps that it was matched. Whether there was one."""
+    done = await tx.execute(
         """
         WITH gone AS (DELETE FROM statement_matches WHERE line_id = $1 RETURNING line_id)
         INSERT INTO open_statement_lines (line_id, channel)
@@ -111,6 +125,7 @@ async def delete_match(tx: Tx, line_id: int) -> None:
         """,
         line_id,
     )
+    return done == "INSERT 0 1"
 
 
 def _evidence(row: Row) -> Evidence:

@@ -16,20 +16,41 @@ from malipo.reconciliation.exception import (
     FoundException,
     ReconciliationException,
 )
+from malipo.reconciliation.store.carriers import carrier_of
+from malipo.reconciliation.store.matching import SIGNED
 
 _encode = msgspec.json.Encoder().encode
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 
-_COLUMNS = """
+# What the ledger's float has of the payment, signed as in a statement: nothing while it is open, or was not paid.
+_FOLLOWED = f"CASE WHEN coalesce(c.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END"
+# What the statements have more than the ledger's float because of it. What the float follows already is no difference,
+# and a charge is booked as it was charged.
+_DIFFERENCE = f"""
+    CASE e.kind
+        WHEN 'ours_only' THEN -({_FOLLOWED})
+        WHEN 'amount_differs' THEN l.amount - ({_FOLLOWED})
+        WHEN 'state_differs' THEN (
+            SELECT coalesce(sum(x.amount), 0) FROM statement_matches s JOIN statement_lines x ON x.id = s.line_id
+            WHERE s.merchant_id = e.merchant_id AND s.transaction_id = e.transaction_id
+              AND s.role IN ('payment', 'reversal')) - ({_FOLLOWED})
+        WHEN 'fee_differs' THEN 0
+        ELSE l.amount END
+"""
+_COLUMNS = f"""
     e.id, e.kind, e.channel, e.account, e.amount, e.found_at, e.state, e.resolved_by, e.resolved_at, e.why_resolved,
     e.line_id, l.receipt, l.kind AS line_kind, l.amount AS line_amount, l.moved_at, l.key, l.phone, l.details,
     l.file_id,
-    e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount
+    e.merchant_id, e.transaction_id, t.reference, t.type, t.status, t.amount AS payment_amount,
+    {_FOLLOWED} AS followed,
+    EXISTS (SELECT FROM statement_matches s WHERE s.merchant_id = e.merchant_id
+            AND s.transaction_id = e.transaction_id AND s.role = 'payment') AS has_line
 """
 _JOINED = """
     reconciliation_exceptions e
     LEFT JOIN statement_lines l ON l.id = e.line_id
     LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+    LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
 """
 
 
@@ -74,14 +95,19 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
     return [each for each in found if each.id in new]
 
 
-async def resolve_gone(tx: Tx, *, now: datetime) -> list[str]:
-    """Resolve those whose cause has gone, with the reason; what was proposed about them is rejected. Their ids."""
+async def resolve_gone(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:
+    """Resolve those whose cause has gone, with the reason; what was proposed about them is rejected. Their ids.
+
+    `stated` are the connectors of which there is any statement. A payment of another one is not missing in it.
+    """
     rows = await tx.fetch(
         f"""
         WITH gone AS (
             SELECT e.id, CASE
                 WHEN e.kind IN ({_PLACELESS}) THEN 'The line has its place by now.'
                 WHEN e.kind = 'ours_only' AND s.line_id IS NOT NULL THEN 'A statement has it by now.'
+                WHEN e.kind = 'ours_only' AND k.carrier <> ALL($2)
+                    THEN 'There is no statement of ' || k.carrier || ', which carried it.'
                 WHEN e.kind = 'ours_only' THEN 'Nothing was paid: the payment has failed, or was taken back.'
                 ELSE 'It is decided whose money it is.' END AS why
             FROM reconciliation_exceptions e
@@ -89,11 +115,15 @@ async def resolve_gone(tx: Tx, *, now: datetime) -> list[str]:
             LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
             LEFT JOIN statement_matches s ON s.merchant_id = e.merchant_id AND s.transaction_id = e.transaction_id
                  AND s.role = 'payment'
+            CROSS JOIN LATERAL (
+                SELECT CASE WHEN e.kind = 'ours_only'
+                       THEN {carrier_of("e.merchant_id", "e.transaction_id")} END AS carrier
+            ) AS k
             WHERE e.state <> 'resolved' AND CASE
                 WHEN e.kind IN ({_PLACELESS})
                     THEN NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = e.line_id)
                 WHEN e.kind = 'ours_only'
-                    THEN s.line_id IS NOT NULL OR (t.ended_at IS NOT NULL
+                    THEN s.line_id IS NOT NULL OR coalesce(k.carrier <> ALL($2), false) OR (t.ended_at IS NOT NULL
                          AND NOT coalesce(c.is_paid, t.status = 'COMPLETED'))
                 WHEN e.kind = 'state_differs' THEN t.ended_at IS NOT NULL AND c.is_open IS NOT TRUE
                 ELSE false END
@@ -106,6 +136,7 @@ async def resolve_gone(tx: Tx, *, now: datetime) -> list[str]:
         FROM gone g WHERE e.id = g.id RETURNING e.id
         """,
         now,
+        list(stated),
     )
     return [row["id"] for row in rows]
 
@@ -183,12 +214,12 @@ async def set_state(
 async def count(connection: Conn, *, now: datetime) -> list[ExceptionCount]:
     """Those that are not resolved, by kind, channel and age."""
     rows = await connection.fetch(
-        """
+        f"""
         SELECT e.kind, e.channel,
                CASE WHEN e.found_at > $1::timestamptz - interval '1 day' THEN 'today'
                     WHEN e.found_at > $1::timestamptz - interval '7 days' THEN 'week' ELSE 'older' END AS age,
-               count(*) AS count, sum(e.amount)::bigint AS amount, sum(abs(e.amount))::bigint AS absolute
-        FROM reconciliation_exceptions e WHERE e.state <> 'resolved' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+               count(*) AS count, sum({_DIFFERENCE})::bigint AS difference, sum(abs(e.amount))::bigint AS absolute
+        FROM {_JOINED} WHERE e.state <> 'resolved' GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
         """,
         now,
     )

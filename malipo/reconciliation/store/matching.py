@@ -30,7 +30,8 @@ _TABLE = """
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
         SELECT l.id, l.channel, l.receipt, l.key, l.amount,
-               CASE WHEN f.profile = ANY($1) THEN $2::text[] ELSE ARRAY[l.channel] END AS channels
+               CASE WHEN f.profile = ANY($1) OR f.account = ANY($5) THEN $2::text[]
+                    ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
         WHERE l.kind = 'money' AND NOT EXISTS (
@@ -131,11 +132,11 @@ async def lock_for_decision(tx: Tx) -> None:
         raise Conflict("Statements are being matched right now. Try again in a moment.")
 
 
-async def queue_new_files(tx: Tx, *, now: datetime) -> int:
-    """Put the lines of files that were not matched yet into the queue. One that moved nothing has no place to find."""
-    queued = int(
-        await tx.fetchval(
-            """
+async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:
+    """Put the lines of files that were not matched yet into the queue; which files. A line that moved nothing has no
+    place to find."""
+    rows = await tx.fetch(
+        """
             WITH new AS (
                 INSERT INTO matched_files (file_id, queued_at)
                 SELECT f.id, $1 FROM statement_files f
@@ -144,15 +145,13 @@ async def queue_new_files(tx: Tx, *, now: datetime) -> int:
             ), queued AS (
                 INSERT INTO open_statement_lines (line_id, channel)
                 SELECT l.id, l.channel FROM new JOIN statement_lines l ON l.file_id = new.file_id WHERE l.amount <> 0
-                RETURNING 1
             )
-            SELECT count(*) FROM queued
+            SELECT file_id FROM new ORDER BY 1
             """,
-            now,
-        )
+        now,
     )
     await tx.execute("ANALYZE open_statement_lines")  # or the statements that follow are planned for an empty queue
-    return queued
+    return [row["file_id"] for row in rows]
 
 
 async def find_days(connection: Conn) -> list[date]:
@@ -167,16 +166,22 @@ async def find_days(connection: Conn) -> list[date]:
 
 
 async def find_candidates(
-    tx: Tx, *, aggregators: Sequence[str], channels: Sequence[str], first: Sequence[str], last: Sequence[str]
+    tx: Tx,
+    *,
+    layouts: Sequence[str],
+    accounts: Sequence[str],
+    channels: Sequence[str],
+    first: Sequence[str],
+    last: Sequence[str],
 ) -> None:
     """Note which payments each line may be of, by receipt and by key, in a table of this transaction.
 
-    The account of an aggregator has the payments of all its channels.
+    The account of an aggregator, by its layout or by its name, has the payments of all its channels.
     """
     # A file may have brought more lines than there were: a plan for the few before it would take hours.
     await tx.execute("ANALYZE statement_lines, open_statement_lines")
     await tx.execute(_TABLE)
-    await tx.execute(_CANDIDATES, list(aggregators), list(channels), list(first), list(last))
+    await tx.execute(_CANDIDATES, list(layouts), list(channels), list(first), list(last), list(accounts))
     await tx.execute("ANALYZE candidates")
 
 

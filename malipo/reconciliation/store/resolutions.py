@@ -62,16 +62,17 @@ async def find(connection: Conn, exception_id: str) -> list[Resolution]:
 
 
 async def sum_decided_alone(tx: Tx, operator: str, *, since: datetime) -> int:
-    """What one operator has decided without another, in shillings."""
+    """What one operator has moved without another, in shillings: out and back again counts twice."""
     return int(
         await tx.fetchval(
             """
             SELECT coalesce(sum(abs(amount)), 0) FROM exception_resolutions
-            WHERE requested_by = $1 AND requested_at >= $2 AND decided_by = requested_by AND is_approved AND action = $3
+            WHERE requested_by = $1 AND requested_at >= $2 AND decided_by = requested_by AND is_approved
+              AND action = ANY($3)
             """,
             operator,
             since,
-            Action.BOOK,
+            [Action.BOOK, Action.UNDO],
         )
     )
 

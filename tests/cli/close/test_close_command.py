@@ -1,6 +1,10 @@
 """malipo close: a day is closed, accepted, listed, shown and verified, as operators type it."""
 
+import subprocess
+from collections.abc import Awaitable, Callable
+from html import escape
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -40,6 +44,7 @@ async def test_a_day_is_closed_shown_and_verified(books: Books, database_url: st
     assert "The day adds up." in (tmp_path / "day.html").read_text()
     assert (await close("show", "2026-11-02")).out == done.out
     shown = (await close("show", "2026-11-02", "--json")).json
+    await _require_checked_by_openssl(close, shown, tmp_path)
     assert (shown["addsUp"], shown["close"]["channels"][0]["ledger"]["closing"]) == (True, 5000)
 
     # The next day does not add up: exit code 2, each sentence in shillings; then two operators accept it.
@@ -61,6 +66,33 @@ async def test_a_day_is_closed_shown_and_verified(books: Books, database_url: st
         await tx.execute("UPDATE day_closes SET reason = 'all is well'")
     found = await close("verify")
     assert (found.code, found.out) == (1, "2026-11-02: its signature is wrong.\n")
+
+
+async def _require_checked_by_openssl(
+    close: Callable[..., Awaitable[Said]], shown: dict[str, Any], folder: Path
+) -> None:
+    """The command that the report, the page and the command line name, run as they name it."""
+    key = shown["key"]
+    told = (await close("show", "2026-11-02", "--signed", str(folder / "signed"))).out.splitlines()[-1]
+    command = f"openssl pkeyutl -verify -pubin -inkey {key}.pem -rawin -in close-2026-11-02.signed -sigfile close-2026-11-02.sig"
+    assert told == f"In {folder / 'signed'}: {command}"
+    assert escape(command) in (folder / "day.html").read_text()
+
+    def run() -> str:
+        return subprocess.run(command.split(), cwd=folder / "signed", capture_output=True, text=True).stdout
+
+    assert run() == "Signature Verified Successfully\n"
+    signed = folder / "signed" / "close-2026-11-02.signed"
+    assert signed.read_text() == shown["signed"]
+    assert '"closed_by":"operator asha"' in shown["signed"]
+    pem = (folder / "signed" / f"{key}.pem").read_text()
+    assert (
+        pem == shown["publicKey"] == (await close("key", "--id", key)).out == (await close("key", "--json")).json[key]
+    )
+    assert "".join(pem.splitlines()[1:-1]) in (folder / "day.html").read_text()
+    signed.write_text(shown["signed"].replace("5000", "5001"))
+    assert run() == "Signature Verification Failure\n"
+    assert (await close("key", "--id", "csk_none")).code == 2
 
 
 @pytest.mark.parametrize(

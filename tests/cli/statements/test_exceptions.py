@@ -37,13 +37,24 @@ async def test_an_import_tells_what_it_found_and_an_operator_books_it(asha: dict
     shown = (await malipo("exceptions", "show", income["id"], **asha)).out
     assert "the network has it, and we do not" in shown
     assert "Nothing was proposed about it yet." in shown
-    booked = await malipo("exceptions", "propose", income["id"], "book", "--account", "suspense", *REASON, **asha)
-    assert booked.out == f"{income['id']} is resolved.\n"
+    book = ("exceptions", "propose", income["id"], "book", "--account", "suspense", *REASON)
+    preview = (await malipo(*book, "--preview", "--json", **asha)).json
+    [float_, suspense] = preview["changes"]
+    assert (float_["account"], float_["change"]) == ("Float at M-Pesa", income["amount"])
+    # A sweep of 1,500 went through suspense with the import.
+    after = income["amount"] - 1_500
+    assert suspense == {"account": "Suspense", "before": -1_500, "change": income["amount"], "after": after}
+    assert (await malipo("exceptions", "show", income["id"], "--json", **asha)).json["state"] == "open"
+    booked = await malipo(*book, **asha)
+    assert booked.out.startswith(f"{income['id']} is resolved.\n  Float at M-Pesa: ")
+    assert booked.out.endswith(f"Suspense: -TZS 1,500 → TZS {after:,}\n")
     listed = (await malipo("exceptions", "list", "--json", **asha)).json
     assert income["id"] not in {each["id"] for each in listed}
     assert len(listed) == 3
 
-    assert (await malipo("exceptions", "undo", income["id"], *REASON, **asha)).out == f"{income['id']} is open.\n"
+    undone = (await malipo("exceptions", "undo", income["id"], *REASON, **asha)).out
+    assert undone.startswith(f"{income['id']} is open.\n")
+    assert undone.endswith(f"Suspense: TZS {after:,} → -TZS 1,500\n")
     kept = (await malipo("exceptions", "show", income["id"], "--json", **asha)).json["resolutions"]
     assert [(each["action"], each["is"]) for each in kept] == [("book", "undone"), ("undo", "approved")]
 

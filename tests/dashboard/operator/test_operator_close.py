@@ -3,7 +3,9 @@
 import csv
 import io
 import re
+import subprocess
 from datetime import timedelta
+from pathlib import Path
 
 from malipo import clock
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
@@ -18,12 +20,18 @@ PATH = "/operator/close"
 FIRST = START.date()  # which is 1 November; each file below covers whole days
 
 
+def _run(command: str, folder: Path) -> str:
+    return subprocess.run(command.split(), cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 async def _import(operator: Operator, content: bytes) -> None:
     done = await import_from(operator, await sent(operator, content))
     assert done.status == 303, done.words
 
 
-async def test_a_day_is_closed_with_its_statement_and_read_on_paper_and_as_csv(operator_pages: OperatorPages) -> None:
+async def test_a_day_is_closed_with_its_statement_and_read_on_paper_and_as_csv(
+    operator_pages: OperatorPages, tmp_path: Path
+) -> None:
     asha = await operator_pages.operator("asha")
     empty = await asha.surfer.get(PATH)
     assert "Choose the first day that is closed." in empty.words
@@ -40,6 +48,14 @@ async def test_a_day_is_closed_with_its_statement_and_read_on_paper_and_as_csv(o
     assert "The day is closed and signed." in closed.words
     assert f"{day}/close" not in re.findall(r'action="([^"]+)"', closed.text)
     assert "1 Nov 2026" in (await asha.surfer.get(PATH)).words
+    command = re.search(r"openssl pkeyutl [^<]+", closed.text)
+    assert command
+    for name in ("close.signed", "close.sig", "key.pem"):
+        async with asha.surfer.http.get(asha.surfer.url + f"{day}/{name}", headers=asha.surfer.headers) as file:
+            saved = re.findall(r'filename="(.+)"', file.headers["Content-Disposition"])[0]
+            (tmp_path / saved).write_bytes(await file.read())
+    assert _run(command[0], tmp_path) == "Signature Verified Successfully\n", "with the files as a browser saves them"
+    assert "-----BEGIN PUBLIC KEY-----" in (await asha.surfer.get(PATH)).words
     paper = await asha.surfer.get(f"{day}/print")
     assert "The day is closed." in paper.words
     assert 'class="notice' not in paper.text, "notices are not printed"

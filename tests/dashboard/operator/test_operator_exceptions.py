@@ -6,6 +6,7 @@ import secrets
 from malipo.reconciliation.exception import ReconciliationException
 from malipo.reconciliation.store import exceptions
 from malipo.reconciliation.store.exceptions import ExceptionFilter
+from tests.conftest import make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.statement_pages import an_account, generic, import_from, sent
@@ -28,7 +29,7 @@ async def _found(operator_pages: OperatorPages, operator: Operator, *amounts: in
 
 def _fields(seen: Seen) -> list[tuple[str, str]]:
     """What was shown, as the form of the page sends it."""
-    pairs = re.findall(r'name="(exception|seen)" value="([^"]+)"', seen.text)
+    pairs = re.findall(r'name="(exception|seen|shown)" value="([^"]+)"', seen.text)
     return list(dict.fromkeys(pairs))
 
 
@@ -55,8 +56,9 @@ async def test_many_are_proposed_together_and_approved_together_by_another(opera
     listed = await asha.surfer.get(f"{PATH}?kind=theirs_only&channel=TIGO_PESA&state=open&age=today")
     assert all((each.receipt or "") in listed.words for each in found)
     page = await _chosen(asha, found)
-    assert "The ledger's float falls by TZS 5,000,000, as the statement has it." in page.words
-    assert "What networks have charged us rises by TZS 5,000,000." in page.words
+    charged = re.findall(r"Charged by networks: -?TZS ([\d,]+) → -?TZS ([\d,]+)\.", page.words)
+    [(before, after)] = [[int(each.replace(",", "")) for each in pair] for pair in charged]
+    assert after - before == 5_000_000
     assert (await _propose(asha, page, "book:network_fees")).to == PATH
     assert await _states(operator_pages, found) == ["proposed", "proposed"]
 
@@ -78,7 +80,7 @@ async def test_one_shows_its_line_and_is_undone_with_a_reason(operator_pages: Op
     [found] = await _found(operator_pages, asha, 1500)
     path = f"{PATH}/{found.id}"
     page = await asha.surfer.get(path)
-    for shown in ("Only on the statement", found.receipt or "", "TZS 1,500", "TZS 1,500 stands in suspense."):
+    for shown in ("Only on the statement", found.receipt or "", "TZS 1,500"):
         assert shown in page.words
     done = await _propose(asha, page, "book:suspense")
     assert done.to == path, "a small one is done at once"
@@ -135,3 +137,34 @@ async def test_what_is_not_there_is_not_found(operator_pages: OperatorPages) -> 
     asha = await operator_pages.operator("asha")
     assert (await asha.surfer.get(f"{PATH}/exc_none")).status == 404
     assert (await asha.surfer.get(f"{PATH}/chosen?exception=nothing")).to == PATH
+
+
+async def test_what_an_adoption_changes_is_shown_with_the_merchants_fee_to_both_before_they_decide(
+    operator_pages: OperatorPages,
+) -> None:
+    """By hand: 10,000 came in, the tariff takes 130, so the wallet gets 9,870."""
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    soko = await make_merchant(operator_pages.service.database, name=f"Soko {secrets.token_hex(4)}")
+    async with operator_pages.service.database.begin() as tx:
+        await tx.execute("INSERT INTO tariffs VALUES ($1, 'COLLECTION', 'TIGO_PESA', 0, 130, 0, 0, NULL)", soko.id)
+    [found] = await _found(operator_pages, asha, 10_000)
+    path = f"{PATH}/{found.id}"
+    page = await asha.surfer.get(path)
+    assert "You see what it changes before it is proposed." in page.words
+    typed = {"merchant": soko.id, "phone": "+255712000001"}
+    look = await _propose(asha, page, "adopt", **typed)
+    assert (look.status, await _states(operator_pages, [found])) == (200, ["open"]), "nothing is proposed yet"
+    for seen in (look, await _propose(asha, look, "adopt", **typed)):
+        assert seen.status in (200, 303)
+    approver = await juma.surfer.get(path)
+    for seen in (look, approver):
+        rows = [
+            re.sub(r"<[^>]+>", " ", row).split() for row in re.findall(r"<tr><td class=.is-title.*?</tr>", seen.text)
+        ]
+        wallet = " ".join(next(row for row in rows if row[0] == "Wallet"))
+        assert wallet.endswith("TZS 0 + TZS 9,870 TZS 9,870"), wallet
+    stale = [(name, value.replace("9870", "10000") if name == "shown" else value) for name, value in _fields(approver)]
+    refused = await juma.surfer.post(f"{PATH}/approve", stale)
+    assert (refused.status, "It has changed since you looked." in refused.words) == (409, True)
+    assert (await juma.surfer.post(f"{PATH}/approve", _fields(approver))).to == path
+    assert await _states(operator_pages, [found]) == ["resolved"]

@@ -33,6 +33,9 @@ async def test_a_statement_is_sent_looked_at_and_imported(operator_pages: Operat
     file = await asha.surfer.get(done.to)
     for shown in ("The statement is imported.", account, "TZS 3,900", "1 Nov 2026, 00:00:00", "R1", asha.name):
         assert shown in file.words
+    for told in ("0 matched with payments, of which 0 were open and have ended.", "2 exceptions:"):
+        assert told in file.words, "what the command says"
+    assert '2 <a href="/operator/exceptions?kind=theirs_only">' in file.text
     listed = await asha.surfer.get(f"{PATH}?channel=TIGO_PESA")
     assert account in listed.words
     assert "Adds up" in listed.words

@@ -168,6 +168,22 @@ class Books:
                     LATER,
                 )
 
+    async def carried_by(self, receipt: str, connector: str) -> None:
+        """The connector that has reported the payment."""
+        async with self.database.begin() as tx:
+            await tx.execute(
+                """
+                INSERT INTO network_answers (merchant_id, transaction_id, id, received_at, connector, source, verdict,
+                                             code, detail)
+                VALUES ($1, $2, $3, $4, $5, 'send', 'confirmed', '', '')
+                """,
+                self.merchant_id,
+                self.payments[receipt],
+                ids.mint("hrg_", LATER),
+                LATER,
+                connector,
+            )
+
     async def match_booking(self, receipt: str, booking_id: str) -> None:
         async with self.database.begin() as tx:
             await tx.execute(

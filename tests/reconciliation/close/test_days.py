@@ -9,8 +9,11 @@ from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.house_bookings import Kind
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
+from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
-from malipo.reconciliation.close.day_close import ChangeKind, Reason
+from malipo.reconciliation.close.day import end_of
+from malipo.reconciliation.close.day_close import ChangeKind, Reading, Reason
+from malipo.reconciliation.close.store import balances
 from malipo.reconciliation.match_statements import match_statements
 from malipo.service import Service
 from tests.reconciliation.close.books import (
@@ -284,3 +287,61 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     tuesday = of_channel(await books.close(TUESDAY))
     assert (tuesday.learned_later, tuesday.ledger.changes) == (-20, {ChangeKind.FEES: -20})
     assert {reason: each.amount for reason, each in tuesday.open.items()} == {Reason.EXCEPTION: 700}
+
+
+async def test_what_an_aggregator_without_a_statement_paid_is_explained_as_that(books: Books) -> None:
+    await books.paid("R1", 5000, at(MONDAY))
+    await books.paid_out("R2", 2000, at(MONDAY, "13:00"))
+    await books.paid_out("R3", 300, at(MONDAY, "14:00"))
+    for receipt, connector in (("R1", "mpesa"), ("R2", "azampay"), ("R3", "mpesa")):
+        await books.carried_by(receipt, connector)
+    await books.statement(MONDAY, [("R1", 5000, "11:59", "money"), ("R3", -300, "14:00", "money")])
+    await books.match("R1", "R3")
+    assert opened(await books.close(MONDAY)) == {Reason.OTHER_CARRIER: 2000}
+    await books.statement(TUESDAY, [])
+    assert opened(await books.close(TUESDAY)) == {Reason.OTHER_CARRIER: 2000}, "a day does not change that"
+
+
+async def test_what_merchants_owe_is_told_as_of_the_end_of_the_day(books: Books) -> None:
+    """By hand: 5,000 is taken back on Tuesday, of which the wallet gives 1,200 and the house bears 300 on Wednesday."""
+    await books.paid("R1", 5000, at(MONDAY))
+    await books.contradicted("R1", -5000, at(TUESDAY))
+    taken = [Move(Account.WALLET, Account.SUSPENSE, 1200), Move(Account.LOSSES, Account.SUSPENSE, 300)]
+    await books.post(books.payments["R1"], Step.RESOLUTION, taken, at(WEDNESDAY))
+    await books.statement(MONDAY, [("R1", 5000, "12:00", "money")])
+    await books.match("R1")
+    assert (await books.close(MONDAY)).owed == 0
+    async with books.database.begin() as tx:
+        owed = [(await balances.find_wallets(tx, end_of(day)))[2] for day in (MONDAY, TUESDAY, WEDNESDAY)]
+    assert owed == [0, 5000, 3500]
+
+
+async def test_a_reading_stands_beside_the_statement_of_its_own_account_and_moment(books: Books) -> None:
+    """By hand: at noon Utility holds 5,000, at the end 3,000. Nobody has read Settlement."""
+    await books.paid("R1", 5000, at(MONDAY, "09:00"))
+    await books.paid_out("R2", 2000, at(MONDAY, "15:00"))
+    await books.statement(MONDAY, [("R1", 5000, "09:00", "money"), ("R2", -2000, "15:00", "money")], account="Utility")
+    await books.statement(MONDAY, [], account="Settlement")
+    await books.match("R1", "R2")
+    async with books.database.begin() as tx:
+        for account, amount, when in (("Utility", 4_990, "12:00"), ("Old", 7, "13:00"), ("Utility", 1, "11:00")):
+            await tx.execute(
+                """
+                INSERT INTO float_readings (channel, account, amount, source, read_at, noted_by)
+                VALUES ('MPESA', $1, $2, 'operator', $3, 'operator asha')
+                """,
+                account,
+                amount,
+                at(MONDAY, when),
+            )
+    close = await books.close(MONDAY)
+    channel = of_channel(close)
+    noon = Reading(amount=4_990, read_at=at(MONDAY), stated=5_000)
+    assert dict(channel.last_readings) == {"Utility": noon, "Old": Reading(amount=7, read_at=at(MONDAY, "13:00"))}
+    assert (noon.difference, channel.difference) == (-10, 0)
+    rows = [row for row in csv_of(close).splitlines() if ",reading," in row]
+    assert rows == [
+        "2026-11-02,reading,MPESA,Old,last of the day 2026-11-02 13:00,,,,7,,,",
+        "2026-11-02,reading,MPESA,Utility,last of the day 2026-11-02 12:00,,,,4990,,,",
+        "2026-11-02,reading,MPESA,Utility,by its statement 2026-11-02 12:00,,,,5000,,,",
+    ]

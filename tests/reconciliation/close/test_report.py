@@ -4,6 +4,8 @@ import csv
 import io
 from datetime import UTC, date, datetime
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from malipo.reconciliation.close.close_csv import COLUMNS, csv_of
 from malipo.reconciliation.close.day_close import (
     ChangeKind,
@@ -21,6 +23,7 @@ from malipo.reconciliation.close.report import html_of
 from malipo.reconciliation.close.signature import ClosedDay
 
 DAY = date(2026, 11, 15)
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()
 ITEM = Item(
     amount=700,
     reason=Reason.EXCEPTION,
@@ -101,7 +104,7 @@ def test_the_csv_is_one_table_of_numbers_without_formulas() -> None:
 
 
 def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
-    page = html_of(closed())
+    page = html_of(closed(), KEY)
     for told in ("5,700", "-50", "6,650", "5,950", "exc_1", "Trial balance", "operator asha", "Sunday, 2026-11-15"):
         assert told in page
     assert (

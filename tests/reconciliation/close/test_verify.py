@@ -57,6 +57,7 @@ async def test_closed_days_that_nobody_has_touched_are_verified(books: Books) ->
             "DELETE FROM day_close_entries WHERE day = '2026-11-04'; DELETE FROM day_closes WHERE day = '2026-11-04'",
             "2026-11-04: the audit log says that it was closed",
         ),
+        ("UPDATE close_signing_keys SET public_key = decode(repeat('ab', 32), 'hex')", "The published key"),
         ("UPDATE close_signing_keys SET secret = '\\x00'", "the key that signed it cannot be read"),
         ("UPDATE moves SET amount = amount - 1 WHERE created_at < '2026-11-04'", "2026-11-03: the ledger's moves"),
     ],

@@ -24,10 +24,10 @@ from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.day import can_be_closed_at
 from malipo.reconciliation.close.day_close import ChangeKind, DayClose, Reason
-from malipo.reconciliation.close.differences import difference_of
 from malipo.reconciliation.close.signature import ClosedDay
-from malipo.reconciliation.close.store import closes
+from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import Proposal
+from malipo.reconciliation.close.verification import command_of, find_public_key, pem_of
 
 PATH = "/operator/close"
 _MOST_DAYS = 62
@@ -63,6 +63,20 @@ class Day(NamedTuple):
     missing: dict[str, list[str]]
 
 
+class Opened(NamedTuple):
+    """How many things are open at the end of a day, how many of them are exceptions, and where the first are shown."""
+
+    things: int
+    exceptions: int
+    channel: str
+
+
+def opened_of(close: DayClose) -> Opened:
+    sums = [(each.channel, reason, total.count) for each in close.channels for reason, total in each.open.items()]
+    known = [count for _, reason, count in sums if reason is Reason.EXCEPTION]
+    return Opened(sum(count for _, _, count in sums), sum(known), sums[0][0] if sums else "")
+
+
 class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
     """What was computed; its transaction is rolled back."""
 
@@ -71,10 +85,11 @@ class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
 
 
 async def show_all(request: OperatorRequest) -> Response:
-    async def find(connection: Conn) -> tuple[list[ClosedDay], list[Proposal]]:
-        return await closes.find_latest(connection, limit=_MOST_DAYS), await closes.find_proposals(connection)
+    async def find(connection: Conn) -> tuple[list[ClosedDay], list[Proposal], dict[str, bytes]]:
+        days = await closes.find_latest(connection, limit=_MOST_DAYS)
+        return days, await closes.find_proposals(connection), await signing_keys.find_public(connection)
 
-    days, proposals = await request.service.read_snapshot(find)
+    days, proposals, keys = await request.service.read_snapshot(find)
     now = request.service.clock()
     return render.page(
         request,
@@ -82,6 +97,7 @@ async def show_all(request: OperatorRequest) -> Response:
         days=[(each, each.close) for each in days],
         is_cut=len(days) == _MOST_DAYS,
         proposals=proposals,
+        keys=[(key_id, pem_of(each)) for key_id, each in keys.items()],
         following=_following(days, now),
         yesterday=(clock.day_of(now) - timedelta(days=1)).isoformat(),
         day_in_words=request.words.day,
@@ -246,16 +262,22 @@ async def _page(
         found=found,
         close=found.close,
         closed_day=found.closed,
+        command=command_of(found.closed) if found.closed else "",
+        pem=await _pem(request, found.closed) if found.closed else "",
         is_over=now >= can_be_closed_at(day),
         is_mine=found.proposal is not None and found.proposal.requested_by == request.actor.name,
         buckets=list(ChangeKind),
         reasons=list(Reason),
-        difference_of=difference_of,
+        opened=opened_of(found.close),
         without=without,
         values={} if form is None else form.values(),
         errors=errors or {},
         problem=problem,
     )
+
+
+async def _pem(request: OperatorRequest, closed: ClosedDay) -> str:
+    return pem_of(await request.service.read(lambda connection: find_public_key(connection, closed.key_id)))
 
 
 def day_in(request: OperatorRequest) -> date:

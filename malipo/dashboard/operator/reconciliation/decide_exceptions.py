@@ -4,7 +4,7 @@ The rules are those of `reconciliation/resolve_exceptions.py`. Each form names w
 has changed.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -13,7 +13,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.reconciliation import exceptions as pages
-from malipo.dashboard.operator.reconciliation.exception_effects import TITLES
+from malipo.dashboard.operator.reconciliation.exception_effects import OF_ADOPTION, TITLES, needs_look, terms_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
@@ -31,7 +31,6 @@ _PAYMENT = "Say which payment: its reference."
 _MERCHANT = "Say which merchant: the name or the id."
 _MOST_TEXT = 100
 _MOST_KEY = 255
-_OF_ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")
 
 # What the rules refuse, in their own words: those that a page can bring about.
 SENTENCES = [
@@ -61,28 +60,24 @@ async def propose(request: OperatorRequest) -> Response:
     reason = " ".join(form.text("reason").split())
     if errors := _mistakes(request, form, reason):
         return await _again(request, form, HTTPStatus.BAD_REQUEST, errors=errors)
-    action, _, more = form.text("choice").partition(":")
-    terms = _terms(form, Action(action), more)
+    action = form.text("choice").partition(":")[0]
+    terms = terms_of(form.text("choice"), form.values())
+    # Where a payment or a merchant had to be named, what it changes is known only now: it is shown first.
+    is_look = needs_look(form.text("choice")) and not form.text("shown") and len(form.all("exception")) == 1
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
         return await resolve.propose(
             tx, id_, Action(action), terms, reason=reason, actor=request.actor, now=request.service.clock()
         )
 
-    return await _done(request, form, act, "")
+    try:
+        return await _done(request, form, act, "", is_look=is_look)
+    except _OnlyLooked:
+        return await _again(request, form, HTTPStatus.OK, is_look=True)
 
 
-def _terms(form: Form, action: Action, more: str) -> Mapping[str, str]:
-    match action:
-        case Action.BOOK:
-            return {"account": more}
-        case Action.RESOLVE:
-            return {"outcome": more}
-        case Action.MATCH:
-            return {"payment": form.text("payment")}
-        case Action.ADOPT:
-            return {name: form.text(name) for name in _OF_ADOPTION if form.text(name)}
-    return {}
+class _OnlyLooked(Exception):  # noqa: N818 - it only ends the transaction.
+    """It could be proposed. Nothing is kept of it."""
 
 
 def _mistakes(request: OperatorRequest, form: Form, reason: str) -> dict[str, str]:
@@ -94,7 +89,7 @@ def _mistakes(request: OperatorRequest, form: Form, reason: str) -> dict[str, st
     needed = {"match": ("payment", _PAYMENT), "adopt": ("merchant", _MERCHANT)}.get(choice)
     if needed is not None and not form.text(needed[0]):
         wrong[needed[0]] = request.words(needed[1])
-    for name in ("payment", *_OF_ADOPTION):
+    for name in ("payment", *OF_ADOPTION):
         most = _MOST_KEY if name == "idempotency_key" else _MOST_TEXT
         if len(form.text(name)) > most or not form.text(name).isprintable():
             wrong[name] = form_errors.sentence(request.words, "text_too_long", {"most": most})
@@ -137,9 +132,9 @@ async def undo(request: OperatorRequest) -> Response:
 Act = Callable[[Tx, ResolveExceptions, str], Awaitable[ReconciliationException]]
 
 
-async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> Response:
+async def _done(request: OperatorRequest, form: Form, act: Act, notice: str, *, is_look: bool = False) -> Response:
     chosen = pages.ids_in(form.all("exception"))
-    seen = dict(each.partition(" ")[::2] for each in form.all("seen"))
+    seen, shown = (dict(each.partition(" ")[::2] for each in form.all(name)) for name in ("seen", "shown"))
     resolve = ResolveExceptions.of(request.service.settings, request.service.clock)
 
     async def act_on_all(tx: Tx) -> list[ReconciliationException]:
@@ -148,7 +143,12 @@ async def _done(request: OperatorRequest, form: Form, act: Act, notice: str) -> 
         await matching.lock_for_decision(tx)
         for each in chosen:
             await _require_as_seen(tx, each, seen.get(each, ""))
-        return [await act(tx, resolve, each) for each in chosen]
+            if each in shown:
+                await _require_as_shown(request, tx, form, each, shown[each])
+        done = [await act(tx, resolve, each) for each in chosen]
+        if is_look:
+            raise _OnlyLooked
+        return done
 
     try:
         done = await request.service.write(act_on_all)
@@ -173,6 +173,22 @@ async def _require_as_seen(tx: Tx, exception_id: str, seen: str) -> None:
         raise NoSuchException(exception_id)
     open_ = [each.id for each in await resolutions.find(tx, exception_id) if each.decided_at is None]
     if " ".join([found.state, *open_]) != seen:
+        raise Conflict(form_errors.CHANGED)
+
+
+async def _require_as_shown(request: OperatorRequest, tx: Tx, form: Form, exception_id: str, shown: str) -> None:
+    """What would change is still what the page said."""
+    exception = await exceptions.get(tx, exception_id)
+    assert exception is not None
+    effects = await pages.effects_of(request, tx)
+    open_ = [each for each in await resolutions.find(tx, exception_id) if each.decided_at is None]
+    choice = form.text("choice")
+    now = (
+        await pages.told(effects, exception, open_[0])
+        if open_
+        else await effects.find([exception], choice, terms_of(choice, form.values()))
+    )
+    if now.fingerprint != shown:
         raise Conflict(form_errors.CHANGED)
 
 

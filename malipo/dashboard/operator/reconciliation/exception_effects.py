@@ -1,6 +1,6 @@
-"""What each resolution of an exception does to the money, as sentences, shown before the decision. Pure.
+"""What each resolution of an exception does to the money: every account that changes, before and after.
 
-The rules are those of `reconciliation/resolve_exceptions.py`.
+The amounts are those of `reconciliation/find_effect.py`, which limits count and which the command line shows too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 from malipo import money
 from malipo.dashboard.language import Words
+from malipo.db import Conn
 from malipo.ledger.accounts import Account
-from malipo.reconciliation.exception import ACTIONS, RESOLVED_BY_NOTE, Action, ReconciliationException
+from malipo.reconciliation import effect_words
+from malipo.reconciliation.exception import ACTIONS, RESOLVED_BY_NOTE, Action, ReconciliationException, Suggestion
+from malipo.reconciliation.find_effect import AccountChange, Balances, find_balances, find_effect
 
 TITLES = {
     "match": "It is the line of a payment that we have",
@@ -24,40 +27,109 @@ TITLES = {
     "undo": "Reverse what was done",
 }
 EFFECTS = {
-    "float_up": "The ledger's float rises by {amount}, as the statement has it.",
-    "float_down": "The ledger's float falls by {amount}, as the statement has it.",
-    "suspense_in": "{amount} stands in suspense.",
-    "suspense_out": "{amount} is missing in suspense.",
-    "fees_in": "What networks have charged us falls by {amount}.",
-    "fees_out": "What networks have charged us rises by {amount}.",
-    "bank_in": "At the bank there is {amount} less.",
-    "bank_out": "At the bank there is {amount} more.",
-    "losses_in": "The house keeps {amount}.",
-    "losses_out": "The house bears {amount}.",
-    "match": "The line is the evidence for that payment. If it has not ended, it is completed; if it had failed, it "
-    "becomes a case. If the amounts differ, the difference is booked to suspense.",
-    "adopt_in": "A completed payment of {amount} is made for the merchant, and {amount} is added to the wallet.",
-    "adopt_out": "A completed payout of {amount} is made for the merchant, and {amount} is taken from the wallet. What "
-    "the wallet cannot bear is owed.",
-    "resolve": "It is decided as a case is: the wallet follows what is said here.",
-    "note_resolves": "Nothing moves. It is resolved by that.",
-    "note_stays": "Nothing moves. It stays open until its shillings have a place.",
-    "undo": "What was booked is booked back, and the line has no place again.",
+    "match": "The line is the evidence for that payment: an open one is completed, one that had failed becomes a case, "
+    "and what the amounts differ by goes to suspense.",
+    "adopt": "A completed payment is made for the merchant, with the fee of its tariff.",
+    "shown_first": "You see what it changes before it is proposed.",
+    "rest": "The ledger has {followed} of it by the payment. Only the rest is booked, and the line is the payment's "
+    "evidence.",
+    "note_resolves": "It is resolved by that.",
+    "note_stays": "It stays open until its shillings have a place.",
 }
-SENTENCES = [*TITLES.values(), *EFFECTS.values()]
+SENTENCES = [*TITLES.values(), *EFFECTS.values(), *effect_words.ACCOUNTS.values(), effect_words.NOTHING]
 
-_BOOKED = {
-    Account.SUSPENSE: "suspense",
-    Account.NETWORK_FEES: "fees",
-    Account.BANK: "bank",
-    Account.LOSSES: "losses",
-}
+_BOOKED = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
+# What operators say of a lost payment.
+OF_ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")
+_NEEDS = {"match": "payment", "adopt": "merchant"}
 
 
 class Choice(NamedTuple):
     value: str
     title: str
     effect: str
+
+
+class Row(NamedTuple):
+    """An account that changes."""
+
+    title: str
+    before: int
+    after: int
+
+
+class Effect(NamedTuple):
+    """What is chosen, and what it changes; no changes are known where a payment or a merchant is to be named first."""
+
+    title: str
+    rows: list[Row] | None
+    notes: list[str]
+    fingerprint: str = ""
+
+    def in_words(self, words: Words) -> str:
+        shown = [(each.title, money.display(each.before), money.display(each.after)) for each in self.rows or ()]
+        told = [f"{title}: {before} → {after}." for title, before, after in shown]
+        if self.rows == []:
+            told.append(words(effect_words.NOTHING))
+        return " ".join(told + self.notes)
+
+
+class Effects:
+    """Finds effects with one reading of the balances."""
+
+    def __init__(self, words: Words, connection: Conn, names: dict[str, str], *, credits_automatically: bool) -> None:
+        self._words = words
+        self._connection = connection
+        self._names = names
+        self._credits_automatically = credits_automatically
+        self._balances: Balances | None = None
+
+    async def find(self, found: Sequence[ReconciliationException], value: str, terms: Mapping[str, str]) -> Effect:
+        """Of all of these together."""
+        changes = None if _is_unnamed(value, terms) else await self._changes(found, value, terms)
+        rows = None if changes is None else [self._row(each) for each in changes]
+        notes = [self._words(EFFECTS[name], **values) for name, values in _notes(found, value, rows is None)]
+        title = self._words(TITLES.get(value, TITLES["note"]))
+        return Effect(title, rows, notes, "" if changes is None else effect_words.fingerprint_of(changes))
+
+    async def choices(
+        self, found: Sequence[ReconciliationException], suggestions: Sequence[Suggestion], values: Mapping[str, str]
+    ) -> list[Choice]:
+        """What can be done about all of these; of several, nothing that needs a payment or a merchant of its own."""
+        offered = [
+            value
+            for action in Action
+            if all(action in ACTIONS[each.kind] for each in found) and _is_offered(action, found, suggestions)
+            for value in values_of(action)
+        ]
+        effects = [(value, await self.find(found, value, terms_of(value, values))) for value in offered]
+        return [Choice(value, each.title, each.in_words(self._words)) for value, each in effects]
+
+    async def _changes(
+        self, found: Sequence[ReconciliationException], value: str, terms: Mapping[str, str]
+    ) -> list[AccountChange] | None:
+        self._balances = self._balances or await find_balances(self._connection)
+        action, together = Action(value.partition(":")[0]), dict[tuple[str, str], AccountChange]()
+        for exception in found:
+            changes = await find_effect(
+                self._connection,
+                exception,
+                action,
+                terms,
+                self._balances,
+                credits_automatically=self._credits_automatically,
+            )
+            if changes is None:
+                return None
+            for each in changes:
+                before = together.get((each.account, each.of))
+                after = each.after if before is None else before.after + each.after - each.before
+                together[each.account, each.of] = AccountChange(each.account, each.of, each.before, after)
+        return list(together.values())
+
+    def _row(self, change: AccountChange) -> Row:
+        title = self._words(effect_words.title_of(change), of=effect_words.owner_of(change, self._names))
+        return Row(title, change.before, change.after)
 
 
 def values_of(action: Action) -> list[str]:
@@ -75,41 +147,46 @@ def value_of(action: Action, terms: Mapping[str, str]) -> str:
     return f"{action}:{more}" if more else str(action)
 
 
-def choices_of(words: Words, found: Sequence[ReconciliationException]) -> list[Choice]:
-    """What can be done about all of these; of several, nothing that needs a payment or a merchant of its own."""
-    common = [action for action in Action if all(action in ACTIONS[each.kind] for each in found)]
-    if len(found) > 1:
-        common = [action for action in common if action not in (Action.MATCH, Action.ADOPT)]
-    return [
-        Choice(value, words(TITLES[value]), effect_of(words, found, value))
-        for action in common
-        for value in values_of(action)
-    ]
-
-
-def effect_of(words: Words, found: Sequence[ReconciliationException], value: str) -> str:
-    """Of all of them together: what comes in and what goes out, each by itself."""
+def terms_of(value: str, form: Mapping[str, str]) -> dict[str, str]:
+    """The terms of what was chosen, with what was typed for it."""
     action, _, more = value.partition(":")
-    if action == Action.BOOK:
-        return " ".join(_booked(words, found, _BOOKED[Account(more)]))
+    match action:
+        case Action.BOOK:
+            return {"account": more}
+        case Action.RESOLVE:
+            return {"outcome": more}
+        case Action.MATCH:
+            return {"payment": form.get("payment", "")}
+        case Action.ADOPT:
+            return {name: form[name] for name in OF_ADOPTION if form.get(name)}
+    return {}
+
+
+def needs_look(value: str) -> bool:
+    """Whether what it changes is known only once a payment or a merchant is named: it is shown then, and proposed
+    after that."""
+    return value in _NEEDS
+
+
+def _is_unnamed(value: str, terms: Mapping[str, str]) -> bool:
+    return value in _NEEDS and not terms.get(_NEEDS[value])
+
+
+def _is_offered(action: Action, found: Sequence[ReconciliationException], suggestions: Sequence[Suggestion]) -> bool:
+    if action not in (Action.MATCH, Action.ADOPT):
+        return True
+    if len(found) > 1:
+        return False
+    # The payment that the line names has another line, or went the other way: matching them can only be refused.
+    return action is Action.ADOPT or bool(suggestions) or not found[0].cannot_match
+
+
+def _notes(found: Sequence[ReconciliationException], value: str, is_unnamed: bool) -> list[tuple[str, dict[str, str]]]:
+    action = value.partition(":")[0]
     if action == Action.NOTE:
-        is_resolved = all(each.kind in RESOLVED_BY_NOTE for each in found)
-        name = "note_resolves" if is_resolved else "note_stays"
-        return words(EFFECTS[name])
-    if action == Action.ADOPT:
-        amount = found[0].line_amount or 0
-        name = "adopt_in" if amount > 0 else "adopt_out"
-        return words(EFFECTS[name], amount=money.display(abs(amount)))
-    return words(EFFECTS[action])
-
-
-def _booked(words: Words, found: Sequence[ReconciliationException], account: str) -> list[str]:
-    told = []
-    for float_words, way, amount in (
-        ("float_up", "in", sum(max(each.line_amount or 0, 0) for each in found)),
-        ("float_down", "out", -sum(min(each.line_amount or 0, 0) for each in found)),
-    ):
-        if amount:
-            shown = money.display(amount)
-            told += [words(EFFECTS[float_words], amount=shown), words(EFFECTS[f"{account}_{way}"], amount=shown)]
-    return told
+        return [("note_resolves" if all(each.kind in RESOLVED_BY_NOTE for each in found) else "note_stays", {})]
+    if action == Action.BOOK and len(found) == 1 and found[0].has_followed:
+        return [("rest", {"followed": money.display(abs(found[0].followed))})]
+    if is_unnamed and action in _NEEDS:
+        return [(action, {}), ("shown_first", {})]
+    return []

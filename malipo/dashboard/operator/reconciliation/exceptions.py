@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from malipo.dashboard import render
 from malipo.dashboard.operator.reconciliation import exception_effects
+from malipo.dashboard.operator.reconciliation.exception_effects import Choice, Effect, Effects
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.urls import id_in, key_in
@@ -144,39 +145,61 @@ async def chosen_page(
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
 ) -> Response:
-    async def find(connection: Conn) -> tuple[list[ReconciliationException], list[Resolution]]:
-        return await exceptions.find_by_ids(connection, chosen), await resolutions.find_open(connection)
+    if len(chosen) == 1:
+        return await page(request, chosen[0], status=status, problem=problem, values=values, errors=errors)
 
-    found, waiting = await request.service.read_snapshot(find)
-    rows = rows_of(found, waiting, request.service.clock())
-    open_ = [each for each in rows if each.exception.state is ExceptionState.OPEN]
+    async def find(connection: Conn) -> tuple[list[Row], list[tuple[Row, Effect]], list[Choice]]:
+        found, waiting = await exceptions.find_by_ids(connection, chosen), await resolutions.find_open(connection)
+        effects = await effects_of(request, connection)
+        rows = rows_of(found, waiting, request.service.clock())
+        proposed = [(each, await told(effects, each.exception, each.proposal)) for each in rows if each.proposal]
+        open_ = [each for each in rows if each.exception.state is ExceptionState.OPEN]
+        choices = await effects.choices([each.exception for each in open_], [], {}) if open_ else []
+        return open_, proposed, choices
+
+    open_, proposed, choices = await request.service.read_snapshot(find)
+    mine = [each for each, _ in proposed if each.proposal and each.proposal.requested_by == request.actor.name]
     return render.page(
         request,
         "operator/reconciliation/exceptions_chosen.html",
         status=status,
         problem=problem,
         open=open_,
-        proposed=[(each, told(request, each.exception, each.proposal)) for each in rows if each.proposal is not None],
-        mine=[each for each in rows if each.proposal and each.proposal.requested_by == request.actor.name],
-        choices=exception_effects.choices_of(request.words, [each.exception for each in open_]) if open_ else [],
+        proposed=proposed,
+        mine=mine,
+        choices=choices,
         values=values or {},
         errors=errors or {},
     )
 
 
-def told(request: OperatorRequest, exception: ReconciliationException, proposal: Resolution | None) -> tuple[str, str]:
-    """What is proposed, and what it does."""
-    if proposal is None:
-        return "", ""
-    value = exception_effects.value_of(proposal.action, proposal.terms)
-    title = exception_effects.TITLES.get(value, exception_effects.TITLES["note"])
-    return request.words(title), exception_effects.effect_of(request.words, [exception], value)
+async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
+    names = {each.id: each.name for each in await merchants.find_all(connection)}
+    credits_ = request.service.settings.credit_by_itself
+    return Effects(request.words, connection, names, credits_automatically=credits_)
+
+
+async def told(effects: Effects, exception: ReconciliationException, resolution: Resolution) -> Effect:
+    """What is proposed, and what it changes."""
+    value = exception_effects.value_of(resolution.action, resolution.terms)
+    return await effects.find([exception], value, resolution.terms)
 
 
 async def show(request: OperatorRequest) -> Response:
-    """With a payment in the query, that one is filled in as the line's."""
+    """With a payment in the query, that one is filled in as the line's, and what that changes is shown."""
     payment = request.http.query_params.get("payment", "")
     return await page(request, id_in(request), values={"choice": "match", "payment": payment} if payment else None)
+
+
+class Found(NamedTuple):
+    exception: ReconciliationException
+    history: list[Resolution]
+    suggestions: list[Suggestion]
+    names: Mapping[str, str]
+    choices: list[Choice]
+    told: Effect | None  # what is proposed
+    undo: Effect | None  # what undoing would do
+    look: Effect | None  # what was chosen, before it is proposed
 
 
 async def page(
@@ -187,49 +210,69 @@ async def page(
     problem: str | None = None,
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
+    is_look: bool = False,
 ) -> Response:
-    async def find(
-        connection: Conn,
-    ) -> tuple[ReconciliationException, list[Resolution], list[Suggestion], Mapping[str, str]]:
+    """As a look, what was chosen is shown with what it changes, to propose it then."""
+    typed = values or {}
+
+    async def find(connection: Conn) -> Found:
         found = await exceptions.get(connection, exception_id)
         if found is None:
             raise NoSuchException(exception_id)
         names = {each.id: each.name for each in await merchants.find_all(connection)}
-        suggestions = await suggest_payments(connection, found) if found.state is ExceptionState.OPEN else []
-        return found, await resolutions.find(connection, exception_id), suggestions, names
+        is_open = found.state is ExceptionState.OPEN
+        suggestions = await suggest_payments(connection, found) if is_open else []
+        history = await resolutions.find(connection, exception_id)
+        effects = await effects_of(request, connection)
+        proposal = _open_in(history)
+        done = _undoable(found, history)
+        choice, undo = typed.get("choice", ""), {"resolution": done.id if done else ""}
+        return Found(
+            found,
+            history,
+            suggestions,
+            names,
+            await effects.choices([found], suggestions, typed) if is_open else [],
+            None if proposal is None else await told(effects, found, proposal),
+            None if done is None else await effects.find([found], Action.UNDO, undo),
+            await effects.find([found], choice, exception_effects.terms_of(choice, typed)) if is_look else None,
+        )
 
-    exception, history, suggestions, names = await request.service.read_snapshot(find)
-    shown: dict[str, Any] = _shown(request, exception, history)
+    found = await request.service.read_snapshot(find)
+    shown: dict[str, Any] = _shown(request, found)
     return render.page(
         request,
         "operator/reconciliation/exception.html",
         status=status,
         problem=problem,
-        exception=exception,
-        suggestions=suggestions,
-        names=names,
-        values=values or {},
+        values=typed,
         errors=errors or {},
         **shown,
     )
 
 
-def _shown(
-    request: OperatorRequest, exception: ReconciliationException, history: Sequence[Resolution]
-) -> dict[str, Any]:
-    proposal = next((each for each in history if each.decided_at is None), None)
+def _open_in(history: Sequence[Resolution]) -> Resolution | None:
+    return next((each for each in history if each.decided_at is None), None)
+
+
+def _undoable(exception: ReconciliationException, history: Sequence[Resolution]) -> Resolution | None:
+    """What was done last, if it can be undone."""
     done = [each for each in history if each.is_approved and each.undone_by is None and each.action is not Action.UNDO]
     is_resolved = exception.state is ExceptionState.RESOLVED
-    return {
-        "row": rows_of([exception], [], request.service.clock())[0],
+    return done[-1] if is_resolved and done and done[-1].action is not Action.RESOLVE else None
+
+
+def _shown(request: OperatorRequest, found: Found) -> dict[str, Any]:
+    proposal = _open_in(found.history)
+    decided = [each for each in reversed(found.history) if each.decided_at is not None]
+    return found._asdict() | {
+        "row": rows_of([found.exception], [], request.service.clock())[0],
         "proposal": proposal,
-        "told": told(request, exception, proposal),
         "is_mine": proposal is not None and proposal.requested_by == request.actor.name,
-        "history": [
-            (each, told(request, exception, each)) for each in reversed(history) if each.decided_at is not None
-        ],
-        "can_undo": is_resolved and bool(done) and done[-1].action is not Action.RESOLVE,
-        "choices": exception_effects.choices_of(request.words, [exception])
-        if exception.state is ExceptionState.OPEN
-        else [],
+        "history": [(each, request.words(_title(each))) for each in decided],
     }
+
+
+def _title(resolution: Resolution) -> str:
+    titles = exception_effects.TITLES
+    return titles.get(exception_effects.value_of(resolution.action, resolution.terms), titles["note"])

@@ -23,6 +23,7 @@ from malipo.errors import Conflict, Refusal
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
 from malipo.network_statements.profile import Field
 from malipo.networks.connector import Channel
+from malipo.reconciliation.carriers import carrier_named
 from malipo.reconciliation.choose_profile import all_profiles, save_if_new
 
 NEW = f"{PATH}/new"
@@ -170,7 +171,7 @@ async def save_layout(request: OperatorRequest) -> Response:
     if seen.profile is None or seen.mapped is None or not is_free_name(name) or name in taken:
         errors = {} if seen.profile is None else {"name": column_mapping.name_mistake(request.words)}
         return await _page(request, status=HTTPStatus.BAD_REQUEST, values=values | {"name": name}, errors=errors)
-    profile = profile_of(seen.mapped, about.channel, name=name)
+    profile = profile_of(seen.mapped, about.channel, name=name, carrier=carrier_named(about.account))
 
     async def act(tx: Tx) -> None:
         await save_if_new(tx, profile, actor=request.actor, now=request.service.clock())

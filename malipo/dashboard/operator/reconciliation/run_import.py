@@ -14,7 +14,7 @@ from malipo.network_statements.profile import Profile
 from malipo.payments.dispatch import Rules
 from malipo.payments.settle import Settle
 from malipo.reconciliation.import_statement import BadLines, DoesNotAddUp, Imported, import_statement
-from malipo.reconciliation.match_statements import match_statements
+from malipo.reconciliation.matching_summary import match_and_note
 from malipo.service import EVENTS_TOPIC
 from malipo.settings import Settings
 
@@ -43,7 +43,7 @@ async def run_import(
             done = await _import(
                 database, path, about, profile, accepts_problems=accepts_problems, actor=actor, clock=clock
             )
-            await match_statements(database, settle_of(service.settings, clock), clock=clock)
+            await match_and_note(database, settle_of(service.settings, clock), clock=clock, actor=actor)
             return done
         finally:
             await database.close()

@@ -15,14 +15,15 @@ from malipo.db import Conn
 from malipo.errors import Missing
 from malipo.networks.channels import PROFILES
 from malipo.networks.connector import Channel
-from malipo.reconciliation import listing_store
+from malipo.reconciliation import listing_store, matching_summary
 from malipo.reconciliation.listing_store import KindSum, ListedFile, ListedLine
+from malipo.reconciliation.matching_summary import Summary, find_summary
 from malipo.reconciliation.statement_file import StatementFile, uncovered_before
 
 PATH = "/operator/statements"
 CHANNELS = [(str(channel), profile.name) for channel, profile in PROFILES.items()]
 
-SENTENCES = {
+SENTENCES: dict[str, str] = matching_summary.SENTENCES | {
     "money": "Payments",
     "fee": "Fees of the network",
     "reversal": "Payments taken back",
@@ -77,12 +78,16 @@ def _link(channel: Channel | None, **more: str) -> str:
 async def show(request: OperatorRequest) -> Response:
     file_id, after = id_in(request), _row_in(request.http.query_params.get("after", ""))
 
-    async def find(connection: Conn) -> tuple[StatementFile | None, list[KindSum], list[ListedLine]]:
+    async def find(
+        connection: Conn,
+    ) -> tuple[StatementFile | None, list[KindSum], list[ListedLine], Summary | None]:
         files = await listing_store.find_files(connection, [file_id])
         lines = await listing_store.find_lines(connection, file_id, after=after, limit=_LINES_PER_PAGE + 1)
-        return files.get(file_id), await listing_store.sum_kinds(connection, file_id), lines
+        file = files.get(file_id)
+        summary = None if file is None else await find_summary(connection, file)
+        return file, await listing_store.sum_kinds(connection, file_id), lines, summary
 
-    file, sums, lines = await request.service.read_snapshot(find)
+    file, sums, lines, summary = await request.service.read_snapshot(find)
     if file is None:
         raise Missing("There is no statement with this id.")
     is_more = len(lines) > _LINES_PER_PAGE
@@ -92,11 +97,31 @@ async def show(request: OperatorRequest) -> Response:
         file=file,
         problems=[problem_sentences.told(request.words, each) for each in file.problems],
         sums=sums,
+        told=[] if summary is None else _told(request.words, summary),
+        others=0 if summary is None else len(summary.files) - 1,
         lines=lines[:_LINES_PER_PAGE],
         kinds=SENTENCES,
         after=after,
         older=f"{PATH}/{file.id}?after={lines[_LINES_PER_PAGE - 1].row}#lines" if is_more else None,
     )
+
+
+class Line(NamedTuple):
+    """A sentence of what came of the import, and where more is."""
+
+    sentence: str
+    kind: str = ""  # of exceptions: how many, of which kind
+    number: str = ""
+
+
+def _told(words: Words, summary: Summary) -> list[Line]:
+    """As the command line tells it."""
+    return [
+        Line(words(matching_summary.SENTENCES[name], **values), kind or "")
+        if name in matching_summary.SENTENCES
+        else Line("", kind or "", values["count"])
+        for name, values, kind in matching_summary.sentences_of(summary)
+    ]
 
 
 def _row_in(text: str) -> int:

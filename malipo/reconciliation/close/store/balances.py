@@ -1,10 +1,13 @@
 """The SQL of balances by time: of accounts, wallets, floats, and the networks' own accounts."""
 
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.columns import Route
+from malipo.reconciliation.close.coverage import covering
+from malipo.reconciliation.close.day_close import Reading
 from malipo.reconciliation.statement_file import StatementFile
 from malipo.reconciliation.store.statements import find_files_of
 
@@ -50,16 +53,28 @@ async def _routes(tx: Tx, sums: str, *values: object) -> list[Route]:
 
 
 async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
-    """What the stored wallets held at that moment: without what moved since. And what is owed now."""
+    """What the stored wallets held at that moment: without what moved since. And what was owed then, by the corrections
+    that were booked until then: what the wallet must give back and has not, and nobody bears."""
     row = await tx.fetchrow(
         f"""
         SELECT (w.available - coalesce(since.wallet, 0))::bigint, (w.in_flight - coalesce(since.in_flight, 0))::bigint,
-               w.owed::bigint
-        FROM (SELECT coalesce(sum(available), 0) AS available, coalesce(sum(in_flight), 0) AS in_flight,
-                     coalesce(sum(owed), 0) AS owed FROM wallets) w,
+               coalesce(debts.owed, 0)::bigint
+        FROM (SELECT coalesce(sum(available), 0) AS available, coalesce(sum(in_flight), 0) AS in_flight
+              FROM wallets) w,
              (SELECT sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount END) AS wallet,
                      sum(CASE 'in_flight' WHEN target THEN amount WHEN source THEN -amount END) AS in_flight
-              FROM moves WHERE created_at >= $1 AND merchant_id <> '{HOUSE}') since
+              FROM moves WHERE created_at >= $1 AND merchant_id <> '{HOUSE}') since,
+             (SELECT sum(greatest(c.given - CASE t.type WHEN 'COLLECTION' THEN t.amount - t.fee
+                                                        ELSE -t.amount - t.fee END
+                                  * CASE WHEN NOT c.is_turned THEN 0 WHEN t.status = 'COMPLETED' THEN -1 ELSE 1 END,
+                                  0)) AS owed
+              FROM (SELECT merchant_id, cause_id, sum(CASE WHEN target IN ('wallet', 'losses') THEN amount
+                                                           WHEN source IN ('wallet', 'losses') THEN -amount
+                                                           ELSE 0 END) AS given,
+                           count(*) FILTER (WHERE step = 'contradiction' AND 'float' IN (source, target)) % 2 = 1
+                               AS is_turned
+                    FROM moves WHERE step IN ('contradiction', 'resolution') AND created_at < $1 GROUP BY 1, 2) c
+              JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.cause_id) AS debts
         """,
         ends,
     )
@@ -75,19 +90,24 @@ async def find_accounts(tx: Tx, ends: datetime) -> dict[str, dict[str, list[Stat
     return found
 
 
-async def find_readings(tx: Tx, begins: datetime, ends: datetime) -> dict[str, dict[str, int]]:
-    """The last reading of the day that is not a statement's own, of each channel and account."""
+async def find_readings(
+    tx: Tx, begins: datetime, ends: datetime, files: Mapping[str, Mapping[str, Sequence[StatementFile]]]
+) -> dict[str, dict[str, Reading]]:
+    """The last reading of the day that is not a statement's own, of each channel and account, beside what the account's
+    statement says for the same moment."""
     rows = await tx.fetch(
         """
-        SELECT DISTINCT ON (channel, account) channel, account, amount FROM float_readings
+        SELECT DISTINCT ON (channel, account) channel, account, amount, read_at FROM float_readings
         WHERE read_at >= $1 AND read_at < $2 AND source <> 'statement' ORDER BY channel, account, read_at DESC, id DESC
         """,
         begins,
         ends,
     )
-    found: dict[str, dict[str, int]] = {}
-    for row in rows:
-        found.setdefault(row["channel"], {})[row["account"]] = row["amount"]
+    found: dict[str, dict[str, Reading]] = {}
+    for channel, account, amount, read_at in rows:
+        file = covering(files.get(channel, {}).get(account, ()), read_at)
+        stated = None if file is None else await held_at(tx, file, read_at)
+        found.setdefault(channel, {})[account] = Reading(amount=amount, read_at=read_at, stated=stated)
     return found
 
 

@@ -1,10 +1,12 @@
 """The SQL of what is open at the end of a day: subjects whose entries do not cancel each other, and why."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.day_close import MOST_ITEMS, Item, Reason, Sum
+from malipo.reconciliation.store.carriers import carrier_of
 
 # Lines that match a payment belong to it, also if they were counted before they did.
 _SUBJECT = """
@@ -20,8 +22,9 @@ _IS_KNOWN = "(x.state <> 'resolved' OR x.resolved_by <> 'malipo')"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN -b.amount ELSE 0 END"
 
 
-async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: datetime) -> None:
-    """Put them into a table of the transaction, each with its reason."""
+async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: datetime, stated: Sequence[str]) -> None:
+    """Put them into a table of the transaction, each with its reason. `stated` are the connectors of which there is any
+    statement."""
     await tx.execute(
         f"""
         CREATE TEMPORARY TABLE close_subjects ON COMMIT DROP AS
@@ -60,11 +63,15 @@ async def find_open(tx: Tx, *, expected_since: datetime, transfers_since: dateti
             WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN '{Reason.TIMING}'
             WHEN o.exception_id IS NOT NULL THEN '{Reason.EXCEPTION}'
             WHEN o.has_line THEN NULL
+            WHEN o.what = 'payment'
+                 AND {carrier_of("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
+                THEN '{Reason.OTHER_CARRIER}'
             WHEN o.what = 'payment' AND o.happened_at >= $1 THEN '{Reason.EXPECTED}'
             WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN '{Reason.TRANSFER}' END
         """,
         expected_since,
         transfers_since,
+        list(stated),
     )
     await tx.execute(
         f"""

@@ -11,6 +11,12 @@ async def find_all(connection: Conn) -> list[tuple[str, bytes]]:
     return [(row["id"], row["secret"]) for row in rows]
 
 
+async def find_public(connection: Conn) -> dict[str, bytes]:
+    """By their ids, the oldest first."""
+    rows = await connection.fetch("SELECT id, public_key FROM close_signing_keys ORDER BY id")
+    return {row["id"]: row["public_key"] for row in rows}
+
+
 async def insert(tx: Tx, key_id: str, secret: bytes, public_key: bytes, *, now: datetime) -> None:
     await tx.execute("INSERT INTO close_signing_keys VALUES ($1, $2, $3, $4)", key_id, secret, public_key, now)
 

@@ -1,0 +1,140 @@
+"""What a decision about an exception moves, account by account: one function for every action and kind. Pure.
+
+Limits count it, the pages and the command line show it before anybody decides, and a test compares it with the moves
+that are written.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account, Move
+from malipo.payments import correction_moves
+from malipo.payments.correction_moves import Correction
+from malipo.payments.dispatch import AnswerSource
+from malipo.payments.resolution import ResolvedOutcome
+from malipo.payments.status_effects import MOVES
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exception import Action, ReconciliationException
+
+# Which account, and which channel's float.
+Place = tuple[Account, str | None]
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known when an action is decided."""
+
+    exception: ReconciliationException
+    payment: Transaction | None = None  # that the action is about; of a lost one, the one that would be made
+    correction: Correction | None = None  # of that payment
+    available: int = 0  # in its merchant's wallet
+    undone: Action | None = None  # what an undo reverses
+    undone_booking: Move | None = None
+    credits_automatically: bool = True
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """What is moved, and how much more the merchant owes then."""
+
+    moves: Sequence[Move] = ()
+    owed: int = 0
+
+    @property
+    def changes(self) -> dict[Place, int]:
+        """Of each account's balance in the ledger; those that change."""
+        sums: Counter[Place] = Counter()
+        for move in self.moves:
+            for account in (move.source, move.target):
+                sums[account, move.channel if account is Account.FLOAT else None] += move.change_of(account)
+        return {place: change for place, change in sums.items() if change}
+
+    @property
+    def amount(self) -> int:
+        """How many shillings are in another account afterwards."""
+        return sum(change for change in self.changes.values() if change > 0)
+
+
+def effect_of(action: Action, terms: Mapping[str, str], facts: Facts) -> Effect:
+    exception = facts.exception
+    match action:
+        case Action.BOOK:
+            return Effect(_house_moves(exception.lacking, Account(terms["account"]), exception.channel))
+        case Action.MATCH:
+            return _matched(facts)
+        case Action.ADOPT:
+            return _adopted(facts)
+        case Action.RESOLVE:
+            is_waived = terms.get("waive") == "yes"
+            return _resolved(facts, is_paid=ResolvedOutcome(terms["outcome"]).is_paid, is_waived=is_waived)
+        case Action.UNDO:
+            return _undone(facts)
+    return Effect()
+
+
+def _house_moves(change: int, account: Account, channel: str) -> list[Move]:
+    """Of a change of the float, signed as in the statement."""
+    return [Move(*house_bookings.ends_of(change, account), abs(change), channel)] if change else []
+
+
+def _matched(facts: Facts) -> Effect:
+    """The payment is told that it was paid. What the amounts differ by goes to suspense."""
+    payment = facts.payment
+    assert payment is not None
+    signed = payment.amount if payment.type is Type.COLLECTION else -payment.amount
+    rest = _house_moves((facts.exception.line_amount or 0) - signed, Account.SUSPENSE, facts.exception.channel)
+    if not payment.status.is_final:
+        return Effect([*_ended(payment, is_paid=True), *rest])
+    before = facts.correction or correction_moves.begin(payment)
+    if before.is_paid:
+        return Effect(rest)
+    told = correction_moves.contradict(payment, before, is_paid=True, source=AnswerSource.STATEMENT)
+    moves, after = [*told.moves], told.correction
+    if facts.credits_automatically and correction_moves.is_credited_automatically(payment, after):
+        credit = correction_moves.decide(payment, after, is_paid=True, available=0)
+        moves, after = moves + credit.moves, credit.correction
+    return Effect([*moves, *rest], after.owed - before.owed)
+
+
+def _adopted(facts: Facts) -> Effect:
+    """A payment is made and completed. What a wallet lacks for a payout, the house lends."""
+    payment = facts.payment
+    assert payment is not None
+    paid = MOVES[payment.type, Status.COMPLETED](payment)
+    if payment.type is Type.COLLECTION:
+        return Effect(paid)
+    lent = max(payment.amount + payment.fee - facts.available, 0)
+    lend = correction_moves.lend(lent).moves if lent else []
+    return Effect([*lend, *MOVES[payment.type, Status.PENDING](payment), *paid], lent)
+
+
+def _resolved(facts: Facts, *, is_paid: bool, is_waived: bool) -> Effect:
+    payment = facts.payment
+    assert payment is not None
+    if not payment.status.is_final:
+        return Effect(_ended(payment, is_paid=is_paid))
+    before = facts.correction or correction_moves.begin(payment)
+    moves: list[Move] = []
+    after = before
+    if is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(payment, before):
+        told = correction_moves.contradict(payment, before, is_paid=is_paid, source=None)
+        moves, after = told.moves, told.correction
+    decided = correction_moves.decide(payment, after, is_paid=is_paid, available=facts.available, is_waived=is_waived)
+    return Effect([*moves, *decided.moves], decided.correction.owed - before.owed)
+
+
+def _undone(facts: Facts) -> Effect:
+    """The booking is reversed; an adopted payment is corrected as not paid; a matched one stays as it is."""
+    booked = facts.undone_booking
+    reverse = [] if booked is None else [replace(booked, source=booked.target, target=booked.source)]
+    if facts.undone is not Action.ADOPT:
+        return Effect(reverse)
+    corrected = _resolved(facts, is_paid=False, is_waived=False)
+    return Effect([*reverse, *corrected.moves], corrected.owed)
+
+
+def _ended(payment: Transaction, *, is_paid: bool) -> list[Move]:
+    moves = MOVES.get((payment.type, Status.COMPLETED if is_paid else Status.FAILED))
+    return [] if moves is None else moves(payment)

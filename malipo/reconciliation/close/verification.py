@@ -1,0 +1,45 @@
+"""Checking a closed day with other software than malipo: what was signed, the signature, and the public key, as files.
+
+The public key is worth something to who has kept it elsewhere: whoever could change the closes could change it too.
+"""
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from malipo.db import Conn
+from malipo.errors import Missing
+from malipo.reconciliation.close.signature import ClosedDay, message_of
+from malipo.reconciliation.close.store import signing_keys
+
+
+def pem_of(public_key: bytes) -> str:
+    key = Ed25519PublicKey.from_public_bytes(public_key)
+    return key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def line_of(public_key: bytes) -> str:
+    """The same on one line, for paper: what stands between the first and the last line of the file."""
+    return "".join(pem_of(public_key).splitlines()[1:-1])
+
+
+def names_of(closed: ClosedDay) -> tuple[str, str, str]:
+    """The files: what was signed, the signature, the key."""
+    return f"close-{closed.day}.signed", f"close-{closed.day}.sig", f"{closed.key_id}.pem"
+
+
+def files_of(closed: ClosedDay, public_key: bytes) -> dict[str, bytes]:
+    contents = (message_of(closed), closed.signature, pem_of(public_key).encode())
+    return dict(zip(names_of(closed), contents, strict=True))
+
+
+def command_of(closed: ClosedDay) -> str:
+    """With OpenSSL 3, in the folder that has the three files."""
+    signed, signature, key = names_of(closed)
+    return f"openssl pkeyutl -verify -pubin -inkey {key} -rawin -in {signed} -sigfile {signature}"
+
+
+async def find_public_key(connection: Conn, key_id: str) -> bytes:
+    keys = await signing_keys.find_public(connection)
+    if key_id not in keys:
+        raise Missing(f"There is no key {key_id!r}.")
+    return keys[key_id]

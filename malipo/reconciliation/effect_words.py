@@ -1,0 +1,36 @@
+"""What a decision changes, in words: the name of each account. Pure. English here; the pages translate it."""
+
+from malipo.ledger.accounts import Account
+from malipo.networks.channels import PROFILES
+from malipo.networks.connector import Channel
+from malipo.reconciliation.find_effect import OWED, AccountChange
+
+ACCOUNTS = {
+    Account.FLOAT: "Float at {of}",
+    Account.WALLET: "Wallet of {of}",
+    Account.IN_FLIGHT: "In flight of {of}",
+    Account.BANK: "Bank, by the ledger",
+    Account.FEES: "Fees earned",
+    Account.SUSPENSE: "Suspense",
+    Account.LOSSES: "Borne by the house",
+    Account.NETWORK_FEES: "Charged by networks",
+    OWED: "Owed by {of}",
+}
+NOTHING = "Nothing moves in the ledger."
+
+
+def title_of(change: AccountChange) -> str:
+    """With a place for whose it is."""
+    return ACCOUNTS.get(change.account, change.account)
+
+
+def owner_of(change: AccountChange, merchants: dict[str, str]) -> str:
+    """Whose it is: a network, or a merchant by name."""
+    if change.account == Account.FLOAT:
+        return PROFILES[Channel(change.of)].name
+    return merchants.get(change.of, change.of)
+
+
+def fingerprint_of(changes: list[AccountChange]) -> str:
+    """What was shown, so that nobody decides about anything else. Balances may move meanwhile; changes may not."""
+    return ",".join(f"{each.account}:{each.of}:{each.after - each.before}" for each in changes)

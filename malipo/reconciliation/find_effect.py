@@ -1,0 +1,176 @@
+"""Finds what a decision about an exception would do: each account that changes, before and after it. It only reads.
+
+Both persons see the same: who proposes it and who approves it, on the pages and at the command line.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from malipo.db import Conn
+from malipo.errors import Missing, Refusal
+from malipo.floats import store as floats
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account, Wallet
+from malipo.ledger.store import wallets
+from malipo.merchants import onboard
+from malipo.networks.connector import Channel
+from malipo.payments.fees import fee_of
+from malipo.payments.store import corrections, tariffs
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.action_moves import Effect, Facts, effect_of
+from malipo.reconciliation.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.store import house_balances, payments, resolutions
+
+OWED = "owed"  # no account of the ledger: what a merchant must give back of its wallet
+_OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT)
+# What lies elsewhere, was charged or was borne is below zero in the ledger. People count it above zero.
+_COUNTED_OTHERWISE = (Account.FLOAT, Account.BANK, Account.NETWORK_FEES, Account.LOSSES)
+
+
+class AccountChange(msgspec.Struct, frozen=True):
+    """As people count: what lies at a network or the bank, what was charged and what was borne are above zero."""
+
+    account: str  # an account of the ledger, or OWED
+    of: str  # which channel's float, or which merchant's; of the house, nothing
+    before: int
+    after: int
+
+
+class Balances(msgspec.Struct, frozen=True):
+    """As the ledger has them now, read once for several decisions."""
+
+    house: Mapping[str, int]
+    floats: Mapping[str, int]  # what lies at each network
+
+
+async def find_balances(connection: Conn) -> Balances:
+    return Balances(await house_balances.find(connection), await floats.find_ledger_floats(connection))
+
+
+async def find_facts(
+    connection: Conn,
+    exception: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
+    *,
+    credits_automatically: bool,
+) -> Facts:
+    """What an effect depends on. A payment or merchant that is not there is refused."""
+    undone = await _find_undone(connection, exception, terms) if action is Action.UNDO else None
+    booking_id = None if undone is None else undone.booking_id
+    booking = None if booking_id is None else await house_bookings.find(connection, booking_id)
+    payment = await _find_payment(connection, exception, action, terms, undone)
+    key = None if payment is None else (payment.merchant_id, payment.id)
+    found = {} if key is None else await corrections.find(connection, [key])
+    wallet = None if payment is None else await _find_wallet(connection, payment.merchant_id)
+    return Facts(
+        exception=exception,
+        payment=payment,
+        correction=None if key is None else found.get(key),
+        available=0 if wallet is None else wallet.available,
+        undone=None if undone is None else undone.action,
+        undone_booking=None if booking is None else booking.move,
+        credits_automatically=credits_automatically,
+    )
+
+
+async def find_changes(connection: Conn, facts: Facts, effect: Effect, balances: Balances) -> list[AccountChange]:
+    """Every account that an effect changes."""
+    merchant_id = "" if facts.payment is None else facts.payment.merchant_id
+    wallet = await _find_wallet(connection, merchant_id) if merchant_id else None
+    found = []
+    for (account, channel), change in effect.changes.items():
+        sign = -1 if account in _COUNTED_OTHERWISE else 1
+        of = channel or (merchant_id if account in _OF_MERCHANTS else "")
+        before = _held(account, channel, wallet, balances)
+        found.append(AccountChange(account, of, before, before + sign * change))
+    if effect.owed and wallet is not None:
+        found.append(AccountChange(OWED, merchant_id, wallet.owed, wallet.owed + effect.owed))
+    return sorted(found, key=lambda each: (each.account != Account.FLOAT, each.account == OWED, each.account))
+
+
+def _held(account: Account, channel: str | None, wallet: Wallet | None, balances: Balances) -> int:
+    match account:
+        case Account.FLOAT:
+            return balances.floats.get(channel or "", 0)
+        case Account.WALLET:
+            return 0 if wallet is None else wallet.available
+        case Account.IN_FLIGHT:
+            return 0 if wallet is None else wallet.in_flight
+    held = balances.house.get(account, 0)
+    return -held if account in _COUNTED_OTHERWISE else held
+
+
+async def find_effect(
+    connection: Conn,
+    exception: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
+    balances: Balances,
+    *,
+    credits_automatically: bool,
+) -> list[AccountChange] | None:
+    """None: it cannot be told, because what it is about is not there."""
+    try:
+        facts = await find_facts(connection, exception, action, terms, credits_automatically=credits_automatically)
+    except Refusal:
+        return None
+    return await find_changes(connection, facts, effect_of(action, terms, facts), balances)
+
+
+async def _find_wallet(connection: Conn, merchant_id: str) -> Wallet:
+    return (await wallets.get(connection, merchant_id))[0]
+
+
+async def _find_undone(connection: Conn, exception: ReconciliationException, terms: Mapping[str, str]) -> Resolution:
+    for each in await resolutions.find(connection, exception.id):
+        if each.id == terms.get("resolution"):
+            return each
+    raise Missing("What was to be undone is not there.")
+
+
+async def _find_payment(
+    connection: Conn,
+    exception: ReconciliationException,
+    action: Action,
+    terms: Mapping[str, str],
+    undone: Resolution | None,
+) -> Transaction | None:
+    if action is Action.ADOPT:
+        return await _lost_payment(connection, exception, terms)
+    if undone is not None and undone.action is Action.ADOPT:
+        return await payments.find_of_line(connection, exception.line_id or 0)
+    name = {Action.MATCH: terms.get("payment"), Action.RESOLVE: exception.reference}.get(action)
+    if name is None:
+        return None
+    payment = await payments.find(connection, name)
+    if payment is None:
+        raise Missing(f"There is no payment {name!r}.")
+    return payment
+
+
+async def _lost_payment(connection: Conn, exception: ReconciliationException, terms: Mapping[str, str]) -> Transaction:
+    """As far as its money goes: with the fee of the merchant's tariff."""
+    merchant_id = await onboard.find_merchant(connection, terms.get("merchant", ""))
+    named = terms.get("channel")
+    channel = Channel(named) if named in tuple(Channel) else exception.channel
+    line = exception.line_amount or 0
+    type_ = Type.COLLECTION if line > 0 else Type.DISBURSEMENT
+    bands = (await tariffs.find(connection, [merchant_id])).get((merchant_id, type_, channel), [])
+    return Transaction(
+        merchant_id=merchant_id,
+        id="",
+        reference="",
+        network_key="",
+        type=type_,
+        channel=channel,
+        status=Status.PENDING,
+        amount=abs(line),
+        fee=fee_of(abs(line), bands),
+        phone="",
+        name="",
+        description="",
+        metadata={},
+        created_at=exception.found_at,
+    )

@@ -1,0 +1,31 @@
+"""The SQL of the house's balances, as the ledger has them now."""
+
+from malipo.db import Conn
+
+
+async def find(connection: Conn) -> dict[str, int]:
+    """Of every account that is no merchant's and no float: bank, fees, suspense, losses, what networks charged.
+
+    From what is short beside the moves: bookings, corrections, and the daily totals with what no worker has added to
+    them yet.
+    """
+    rows = await connection.fetch(
+        """
+        SELECT account, sum(change)::bigint FROM (
+            SELECT entry.* FROM (
+                SELECT source, target, amount FROM house_bookings
+                UNION ALL
+                SELECT source, target, amount FROM moves WHERE step IN ('contradiction', 'resolution')
+            ) AS moved CROSS JOIN LATERAL (VALUES (target, amount), (source, -amount)) AS entry (account, change)
+            UNION ALL
+            SELECT 'bank', CASE kind WHEN 'top_up' THEN -amount ELSE amount END FROM bookings
+            UNION ALL
+            SELECT 'fees', fees FROM daily_totals
+            UNION ALL
+            SELECT 'fees', t.fee
+            FROM events e JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+            WHERE e.feed_number IS NULL AND e.event IN ('payment.completed', 'payout.completed')
+        ) AS changes WHERE account NOT IN ('float', 'wallet', 'in_flight') GROUP BY 1
+        """
+    )
+    return {row[0]: row[1] for row in rows}
