@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
+from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
 from malipo.network_statements.profile import Field, SignRule, folded
 
 TIME_FORMATS = (
@@ -98,7 +98,7 @@ def _by_words(header: list[str], samples: list[list[Cell]]) -> dict[Field, int]:
 
 def _fits(field: Field, values: list[Cell]) -> bool:
     if field in _FIELDS_OF_AMOUNTS:
-        return all(_is_read(amount_of, value) for value in values)
+        return all(_is_read(cents_of, value) for value in values)
     if field is Field.AT:
         return bool(values) and _time_format(values) is not None
     return True

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
+from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
 from malipo.network_statements.profile import Profile, folded
 
 
@@ -12,8 +12,8 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
     """None where the file does not say."""
 
     account: str | None = None
-    opening: int | None = None
-    closing: int | None = None
+    opening: int | None = None  # in cents
+    closing: int | None = None  # in cents
     begins: datetime | None = None
     ends: datetime | None = None
 
@@ -30,8 +30,8 @@ def read_heading(rows: list[list[Cell]], profile: Profile) -> Heading:
         begins, ends = find(labels.from_), find(labels.to)
         return Heading(
             account=text_of(find(labels.account)) or None,
-            opening=amount_of(find(labels.opening)),
-            closing=amount_of(find(labels.closing)),
+            opening=cents_of(find(labels.opening), profile.decimal_mark),
+            closing=cents_of(find(labels.closing), profile.decimal_mark),
             begins=None if begins is None else time_of(begins),
             ends=None if ends is None else time_of(ends),
         )

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from malipo.network_statements.cell_values import DECIMAL_MARKS
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 
@@ -76,6 +77,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     columns: dict[Field, tuple[str, ...]]
     time_formats: tuple[str, ...]
     zone: str = "Africa/Dar_es_Salaam"
+    decimal_mark: str = "."  # before the cents; the other one, of `.` and `,`, is between thousands
     completed: tuple[str, ...] = ()  # statuses of lines that count; others are passed over. None: all count.
     money_in: tuple[str, ...] = ()  # words of the direction column
     money_out: tuple[str, ...] = ()
@@ -119,6 +121,8 @@ def decode(name: str, text: str) -> Profile:
         raise msgspec.ValidationError(f"`columns` has no {', '.join(missing)}")
     if any(rule.pattern != rule.pattern.lower() for rule in profile.kinds):
         raise msgspec.ValidationError("The patterns of `kinds` must be in small letters: they are held against such")
+    if profile.decimal_mark not in DECIMAL_MARKS:
+        raise msgspec.ValidationError("`decimal_mark` is . or ,")
     for pattern in (profile.key_pattern, profile.linked_pattern, *(rule.pattern for rule in profile.kinds)):
         re.compile(pattern)
     return profile

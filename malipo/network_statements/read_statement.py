@@ -8,8 +8,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from malipo import money
 from malipo.errors import Refusal
-from malipo.network_statements.cell_values import Cell, Unreadable, amount_of, text_of, times
+from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
 from malipo.network_statements.heading import Heading, read_heading
 from malipo.network_statements.profile import Field, Profile, SignRule
 from malipo.network_statements.statement_line import BadLine, Line, LineKind
@@ -105,20 +106,23 @@ def _cell_picker(where: dict[Field, int]) -> Callable[[list[Cell]], _Cells]:
 
 def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
     time_of = times(profile.time_formats, profile.zone)
-    amount_in = _SIGNS[profile.sign](profile)
+    read_amount = _amount_reader(profile)
+    amount_in = _SIGNS[profile.sign](profile, read_amount)
     kind_of = _kind_reader(profile)
     find_key, find_linked = _finder(profile.key_pattern), _finder(profile.linked_pattern)
     find_phone = re.compile(profile.phone_pattern).search
 
     def read(number: int, cells: _Cells) -> Line:
         details, reason = text_of(cells.details), text_of(cells.reason)
-        amount = amount_in(cells)
+        amount, cents = money.split_movement(amount_in(cells))
         receipt = text_of(cells.receipt)
         if not receipt:
             raise Unreadable("The receipt is missing.")
         kind = kind_of(reason, details)
         linked = text_of(cells.linked) or (find_linked(details) if kind is LineKind.REVERSAL else "")
         phone = find_phone(text_of(cells.party) or details)
+        exact_balance = _named("The balance", read_amount, cells.balance)
+        balance, balance_cents = (None, 0) if exact_balance is None else money.split(exact_balance)
         return Line(
             row=number,
             receipt=receipt,
@@ -129,7 +133,9 @@ def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
             key=text_of(cells.key) or find_key(details),
             phone=phone[0] if phone else "",
             linked=linked,
-            balance=_named("The balance", amount_of, cells.balance),
+            balance=balance,
+            cents=cents,
+            balance_cents=balance_cents,
         )
 
     return read
@@ -156,29 +162,38 @@ def _kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
     return lambda reason, details: kinds[min(first_rule(reason), first_rule(details))]
 
 
-def _two_columns(profile: Profile) -> Callable[[_Cells], int]:
+_Amount = Callable[[Cell], int | None]  # in cents
+
+
+def _amount_reader(profile: Profile) -> _Amount:
+    mark = profile.decimal_mark
+    return lambda cell: cents_of(cell, mark)
+
+
+def _two_columns(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
     """Some exports write what was withdrawn with a minus, some without: it always went out."""
 
     def amount_in(cells: _Cells) -> int:
-        paid_in = _named("What was paid in", amount_of, cells.paid_in) or 0
-        withdrawn = _named("What was withdrawn", amount_of, cells.withdrawn) or 0
+        paid_in = _named("What was paid in", read, cells.paid_in) or 0
+        withdrawn = _named("What was withdrawn", read, cells.withdrawn) or 0
         if paid_in and withdrawn:
-            raise Unreadable(f"Money came in ({paid_in}) and went out ({withdrawn}) in one line.")
+            came, went = money.exact(0, paid_in), money.exact(0, withdrawn)
+            raise Unreadable(f"Money came in ({came}) and went out ({went}) in one line.")
         return paid_in or -abs(withdrawn)
 
     return amount_in
 
 
-def _signed(profile: Profile) -> Callable[[_Cells], int]:
-    return _required_amount
+def _signed(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
+    return lambda cells: _required_amount(cells, read)
 
 
-def _by_direction(profile: Profile) -> Callable[[_Cells], int]:
+def _by_direction(profile: Profile, read: _Amount) -> Callable[[_Cells], int]:
     money_in = {each.casefold() for each in profile.money_in}
     money_out = {each.casefold() for each in profile.money_out}
 
     def amount_in(cells: _Cells) -> int:
-        amount, word = _required_amount(cells), text_of(cells.direction).casefold()
+        amount, word = _required_amount(cells, read), text_of(cells.direction).casefold()
         if word in money_in:
             return amount
         if word in money_out:
@@ -188,8 +203,8 @@ def _by_direction(profile: Profile) -> Callable[[_Cells], int]:
     return amount_in
 
 
-def _required_amount(cells: _Cells) -> int:
-    amount = _named("The amount", amount_of, cells.amount)
+def _required_amount(cells: _Cells, read: _Amount) -> int:
+    amount = _named("The amount", read, cells.amount)
     if amount is None:
         raise Unreadable("The amount is missing.")
     return amount

@@ -137,6 +137,7 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     type: Type | None
     status: str | None
     payment_amount: int | None
+    line_cents: int | None = None  # beside line_amount
 
     @property
     def is_payout(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from malipo import ids
+from malipo import ids, money
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -83,12 +83,16 @@ async def import_statement(
     await store.insert_file(tx, file)
     reading, new_count = await _store_lines(tx, file, lambda: _Reading(path, profile, progress), profile)
     statement, chain = reading.statement, reading.chain
+    opening, opening_cents = _split(statement.heading.opening, chain.opening)
+    closing, closing_cents = _split(statement.heading.closing, chain.closing)
     file = msgspec.structs.replace(
         file,
         begins_at=statement.heading.begins or chain.begins,
         ends_at=statement.heading.ends or chain.ends,
-        opening=chain.opening if statement.heading.opening is None else statement.heading.opening,
-        closing=chain.closing if statement.heading.closing is None else statement.heading.closing,
+        opening=opening,
+        closing=closing,
+        opening_cents=opening_cents,
+        closing_cents=closing_cents,
         line_count=chain.lines,
         new_count=new_count,
         problems=tuple(chain.problems(statement.heading)),
@@ -115,6 +119,12 @@ async def import_statement(
         problems=file.problems,
     )
     return Imported(file, uncovered=uncovered_before(file, before))
+
+
+def _split(said: int | None, computed: int | None) -> tuple[int | None, int]:
+    """A balance as the heading says it, else as the lines do: shillings, and the cents beside them."""
+    cents = computed if said is None else said
+    return (None, 0) if cents is None else money.split(cents)
 
 
 def _sha256(path: Path) -> bytes:

@@ -254,6 +254,8 @@ async def _require(
             apply_action.require_direction(exception, payment)
         case Action.BOOK:
             apply_action.account_of(dict(terms))
+        case Action.ADOPT if exception.line_cents:
+            raise Invalid("The line has cents, and no payment has: it cannot be adopted as one.")
         case Action.ADOPT:
             _term(terms, "merchant")
             await fee_of_lost(tx, await find_lost_request(tx, exception, terms))

@@ -18,7 +18,7 @@ class LineSum(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     kind: str
     day: date
-    amount: int  # signed as in the statement
+    cents: int  # all of it, signed as in the statement
 
 
 class BankLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,8 @@ async def sum_lines(tx: Tx) -> list[LineSum]:
     rows = await tx.fetch(
         """
         SELECT l.file_id, l.channel, l.account, l.kind,
-               (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day, sum(l.amount)::bigint AS amount
+               (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
+               sum(l.amount * 100 + l.cents)::bigint AS cents
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         WHERE l.kind IN ('fee', 'sweep') GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 4, 5
         """
@@ -80,7 +81,7 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
         SELECT l.id AS line_id, l.channel, l.amount, (l.moved_at AT TIME ZONE 'Africa/Dar_es_Salaam')::date AS day,
                concat_ws(' ', l.receipt, l.key, l.details) AS words
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-        WHERE l.kind = 'bank' ORDER BY l.moved_at, l.id
+        WHERE l.kind = 'bank' AND l.cents = 0 ORDER BY l.moved_at, l.id
         """
     )
     return [msgspec.convert(dict(row), BankLine) for row in rows]

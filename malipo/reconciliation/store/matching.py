@@ -29,7 +29,7 @@ _TABLE = """
 """
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
-        SELECT l.id, l.channel, l.receipt, l.key, l.amount,
+        SELECT l.id, l.channel, l.receipt, l.key, l.amount, l.cents,
                CASE WHEN f.profile = ANY($1) THEN $2::text[] ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
@@ -38,14 +38,14 @@ _CANDIDATES = f"""
             SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
             WHERE e.line_id = l.id AND r.undone_by IS NOT NULL)
     ), found AS (
-        SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AS is_exact,
+        SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AND u.cents = 0 AS is_exact,
                false AS by_receipt
         FROM unmatched u CROSS JOIN LATERAL unnest(u.channels) AS c (channel)
         CROSS JOIN LATERAL ({keys_of("u.key")}) AS k (key)
         JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
         WHERE u.key <> ''
         UNION ALL
-        SELECT u.id, t.merchant_id, t.id, {SIGNED} = u.amount, true
+        SELECT u.id, t.merchant_id, t.id, {SIGNED} = u.amount AND u.cents = 0, true
         FROM merchants m CROSS JOIN unnest($3::text[], $4::text[]) AS w (first, last)
         CROSS JOIN LATERAL (
             SELECT p.* FROM transactions p
@@ -101,7 +101,7 @@ _REVERSALS = f"""
             SELECT m.merchant_id, m.transaction_id FROM statement_lines l
             JOIN statement_matches m ON m.line_id = l.id AND m.role = 'payment'
             WHERE l.channel = r.channel AND l.account = r.account AND l.receipt = r.linked
-              AND l.kind = 'money' AND l.amount = -r.amount OFFSET 0
+              AND l.kind = 'money' AND (l.amount, l.cents) = (-r.amount, -r.cents) OFFSET 0
         ) p
         ORDER BY p.merchant_id, p.transaction_id, r.moved_at, r.receipt, r.id
     ), matched AS (
