@@ -2,10 +2,15 @@
 
 import re
 
+import msgspec
+
 from malipo.network_statements.guess_profile import Guess
-from malipo.network_statements.profile import Field, Profile, built_in
+from malipo.network_statements.profile import Field, KindRule, Profile, built_in
+from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 
+# What customers write fits this too. Every layout that was saved before has it.
+_OLD_FEE = r"^[a-z ]*(fees?|charges?)\b"
 _NAME = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9-]{1,40}")
 
 
@@ -29,3 +34,10 @@ def profile_of(found: Guess, channel: Channel, *, name: str) -> Profile:
         money_out=found.money_out,
         kinds=built_in()["generic"].kinds,
     )
+
+
+def with_current_words(saved: Profile) -> Profile:
+    """A layout that was saved with words that are too wide, with those of today."""
+    fees = next(rule for rule in built_in()["generic"].kinds if rule.kind is LineKind.FEE)
+    kinds = tuple(fees if rule == KindRule(LineKind.FEE, _OLD_FEE) else rule for rule in saved.kinds)
+    return saved if kinds == saved.kinds else msgspec.structs.replace(saved, kinds=kinds)

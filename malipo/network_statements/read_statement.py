@@ -108,7 +108,7 @@ def _line_reader(profile: Profile) -> Callable[[int, _Cells], Line]:
     time_of = times(profile.time_formats, profile.zone)
     read_amount = _amount_reader(profile)
     amount_in = _SIGNS[profile.sign](profile, read_amount)
-    kind_of = _kind_reader(profile)
+    kind_of = kind_reader(profile)
     find_key, find_linked = _finder(profile.key_pattern), _finder(profile.linked_pattern)
     find_phone = re.compile(profile.phone_pattern).search
 
@@ -149,7 +149,7 @@ def _finder(pattern: str) -> Callable[[str], str]:
     return lambda text: found[1] if (found := search(text)) else ""
 
 
-def _kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
+def kind_reader(profile: Profile) -> Callable[[str, str], LineKind]:
     # Both in small letters: a search that ignores case takes several times as long.
     searches = [re.compile(rule.pattern).search for rule in profile.kinds]
     kinds = [*(rule.kind for rule in profile.kinds), LineKind.MONEY]

@@ -12,6 +12,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal
 from malipo.network_statements.cell_values import Cell, text_of
+from malipo.network_statements.mapped_profile import with_current_words
 from malipo.network_statements.profile import Profile, built_in, decode
 from malipo.network_statements.read_statement import MOST_ROWS_BEFORE_HEADER
 from malipo.network_statements.table import rows_of
@@ -25,7 +26,7 @@ class NoProfileFits(Refusal):
 
 async def all_profiles(connection: Conn) -> dict[str, Profile]:
     """Those that operators saved come first: they know their network's files."""
-    saved = {name: decode(name, text) for name, text in await store.find_profiles(connection)}
+    saved = {name: with_current_words(decode(name, text)) for name, text in await store.find_profiles(connection)}
     return saved | {name: profile for name, profile in built_in().items() if name not in saved}
 
 
