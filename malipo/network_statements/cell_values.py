@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,24 @@ _NUMBERS = {
 # A thousand for one program, and one for another.
 _AMBIGUOUS = {mark: re.compile(rf"[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}", re.ASCII) for mark in _NUMBERS}
 DECIMAL_MARKS = tuple(_NUMBERS)
+TIME_FORMATS = (
+    "iso",
+    "%d-%m-%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%d-%m-%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%d-%m-%y %I:%M %p",
+    "%d/%m/%y %I:%M %p",
+    "%d-%m-%Y %I:%M:%S %p",
+    "%d/%m/%Y %I:%M:%S %p",
+    "%d-%m-%Y",
+    "%d/%m/%Y",
+    "%d %b %Y %H:%M:%S",
+    "%d %b %Y %H:%M",
+    "%d %b %Y",
+    "%d-%b-%Y",
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DIRECTIVES = {
     "%d": r"(?P<day>\d{1,2})",
     "%m": r"(?P<month>\d{1,2})",
@@ -28,6 +46,7 @@ _DIRECTIVES = {
     "%I": r"(?P<hour>\d{1,2})",
     "%M": r"(?P<minute>\d{2})",
     "%S": r"(?P<second>\d{2})",
+    "%b": r"(?P<month>[A-Za-z]{3,9})",
     "%p": r"(?P<half>[AaPp])\.?[Mm]\.?",
 }
 # Days since then are what a spreadsheet program keeps of a time, and shows where the cell is not formatted as one.
@@ -132,6 +151,20 @@ def _of_serial(text: str) -> datetime | None:
     return _FIRST_DAY + timedelta(seconds=seconds)
 
 
+def is_day(cell: Cell) -> bool:
+    """Whether a time is a day without an hour."""
+    if isinstance(cell, datetime):
+        return cell.time() == time()
+    text = text_of(cell)
+    return bool(text) and ":" not in text and not (_SERIAL.fullmatch(text) and len(text) > 5)
+
+
+def _month(text: str) -> int:
+    if text.isdecimal():
+        return int(text)
+    return _MONTHS.index(text[:3].lower()) + 1
+
+
 def _pattern(format_: str) -> str:
     if format_ == "iso":
         return (
@@ -151,7 +184,7 @@ def _datetime(parts: dict[str, str | None], there: ZoneInfo, text: str) -> datet
     try:
         local = datetime(
             year + 2000 if year < 100 else year,
-            int(parts["month"] or 0),
+            _month(parts["month"] or "0"),
             int(parts["day"] or 0),
             hour,
             int(parts.get("minute") or 0),

@@ -5,9 +5,9 @@ is in cents, because balances follow from each other to the cent.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from malipo import money
+from malipo import clock, money
 from malipo.network_statements.heading import Heading
 from malipo.network_statements.statement_line import Line
 
@@ -142,6 +142,24 @@ class Chain:
                     f"{_exact(abs(missing))} differ."
                 )
         return found
+
+    def outside_of(self, heading: Heading) -> str | None:
+        """Why a file does not have the time that its heading says; None if all lines are in it."""
+        begins, ends = heading.begins, heading.ends_at(self.ends)
+        if self.begins is None or self.ends is None or begins is None or ends is None:
+            return None
+        # "to 23:59" has the seconds of that minute too.
+        last = ends + timedelta(seconds=59) if ends.minute == 59 and ends.second == 0 else ends
+        if begins <= self.begins and self.ends <= last:
+            return None
+        return (
+            f"It says that it is from {_moment(begins)} to {_moment(ends)}, and its lines are from "
+            f"{_moment(self.begins)} to {_moment(self.ends)}."
+        )
+
+
+def _moment(at: datetime) -> str:
+    return f"{at.astimezone(clock.ZONE):%Y-%m-%d %H:%M:%S}"
 
 
 def _balance(line: Line) -> int:

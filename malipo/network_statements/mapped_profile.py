@@ -1,12 +1,14 @@
 """A profile of what a person said about the columns of a file. Pure."""
 
 import re
+from collections.abc import Sequence
 
 import msgspec
 
 from malipo.network_statements.guess_profile import Guess
-from malipo.network_statements.profile import Field, KindRule, Profile, built_in
+from malipo.network_statements.profile import FAILED, Field, KindRule, Profile, built_in
 from malipo.network_statements.statement_line import LineKind
+from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
 
 # What customers write fits this too. Every layout that was saved before has it.
@@ -22,18 +24,35 @@ def is_free_name(name: str) -> bool:
 def profile_of(found: Guess, channel: Channel, *, name: str) -> Profile:
     assert found.sign is not None
     assert found.time_format is not None
-    return Profile(
+    profile = Profile(
         name=name,
         title=f"Saved for {channel}",
         channels=(channel,),
         sign=found.sign,
         columns={field: (found.header[number],) for field, number in found.columns.items()},
         time_formats=(found.time_format,),
-        completed=built_in()["generic"].completed if Field.STATUS in found.columns else (),
+        completed=found.moved if Field.STATUS in found.columns else (),
+        failed=found.not_moved if Field.STATUS in found.columns else FAILED,
+        decimal_mark=found.decimal_mark,
         money_in=found.money_in,
         money_out=found.money_out,
         kinds=built_in()["generic"].kinds,
     )
+    return as_aggregator(profile, True) if found.is_aggregator else profile
+
+
+def as_aggregator(profile: Profile, is_aggregator: bool) -> Profile:
+    """One account for the payments of all channels, or only for those of its own."""
+    channels = tuple(Channel) if is_aggregator else profile.channels
+    return msgspec.structs.replace(profile, is_aggregator=is_aggregator, channels=channels)
+
+
+def with_status_words(profile: Profile, *, moved: Sequence[str], not_moved: Sequence[str]) -> Profile:
+    """With words that mean that money moved, or that it did not; a word that meant the other is taken from there."""
+    said_moved, said_not = folded_words(moved), folded_words(not_moved)
+    completed = [each for each in profile.completed if each.casefold() not in said_moved | said_not]
+    failed = [each for each in profile.failed if each.casefold() not in said_moved | said_not]
+    return msgspec.structs.replace(profile, completed=(*completed, *moved), failed=(*failed, *not_moved))
 
 
 def with_current_words(saved: Profile) -> Profile:

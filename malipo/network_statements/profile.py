@@ -18,6 +18,15 @@ _NOT_LETTERS = re.compile(r"[^a-z0-9/]+")
 _CURRENCY = re.compile(r"\((?:tzs|tshs?|kshs?|kes|ugx)\.?\)", re.IGNORECASE)
 
 
+# What networks and portals call a movement that took place.
+DONE = ("Completed", "Success", "Successful", "TS")
+# What networks and portals call what did not happen. No money moved, and none will.
+FAILED = (
+    *("Failed", "Fail", "Failure", "Cancelled", "Canceled", "Declined", "Rejected", "Expired", "Unsuccessful"),
+    *("TF", "TE"),
+)
+
+
 class Field(StrEnum):
     """What a column can be."""
 
@@ -78,7 +87,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     time_formats: tuple[str, ...]
     zone: str = "Africa/Dar_es_Salaam"
     decimal_mark: str = "."  # before the cents; the other one, of `.` and `,`, is between thousands
-    completed: tuple[str, ...] = ()  # statuses of lines that count; others are passed over. None: all count.
+    completed: tuple[str, ...] = ()  # statuses of lines that moved money. None: all lines did
+    failed: tuple[str, ...] = FAILED  # of lines that did not. A file with a word that is in neither is refused
     money_in: tuple[str, ...] = ()  # words of the direction column
     money_out: tuple[str, ...] = ()
     kinds: tuple[KindRule, ...] = ()

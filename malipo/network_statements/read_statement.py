@@ -8,12 +8,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from malipo import money
 from malipo.errors import Refusal
 from malipo.network_statements.cell_values import Cell, Unreadable, cents_of, text_of, times
-from malipo.network_statements.heading import Heading, read_heading
+from malipo.network_statements.heading import Heading, balances_in, read_heading
 from malipo.network_statements.profile import Field, Profile, SignRule
 from malipo.network_statements.statement_line import BadLine, Line, LineKind
+from malipo.network_statements.status_words import Statuses
 from malipo.network_statements.table import rows_of
 
 Read = TypeVar("Read")
@@ -26,14 +29,15 @@ class UnknownLayout(Refusal):
     """No row of the file has the columns that the profile needs."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Statement:
-    """Its lines can be read once."""
+    """Its lines can be read once. Balances in rows among them, and their statuses, are known once they were read."""
 
     profile: Profile
     heading: Heading
     columns: list[str]
-    lines: Iterator[Line | BadLine]
+    statuses: Statuses
+    lines: Iterator[Line | BadLine] = iter(())
 
 
 def read_statement(path: Path, profile: Profile) -> Statement:
@@ -46,8 +50,9 @@ def read_statement(path: Path, profile: Profile) -> Statement:
                 heading = read_heading(before, profile)
             except Unreadable as error:
                 raise UnknownLayout(str(error)) from None
-            lines = _lines(rows, profile, where, first_row=len(before) + 2)
-            return Statement(profile, heading, [text_of(cell) for cell in row], lines)
+            statement = Statement(profile, heading, [text_of(cell) for cell in row], Statuses(profile))
+            statement.lines = _lines(statement, rows, where, first_row=len(before) + 2)
+            return statement
         before.append(row)
         if len(before) > MOST_ROWS_BEFORE_HEADER:
             break
@@ -56,22 +61,41 @@ def read_statement(path: Path, profile: Profile) -> Statement:
 
 
 def _lines(
-    rows: Iterator[list[Cell]], profile: Profile, where: dict[Field, int], *, first_row: int
+    statement: Statement, rows: Iterator[list[Cell]], where: dict[Field, int], *, first_row: int
 ) -> Iterator[Line | BadLine]:
-    pick_cells, read = _cell_picker(where), _line_reader(profile)
-    completed = {each.casefold() for each in profile.completed} if Field.STATUS in where else set()
+    pick_cells, read = _cell_picker(where), _line_reader(statement.profile)
+    has_status = bool(statement.profile.completed) and Field.STATUS in where
+    is_moved = statement.statuses.is_moved
     for number, row in enumerate(rows, first_row):
         if not any(row):
             continue
         cells = pick_cells(row)
-        # A line that failed moved no money: it is not evidence of anything.
-        if completed and text_of(cells.status).casefold() not in completed:
+        if not text_of(cells.receipt) and _note_balances(statement, row, cells):
             continue
+        if has_status:
+            word = text_of(cells.status)
+            # A sum below the lines has neither a receipt nor a status.
+            if not word and not text_of(cells.receipt):
+                continue
+            # A line that failed moved no money: it is not evidence of anything.
+            if not is_moved(word, number):
+                continue
         try:
             yield read(number, cells)
         except Unreadable as error:
             if any(text_of(cell) for cell in row):
                 yield BadLine(number, str(error))
+
+
+def _note_balances(statement: Statement, row: list[Cell], cells: "_Cells") -> bool:
+    """Whether the row says what the account held before or after the lines. The heading has the last word."""
+    try:
+        found = balances_in(row, statement.profile, cells.balance)
+    except Unreadable:
+        return False
+    said = {name: cents for name, cents in found.items() if getattr(statement.heading, name) is None}
+    statement.heading = msgspec.structs.replace(statement.heading, **said)
+    return bool(found)
 
 
 class _Cells(NamedTuple):

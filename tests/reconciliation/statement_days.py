@@ -98,6 +98,8 @@ class Statements:
         self.files += 1
         now = clock.now()
         begins, ends = begins or now - timedelta(days=1), ends or now + timedelta(days=2)
+        # A file says the time that its lines have.
+        begins, ends = min([begins, *(each.at for each in entries)]), max([ends, *(each.at for each in entries)])
         balance: int | Decimal = opening
         rows: list[list[object]] = [["receipt", "time", "amount", "balance", "details", "reference", "phone"]]
         rows[0].append("linked receipt")

@@ -7,7 +7,8 @@ from pathlib import Path
 from malipo.cli import terminal
 from malipo.cli.output import printable
 from malipo.errors import Invalid
-from malipo.network_statements.guess_profile import TIME_FORMATS, Guess, guess
+from malipo.network_statements.cell_values import TIME_FORMATS
+from malipo.network_statements.guess_profile import Guess, guess
 from malipo.network_statements.mapped_profile import is_free_name, profile_of
 from malipo.network_statements.profile import NEEDED, Field, Profile, SignRule
 from malipo.network_statements.read_statement import read_statement

@@ -149,6 +149,20 @@ async def insert_profile(tx: Tx, name: str, text: str, *, saved_by: str, now: da
     )
 
 
+async def put_profile(tx: Tx, name: str, text: str, *, saved_by: str, now: datetime) -> None:
+    """Save it instead of what was saved under that name. The audit log has what was said before."""
+    await tx.execute(
+        """
+        INSERT INTO statement_profiles (name, text, saved_by, saved_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (name) DO UPDATE SET text = $2, saved_by = $3, saved_at = $4
+        """,
+        name,
+        text,
+        saved_by,
+        now,
+    )
+
+
 def file_of(row: Row) -> StatementFile:
     fields = dict(row)
     fields["channel"] = Channel(fields["channel"])

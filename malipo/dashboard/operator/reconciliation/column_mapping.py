@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from malipo.dashboard.language import Words
-from malipo.network_statements.guess_profile import TIME_FORMATS, Guess
+from malipo.network_statements.cell_values import TIME_FORMATS
+from malipo.network_statements.guess_profile import Guess
 from malipo.network_statements.profile import NEEDED, Field, SignRule
 
 CORRECTED = "corrected"  # a field of every form that a person has seen
@@ -47,6 +48,10 @@ EXAMPLES = {
     "%d/%m/%Y %I:%M:%S %p": "15/11/2026 02:05:09 PM",
     "%d-%m-%Y": "15-11-2026",
     "%d/%m/%Y": "15/11/2026",
+    "%d %b %Y %H:%M:%S": "15 Nov 2026 14:05:09",
+    "%d %b %Y %H:%M": "15 Nov 2026 14:05",
+    "%d %b %Y": "15 Nov 2026",
+    "%d-%b-%Y": "15-Nov-2026",
 }
 
 
