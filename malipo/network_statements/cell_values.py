@@ -139,7 +139,8 @@ def times(formats: tuple[str, ...], zone: str) -> Callable[[Cell], datetime]:
                 return _datetime(match.groupdict(), there, text)
         if (local := _of_serial(text)) is not None:
             return local.replace(tzinfo=there).astimezone(UTC)
-        raise Unreadable(f"is {text!r}, which is not a time such as {datetime(2026, 1, 31, 14, 5):{formats[0]}}")
+        example = f"{datetime(2026, 1, 31, 14, 5):{'%Y-%m-%d %H:%M:%S' if formats[0] == 'iso' else formats[0]}}"
+        raise Unreadable(f"is {text!r}, which is not a time such as {example}")
 
     return time_of
 

@@ -50,7 +50,12 @@ class UnknownStatuses(Refusal):
     def __init__(self, name: str, profile: str, words: Sequence[UnknownWord]) -> None:
         super().__init__(
             f"{name} has rows with a status that {profile} does not know. Nothing was imported.",
-            details={"file": [each.sentence for each in words]},
+            details={
+                "file": [
+                    *(each.sentence for each in words),
+                    f"Say what it means: malipo statements layout {profile} --moved WORD (or --not-moved WORD).",
+                ]
+            },
         )
         self.words = words
 

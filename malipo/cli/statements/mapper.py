@@ -2,8 +2,10 @@
 
 import sys
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
+from malipo import money
 from malipo.cli import terminal
 from malipo.cli.output import printable
 from malipo.errors import Invalid
@@ -46,6 +48,8 @@ def ask_for_profile(path: Path, channel: Channel) -> Profile:
     name = terminal.ask("A name for this layout, such as tigo-portal").strip()
     if not is_free_name(name):
         raise Invalid("A name is up to 40 letters, digits and hyphens, and not that of a profile of malipo's own.")
+    answer = terminal.ask("Is it the account of an aggregator, with payments of several networks (yes, no)").strip()
+    found = replace(found, is_aggregator=answer.lower() in ("yes", "y", "ndiyo"))
     return profile_of(found, channel, name=name)
 
 
@@ -70,13 +74,20 @@ def _column(what: str, columns: int) -> int:
 
 
 def _show(path: Path, profile: Profile) -> None:
+    statement, shown = read_statement(path, profile), 0
     _print("Read like this, the first lines are:")
-    for line, _ in zip(read_statement(path, profile).lines, range(_SHOWN_LINES), strict=False):
+    for line in islice(statement.lines, _SHOWN_LINES):
+        shown += 1
         if isinstance(line, Line):
             way = "in " if line.amount >= 0 else "out"
-            _print(f"  {line.at:%Y-%m-%d %H:%M} UTC  {way} {abs(line.amount):>12,}  {line.kind:<8} {line.receipt}")
+            amount = money.exact(line.amount, line.cents).removeprefix("-")
+            _print(f"  {line.at:%Y-%m-%d %H:%M} UTC  {way} {amount:>12}  {line.kind:<8} {line.receipt}")
         else:
             _print(f"  row {line.row}: {line.why}")
+    for unknown in statement.statuses.unknown:
+        _print(f"  {unknown.sentence}")
+    if not shown and not statement.statuses.unknown:
+        raise NoProfileFits("Read like this, the file has no line. Nothing was imported.")
 
 
 def _print(text: str) -> None:
