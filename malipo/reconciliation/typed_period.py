@@ -1,6 +1,6 @@
 """The time that a statement covers, as an operator types it: for files that do not say it. Pure."""
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from malipo import clock
 from malipo.errors import Invalid
@@ -33,4 +33,4 @@ def _is_day(text: str) -> bool:
 
 
 def _there(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=clock.ZONE)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=clock.ZONE)).astimezone(UTC)

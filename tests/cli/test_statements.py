@@ -154,6 +154,7 @@ async def test_a_word_of_the_status_column_that_nobody_explained_imports_nothing
     assert "malipo statements layout halo-portal --moved WORD" in refused.stderr
     assert "'Inasubiri' is in 1 rows (5)" in refused.stderr
     told = run_command("statements", "layout", "halo-portal", "--moved", "Inasubiri", "--json", **asha)
+    assert told.stderr == ""
     layout = msgspec.json.decode(told.stdout)
     assert (layout["moved"][-2:], layout["aggregator"]) == (["Imefanikiwa", "Inasubiri"], True)
     done = msgspec.json.decode(run_command(*command, "--json", **asha).stdout)
